@@ -1,0 +1,102 @@
+"""The responses: what the sender of a command is told."""
+
+from typing import Any
+
+from aggregates.decider import decider_of
+from aggregates.received import MalformedCommand, ReceivedCommand
+from aggregates.recording import decided_at
+from aggregates.snapshot import Snapshot
+from schemas.reason import Reason
+from schemas.recorded_event import event_id
+from schemas.response import Details, Response, Status
+
+
+class Rejected(Exception):  # an answer, not an error
+    """A check failed; the message is for the sender, with the numbers that decided."""
+
+    def __init__(self, reason: Reason, message: str, details: Details | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.details = details or {}
+
+
+def acceptance(snapshot: Snapshot[Any], command: ReceivedCommand, to_version: int) -> Response:
+    """Return the response to a command that took its aggregate to `to_version`."""
+    envelope = command.envelope
+    versions = range(snapshot.version + 1, to_version + 1)
+    return Response(
+        **_about(command),
+        status=Status.ACCEPTED,
+        from_version=snapshot.version,
+        to_version=to_version,
+        event_ids=[event_id(command.aggregate_type, envelope.aggregate_id, v) for v in versions],
+        reason=None,
+        message=None,
+        details={},
+        expected_version=envelope.expected_version,
+        actual_version=None,
+        actual_state=None,
+        retriable=False,
+        decided_at=decided_at(snapshot, command),
+    )
+
+
+def rejection(snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected) -> Response:
+    """Return the response to a command that failed a check against `snapshot`."""
+    return Response(
+        **_about(command),
+        status=Status.REJECTED,
+        from_version=snapshot.version,
+        to_version=snapshot.version,
+        event_ids=[],
+        reason=rejected.reason,
+        message=rejected.message,
+        details=rejected.details,
+        expected_version=command.envelope.expected_version,
+        actual_version=snapshot.version,
+        actual_state=snapshot.life_cycle,
+        retriable=rejected.reason.retriable,
+        decided_at=decided_at(snapshot, command),
+    )
+
+
+def _about(command: ReceivedCommand) -> dict[str, Any]:
+    return {
+        "command_id": command.envelope.command_id,
+        "command_digest": command.digest,
+        "aggregate_type": command.aggregate_type,
+        "aggregate_id": command.envelope.aggregate_id,
+        "command_type": type(command.payload).__name__,
+        "duplicate": False,
+        "correlation_id": command.correlation_id,
+        "source": command.record.source,
+        "handler_version": decider_of(command.aggregate_type).handler_version,
+    }
+
+
+def malformed(command: MalformedCommand) -> Response:
+    """Return the response to a command that no aggregate could accept; no state is looked at."""
+    return Response(
+        command_id=command.command_id,
+        command_digest=None,
+        aggregate_type=command.aggregate_type,
+        aggregate_id=command.aggregate_id,
+        command_type=command.command_type,
+        status=Status.REJECTED,
+        duplicate=False,
+        from_version=None,
+        to_version=None,
+        event_ids=[],
+        reason=command.reason,
+        message=command.message,
+        details=command.details,
+        expected_version=None,
+        actual_version=None,
+        actual_state=None,
+        retriable=command.reason.retriable,
+        correlation_id=command.correlation_id,
+        source=command.record.source,
+        decided_at=command.record.timestamp,
+        handler_version=decider_of(command.aggregate_type).handler_version,
+    )

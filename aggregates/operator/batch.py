@@ -1,0 +1,99 @@
+"""One shard's part of a micro-batch: read, decide one by one in memory, write what changed."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from aggregates.answering import malformed
+from aggregates.decider import decider_of
+from aggregates.handle import Limits, Verdict, handle
+from aggregates.operator.output import Output, Outputs
+from aggregates.operator.shard_state import ShardState, outcome_key, snapshot_key
+from aggregates.received import (
+    CommandRecord,
+    MalformedCommand,
+    ReceivedCommand,
+    dead_letter,
+    receive,
+)
+from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from schemas.dead_letter import DeadLetter
+from schemas.reason import Reason
+from schemas.response import Response
+from schemas.topics import Topics
+from schemas.wire.records import decode, encode
+
+
+class ShardBatch:
+    """Decides the commands of one shard in one micro-batch.
+
+    The same records on the same state give the same outputs, in whatever order they are handed
+    in. Nothing is written before `commit`.
+
+    Args:
+        topics: Where outputs go, and which aggregate a commands topic belongs to.
+        limits: What bounds a decision.
+        state: The shard's state, opened.
+    """
+
+    def __init__(self, topics: Topics, limits: Limits, state: ShardState) -> None:
+        self._topics = topics
+        self._limits = limits
+        self._outputs = Outputs(topics)
+        self._state = state
+        self._changed: dict[bytes, bytes] = {}
+        self._snapshots: dict[bytes, Snapshot[Any]] = {}
+
+    def decide(self, records: Iterable[CommandRecord]) -> list[Output]:
+        """Give every record its one outcome, in the order of (topic, partition, offset)."""
+        in_order = sorted(records, key=lambda record: record.source)
+        return [output for record in in_order for output in self._decide(record)]
+
+    def commit(self) -> None:
+        """Write what changed into the shard's state."""
+        self._state.commit(self._changed)
+
+    def _decide(self, record: CommandRecord) -> Iterator[Output]:
+        received = receive(self._topics.aggregate_of(record.source.topic), record)
+        if isinstance(received, DeadLetter):
+            yield self._outputs.of_dead_letter(received)
+        elif isinstance(received, MalformedCommand):
+            response = malformed(received)
+            yield from self._outputs.of_response(response, encode(response), record.value or b"")
+        else:
+            yield from self._judge(received)
+
+    def _judge(self, command: ReceivedCommand) -> Iterator[Output]:
+        aggregate_type, aggregate_id = command.aggregate_type, command.envelope.aggregate_id
+        at = snapshot_key(aggregate_type, aggregate_id)
+        asked = outcome_key(aggregate_type, aggregate_id, command.envelope.command_id)
+        verdict = handle(
+            decider_of(aggregate_type),
+            self._snapshot(aggregate_type, at),
+            command,
+            self._earlier(asked),
+            self._limits,
+        )
+        response = encode(verdict.response)
+        self._keep(at, asked, verdict, response)
+        yield from self._outputs.of_verdict(verdict, response, command.record.value or b"")
+        if verdict.response.reason == Reason.HANDLER_ERROR:
+            letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
+            yield self._outputs.of_dead_letter(letter, replayable=False)
+
+    def _keep(self, at: bytes, asked: bytes, verdict: Verdict, response: bytes) -> None:
+        if verdict.stored is not None:
+            self._snapshots[at] = verdict.snapshot
+            self._changed[at] = verdict.stored
+        if verdict.remembered:
+            self._changed[asked] = response
+
+    def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
+        if key not in self._snapshots:
+            stored = self._state.get(key)
+            codec = snapshot_codec(aggregate_type)
+            self._snapshots[key] = NEVER_EXISTED if stored is None else codec.decode(stored)
+        return self._snapshots[key]
+
+    def _earlier(self, key: bytes) -> Response | None:
+        stored = self._changed.get(key) or self._state.get(key)
+        return None if stored is None else decode(Response, stored)

@@ -1,0 +1,83 @@
+"""What a decision puts on which topic."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import NamedTuple
+
+from aggregates.handle import Verdict
+from schemas.dead_letter import DeadLetter
+from schemas.reason import Reason
+from schemas.response import Rejection, Response
+from schemas.topics import Topics
+from schemas.wire.cloud_events import (
+    Headers,
+    dead_letter_headers,
+    event_headers,
+    response_headers,
+)
+from schemas.wire.records import encode
+
+OUTPUT_SCHEMA = "topic string, key binary, value binary, headers string, replayable boolean"
+
+RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
+
+
+class Output(NamedTuple):
+    """One Kafka record to be published, a row of `OUTPUT_SCHEMA`.
+
+    `headers` is a JSON object of strings. `replayable` is False when a replay may word `value`
+    differently (the message of a bug), so that it must stay outside every digest.
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: str
+    replayable: bool
+
+
+class Outputs:
+    """Turns verdicts into records for the topics of one deployment."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def of_verdict(self, verdict: Verdict, response: bytes, command: bytes) -> Iterator[Output]:
+        """Yield the events of a verdict, then its rejection if it is a new one, then its response.
+
+        Args:
+            verdict: The decision.
+            response: Its encoded response.
+            command: The value bytes of the command record.
+        """
+        for stored in verdict.events:
+            event = stored.event
+            topic = self._topics.events(event.aggregate_type)
+            headers = _json(event_headers(event))
+            yield Output(topic, event.aggregate_id.encode(), stored.value, headers, True)
+        yield from self.of_response(verdict.response, response, command)
+
+    def of_response(self, response: Response, encoded: bytes, command: bytes) -> Iterator[Output]:
+        """Yield the rejection of `response` if it is a new one, then the response itself."""
+        key = response.aggregate_id.encode()
+        replayable = response.reason != Reason.HANDLER_ERROR
+        if response.reason is not None and not response.duplicate:
+            known = {name: getattr(response, name) for name in RESPONSE_FIELDS}
+            rejection = Rejection(**known, command_bytes=command)
+            topic = self._topics.rejected(response.aggregate_type)
+            headers = _json(response_headers(rejection))
+            yield Output(topic, key, encode(rejection), headers, replayable)
+        topic = self._topics.responses(response.aggregate_type)
+        yield Output(topic, key, encoded, _json(response_headers(response)), replayable)
+
+    def of_dead_letter(self, letter: DeadLetter, replayable: bool = True) -> Output:
+        """Return the record that keeps what could not be handled."""
+        headers = _json(dead_letter_headers(letter))
+        return Output(
+            self._topics.dead_letters, letter.key, encode(letter), headers, replayable
+        )
+
+
+def _json(headers: Headers) -> str:
+    return json.dumps(headers, separators=(",", ":"))

@@ -1,0 +1,70 @@
+"""The Spark shell around a shard's batch."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from aggregates.handle import Limits
+from aggregates.operator.batch import ShardBatch
+from aggregates.operator.output import Output
+from aggregates.operator.shard_state import MapShardState, ShardState
+from aggregates.received import CommandRecord
+from schemas.source import Source
+from schemas.topics import Topics
+
+INPUT_COLUMNS = (
+    "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
+)  # fmt: skip
+
+
+class CommandProcessor(StatefulProcessor):
+    """Decides the commands of a shard; Spark calls it once per shard and micro-batch.
+
+    Args:
+        topics: Of the deployment.
+        limits: What bounds a decision.
+        state: Makes the shard's state from Spark's handle.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        limits: Limits,
+        state: Callable[[StatefulProcessorHandle], ShardState] = MapShardState,
+    ) -> None:
+        self._topics = topics
+        self._limits = limits
+        self._make_state = state
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state; called once per partition and batch."""
+        self._state = self._make_state(handle)
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
+    ) -> Iterator[pd.DataFrame]:
+        """Decide all rows of one shard.
+
+        Spark hands a group over as several frames without any order between rows: they are all
+        taken together and sorted before the first decision.
+        """
+        self._state.open(key[0])
+        batch = ShardBatch(self._topics, self._limits, self._state)
+        outputs = batch.decide(record for frame in rows for record in _records(frame))
+        batch.commit()
+        yield pd.DataFrame(outputs, columns=list(Output._fields))
+
+
+def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
+    columns = (frame[name].tolist() for name in INPUT_COLUMNS)
+    for topic, partition, offset, timestamp, key, value, length, digest in zip(
+        *columns, strict=True
+    ):
+        source = Source(topic, partition, offset)
+        yield CommandRecord(source, timestamp, key, value, length, digest)

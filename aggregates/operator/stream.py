@@ -1,0 +1,64 @@
+"""Commands in, decisions out: a pure function from DataFrame to DataFrame."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from aggregates.operator.output import OUTPUT_SCHEMA
+from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
+
+
+def decisions(
+    commands: DataFrame, processor: CommandProcessor, shards: int, command_limit_bytes: int
+) -> DataFrame:
+    """Decide every command.
+
+    Args:
+        commands: Kafka's columns: `key BINARY` (aggregate id), `value BINARY`, `topic STRING`,
+            `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`.
+        processor: Decides the commands of one shard.
+        shards: How many states there are; must equal Spark's shuffle partitions, because Spark
+            keeps one state per partition.
+        command_limit_bytes: Longer values are cut here, before the shuffle, so that no worker
+            ever holds them.
+
+    Returns:
+        `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard.
+    """
+    return (
+        _bounded(commands, command_limit_bytes)
+        .withColumn("shard", _shard(shard_keys(commands.sparkSession, shards)))
+        .groupBy("shard")
+        .transformWithStateInPandas(processor, OUTPUT_SCHEMA, "append", "none")
+    )
+
+
+def shard_keys(spark: SparkSession, shards: int) -> list[int]:
+    """Return one key per shard that Spark's own hash puts on the partition of that number.
+
+    Without this, two shards might share a state partition and another would idle.
+    """
+    placed: dict[int, int] = {}
+    candidates = spark.range(64 * shards).select(F.col("id").cast("int").alias("key"))
+    for row in candidates.selectExpr("key", f"pmod(hash(key), {shards}) AS shard").collect():
+        placed.setdefault(row.shard, row.key)
+    return [placed[shard] for shard in range(shards)]
+
+
+def _bounded(commands: DataFrame, limit: int) -> DataFrame:
+    whole = F.length("value") <= limit
+    return commands.select(
+        "topic",
+        "partition",
+        "offset",
+        F.unix_millis("timestamp").alias("timestamp"),
+        "key",
+        F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
+        F.coalesce(F.length("value"), F.lit(0)).alias("length"),
+        F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
+    ).select(*INPUT_COLUMNS)
+
+
+def _shard(keys: list[int]) -> F.Column:  # type: ignore[name-defined]
+    """Choose the shard by the record's key: correctness must not hang on who partitioned it."""
+    number = F.pmod(F.xxhash64("key"), F.lit(len(keys))).cast("int")
+    return F.element_at(F.array(*map(F.lit, keys)), number + 1)

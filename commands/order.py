@@ -1,0 +1,48 @@
+"""What may be asked of an order."""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from commands.command import CREATING, Command
+from schemas.message import Cents, Positive, Text
+from schemas.order import Side
+
+
+class PlaceOrder(Command):
+    starts_from = CREATING
+
+    client: Text
+    ticker: Text
+    side: Side
+    quantity: Positive
+    limit_price_cents: Cents
+
+
+class ModifyOrder(Command):
+    """Changes what is given and keeps the rest."""
+
+    quantity: Positive | None = None
+    limit_price_cents: Cents | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.quantity is None and self.limit_price_cents is None:
+            raise ValueError("give quantity, limit_price_cents or both")
+        return self
+
+
+class FillOrder(Command):
+    quantity: Positive
+    price_cents: Cents
+
+
+class CancelOrder(Command):
+    cause: Text | None = None
+
+
+class DeleteOrder(Command):
+    pass
+
+
+OrderCommand = PlaceOrder | ModifyOrder | FillOrder | CancelOrder | DeleteOrder

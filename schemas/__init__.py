@@ -1,0 +1,1 @@
+"""The contract: events, envelopes, topics and bytes. Imports nothing of ours."""

@@ -1,0 +1,23 @@
+"""A record that could not be handled, kept with its bytes."""
+
+from dataclasses import dataclass
+
+from schemas.message import Hash, Instant
+from schemas.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """What arrived and why it could not be handled.
+
+    `bytes` is the whole value up to the command limit, else its beginning (and then it cannot be
+    replayed); `length` and `sha256` are of the whole value. `key` is the record's key as it was.
+    """
+
+    source: Source
+    error: str
+    key: bytes | None
+    bytes: bytes | None
+    length: int
+    sha256: Hash
+    received_at: Instant

@@ -1,0 +1,18 @@
+"""What makes two commands the same command."""
+
+import json
+from hashlib import sha256
+
+from schemas.message import Message
+
+
+def command_digest(payload: Message) -> bytes:
+    """Return the SHA-256 over canonical JSON of the payload's type and non-default fields.
+
+    JSON and Avro of one command agree, and a field added later with a default changes no old
+    digest. The envelope is left out: a retry may say another deadline or expected version.
+    """
+    fields = payload.model_dump(exclude_defaults=True)
+    fields["type"] = type(payload).__name__
+    canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return sha256(canonical.encode()).digest()

@@ -1,0 +1,11 @@
+"""Where an aggregate stands in its life."""
+
+from enum import StrEnum
+
+
+class LifeCycle(StrEnum):
+    """NONE never existed, ACTIVE takes commands, DELETED keeps only its version."""
+
+    NONE = "NONE"
+    ACTIVE = "ACTIVE"
+    DELETED = "DELETED"

@@ -1,0 +1,58 @@
+"""The values that cross a wire: immutable, strict, and refusing what they do not know."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+LARGEST = 2**63 - 1  # Avro's long; an integer beyond it could be accepted but never stored
+
+
+class Message(BaseModel):
+    """An immutable value with no unknown fields and no silent coercion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Event(Message):
+    """A fact of one aggregate; its class name and fields are a storage format."""
+
+
+def epoch_millis(value: Any) -> Any:
+    """Read an ISO 8601 time with a zone as epoch milliseconds; leave the rest to validation.
+
+    Raises:
+        ValueError: The text is no ISO 8601 time, or has no time zone.
+    """
+    if not isinstance(value, str):
+        return value
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError(f"time {value!r} needs a time zone, for example {value}Z")
+    return (moment - datetime.fromtimestamp(0, UTC)) // RESOLUTION
+
+
+def iso_time(millis: int) -> str:
+    """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds."""
+    moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class TimestampMillis:
+    """Marks an integer as a time, for the schemas and for people."""
+
+
+class HexBytes:
+    """Marks bytes that people read as hexadecimal: hashes and digests."""
+
+
+RESOLUTION = datetime.resolution * 1000
+END_OF_TIME = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: what every database can store
+
+Instant = Annotated[
+    int, BeforeValidator(epoch_millis), Field(ge=0, le=END_OF_TIME), TimestampMillis()
+]
+Hash = Annotated[bytes, HexBytes()]
+Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]
+Positive = Annotated[int, Field(gt=0, le=LARGEST)]
+Cents = Annotated[int, Field(gt=0, le=LARGEST, description="Amount in cents.")]

@@ -1,0 +1,24 @@
+"""Why a command was rejected: the closed list that senders can act on."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The reason code of a rejection (design: checks in order, first failure wins)."""
+
+    INVALID_COMMAND = "INVALID_COMMAND"
+    UNKNOWN_TYPE = "UNKNOWN_TYPE"
+    COMMAND_ID_REUSED = "COMMAND_ID_REUSED"
+    EXPIRED = "EXPIRED"
+    VERSION_CONFLICT = "VERSION_CONFLICT"
+    ALREADY_EXISTS = "ALREADY_EXISTS"
+    NOT_FOUND = "NOT_FOUND"
+    DELETED = "DELETED"
+    BUSINESS_RULE = "BUSINESS_RULE"
+    TOO_LARGE = "TOO_LARGE"
+    HANDLER_ERROR = "HANDLER_ERROR"
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the same command id may be tried again: only after a bug was mended."""
+        return self is Reason.HANDLER_ERROR

@@ -1,0 +1,60 @@
+"""The answer to a command, and what is kept of a refused one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.command_envelope import Expectation
+from schemas.life_cycle import LifeCycle
+from schemas.message import Hash, Instant
+from schemas.source import Source
+
+
+class Status(StrEnum):
+    """How a command ended."""
+
+    ACCEPTED = "ACCEPTED"
+    REJECTED = "REJECTED"
+
+
+Details = dict[str, int | str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """The outcome of one command record; every readable command gets exactly one.
+
+    `from_version` and `to_version` are the aggregate's versions before and after, equal when an
+    accepted command changed nothing. A command that could be accepted by no aggregate
+    (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions or state. `retriable` means that
+    the same command id may be sent again. A duplicate repeats the original outcome with its own
+    `source` and `correlation_id`.
+    """
+
+    command_id: str
+    command_digest: Hash | None
+    aggregate_type: str
+    aggregate_id: str
+    command_type: str | None
+    status: Status
+    duplicate: bool
+    from_version: int | None
+    to_version: int | None
+    event_ids: list[str]
+    reason: str | None
+    message: str | None
+    details: Details
+    expected_version: int | Expectation | None
+    actual_version: int | None
+    actual_state: LifeCycle | None
+    retriable: bool
+    correlation_id: str
+    source: Source
+    decided_at: Instant
+    handler_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection(Response):
+    """A refused command, once per rejection, with the bytes that were sent."""
+
+    command_bytes: bytes

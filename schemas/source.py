@@ -1,0 +1,15 @@
+"""Where a record lies in Kafka."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Source:
+    """The place of one record; sorting by it is the order in which commands are decided."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}"

@@ -1,0 +1,104 @@
+"""Topics as data: every name, setting and default is spelled here once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from schemas.registry import aggregate_types
+
+FOREVER = "-1"
+OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
+COMMAND_RETENTION = timedelta(days=30)
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic keyed by aggregate id, so that one aggregate's records stay in one partition."""
+
+    name: str
+    partitions: int
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of one deployment.
+
+    Args:
+        deployment: Names the markers topic and every transactional id.
+        prefix: Stands before every topic name.
+        partitions: Of each of an aggregate's four topics.
+    """
+
+    deployment: str = "verdict"
+    prefix: str = ""
+    partitions: int = PARTITIONS
+
+    def commands(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.commands"
+
+    def events(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.events"
+
+    def responses(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.responses"
+
+    def rejected(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.rejected"
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.prefix}dead-letters"
+
+    @property
+    def retry(self) -> str:
+        return f"{self.prefix}retry"
+
+    @property
+    def markers(self) -> str:
+        return f"{self.prefix}{self.deployment}.markers"
+
+    def aggregate_of(self, topic: str) -> str:
+        """Return `order` for `order.commands`."""
+        return topic.removeprefix(self.prefix).rpartition(".")[0]
+
+    def every_commands(self) -> list[str]:
+        """Return the commands topics of all aggregates, sorted."""
+        return [self.commands(aggregate_type) for aggregate_type in aggregate_types()]
+
+    def all(self) -> Iterator[Topic]:
+        """Yield what must exist, with the settings that must hold."""
+        for aggregate_type in aggregate_types():
+            yield Topic(self.commands(aggregate_type), self.partitions, _commands())
+            yield Topic(self.events(aggregate_type), self.partitions, _output())
+            yield Topic(self.responses(aggregate_type), self.partitions, _output())
+            yield Topic(self.rejected(aggregate_type), self.partitions, _output())
+        yield Topic(self.dead_letters, self.partitions, _output())
+        yield Topic(self.retry, self.partitions, _output())
+        yield Topic(self.markers, 1, _markers())
+
+
+def _commands() -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
+        "message.timestamp.type": "LogAppendTime",
+    }
+
+
+def _output() -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": FOREVER,
+        "retention.bytes": FOREVER,
+        "max.message.bytes": str(OUTPUT_BYTES),
+    }
+
+
+def _markers() -> dict[str, str]:
+    return {
+        "cleanup.policy": "compact",
+        "max.message.bytes": str(OUTPUT_BYTES),
+        "segment.ms": str(timedelta(hours=1) // timedelta(milliseconds=1)),
+    }

@@ -1,0 +1,1 @@
+"""Bytes: Confluent framing around Avro with ids of our own, JSON for people, CloudEvents headers."""

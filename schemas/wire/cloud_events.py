@@ -1,0 +1,52 @@
+"""Kafka headers of what verdict writes: CloudEvents 1.0, Kafka binding, binary mode."""
+
+from schemas.dead_letter import DeadLetter
+from schemas.message import iso_time
+from schemas.recorded_event import RecordedEvent
+from schemas.response import Rejection, Response
+
+Headers = dict[str, str]
+
+CONTENT_TYPE = "application/avro"
+
+
+def event_headers(event: RecordedEvent) -> Headers:
+    """Return the headers of an event: its id, type and flow can be read without decoding it."""
+    name = f"verdict.{event.aggregate_type}.{type(event.payload).__name__}"
+    headers = _cloud_event(event.event_id, name, f"/{event.source.topic}", event.decided_at)
+    headers["ce_subject"] = event.aggregate_id
+    headers["correlationid"] = event.correlation_id
+    headers["causationid"] = event.causation_id
+    if event.traceparent:
+        headers["traceparent"] = event.traceparent
+    return headers
+
+
+def response_headers(response: Response) -> Headers:
+    """Return the headers of a response or rejection; its id is the place of its command."""
+    kind = "CommandRejection" if isinstance(response, Rejection) else "CommandResponse"
+    name = f"verdict.{response.aggregate_type}.{kind}"
+    topic = response.source.topic
+    headers = _cloud_event(str(response.source), name, f"/{topic}/{kind}", response.decided_at)
+    headers["ce_subject"] = response.aggregate_id
+    headers["correlationid"] = response.correlation_id
+    headers["causationid"] = response.command_id
+    return headers
+
+
+def dead_letter_headers(letter: DeadLetter) -> Headers:
+    """Return the headers of a dead letter; its id is the place of what it holds."""
+    source = letter.source
+    place = f"/{source.topic}/DeadLetter"
+    return _cloud_event(str(source), "verdict.DeadLetter", place, letter.received_at)
+
+
+def _cloud_event(event_id: str, name: str, source: str, millis: int) -> Headers:
+    return {
+        "ce_specversion": "1.0",
+        "ce_id": event_id,
+        "ce_type": name,
+        "ce_source": source,
+        "ce_time": iso_time(millis),
+        "content-type": CONTENT_TYPE,
+    }

@@ -1,0 +1,69 @@
+"""Records as people and other languages read them: JSON with ISO times and hexadecimal hashes."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+from schemas.message import HexBytes, TimestampMillis, iso_time
+from schemas.source import Source
+
+Show = Callable[[Any], Any]
+
+
+def readable(record: Any) -> dict[str, Any]:
+    """Return `record` (a dataclass or a message) as values that JSON can carry.
+
+    Times become ISO 8601 in UTC, hashes hexadecimal, other bytes base64; a payload carries its
+    `type`.
+    """
+    if isinstance(record, BaseModel):
+        return {"type": type(record).__name__} | _shown(record)
+    return _shown(record)
+
+
+def _shown(record: Any) -> dict[str, Any]:
+    return {name: show(getattr(record, name)) for name, show in _shows(type(record))}
+
+
+@cache
+def _shows(cls: type) -> tuple[tuple[str, Show], ...]:
+    hints = get_type_hints(cls, include_extras=True)
+    names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]  # type: ignore[attr-defined]
+    return tuple((name, _show(hints[name])) for name in names)
+
+
+def _show(annotation: Any) -> Show:
+    """Return how a field of this type is shown."""
+    marks = _marks(annotation)
+    if any(isinstance(mark, TimestampMillis) for mark in marks):
+        return lambda value: None if value is None else iso_time(value)
+    if any(isinstance(mark, HexBytes) for mark in marks):
+        return lambda value: None if value is None else value.hex()
+    return _plain
+
+
+def _marks(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) is Annotated:
+        return tuple(get_args(annotation)[1:])
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(mark for member in get_args(annotation) for mark in _marks(member))
+    return ()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, Source):
+        return _shown(value)
+    if isinstance(value, BaseModel):
+        return readable(value)
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if isinstance(value, dict):
+        return {name: _plain(member) for name, member in value.items()}
+    return value

@@ -1,0 +1,85 @@
+"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar
+
+from schemas.dead_letter import DeadLetter
+from schemas.marker import Marker
+from schemas.message import Event
+from schemas.recorded_event import RecordedEvent
+from schemas.registry import event_types
+from schemas.response import Rejection, Response
+from schemas.source import Source
+from schemas.wire.codec import codec
+
+Record = TypeVar("Record", Response, Rejection, DeadLetter, Marker)
+
+SUBJECTS: dict[type, str] = {
+    Response: "response",
+    Rejection: "rejection",
+    DeadLetter: "dead_letter",
+    Marker: "marker",
+}
+
+
+def encode(record: Response | Rejection | DeadLetter | Marker) -> bytes:
+    """Return the framed bytes of `record`; equal records give equal bytes."""
+    return codec(SUBJECTS[type(record)]).encode(_fields(record))
+
+
+def decode(kind: type[Record], value: bytes) -> Record:
+    """Return the record of `kind` in `value`, whichever version of its schema wrote it.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    found = codec(SUBJECTS[kind]).decode(value)
+    if "source" in found:
+        found["source"] = Source(**found["source"])
+    return kind(**found)
+
+
+def encode_event(event: RecordedEvent) -> bytes:
+    """Return the framed bytes of `event`; equal events give equal bytes."""
+    events = codec(f"{event.aggregate_type}_event")
+    found = _fields(event)
+    name = f"{events.namespace}.{type(event.payload).__name__}"
+    found["payload"] = (name, event.payload.model_dump())
+    return events.encode(found)
+
+
+def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
+    """Return the event in `value`.
+
+    Raises:
+        Undecodable: The bytes are no event of `aggregate_type`, or damaged.
+        ValidationError: The event breaks the rules that its class states today.
+    """
+    found = codec(f"{aggregate_type}_event").decode(value)
+    name, payload = found["payload"]
+    found["payload"] = _event_type(aggregate_type, name).model_validate(payload)
+    found["source"] = Source(**found["source"])
+    return RecordedEvent(**found)
+
+
+@cache
+def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
+    return event_types(aggregate_type)[fullname.rpartition(".")[2]]
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    found = {name: getattr(record, name) for name in _names(type(record))}
+    if "source" in found:
+        source: Source = found["source"]
+        found["source"] = {
+            "topic": source.topic,
+            "partition": source.partition,
+            "offset": source.offset,
+        }
+    return found
