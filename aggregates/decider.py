@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from schemas.message import Event, Message
+from schemas.message import Message
 from schemas.registry import aggregate_types, module
 
 State = TypeVar("State", bound=Message)

@@ -85,9 +85,7 @@ def _within(limits: Limits, earlier: Response, command: ReceivedCommand) -> bool
     return command.record.timestamp - earlier.decided_at <= limits.memory_ms
 
 
-def _answer_again(
-    earlier: Response, snapshot: Snapshot[Any], command: ReceivedCommand
-) -> Verdict:
+def _answer_again(earlier: Response, snapshot: Snapshot[Any], command: ReceivedCommand) -> Verdict:
     if earlier.command_digest == command.digest:
         response = replace(
             earlier,
@@ -180,7 +178,7 @@ def _accept(
     if size > limits.events_bytes:
         raise Rejected(
             Reason.TOO_LARGE,
-            f"its {len(events)} events take {size} bytes, at most {limits.events_bytes} are allowed",
+            f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
     response = acceptance(snapshot, command, after.version)

@@ -51,7 +51,9 @@ def decide(order: Order | None, command: OrderCommand) -> list[OrderEvent]:
         return [OrderDeleted()]
     if order.status != "open":
         raise Refused(
-            "ORDER_ENDED", f"order is {order.status}: only DeleteOrder may follow", status=order.status
+            "ORDER_ENDED",
+            f"order is {order.status}: only DeleteOrder may follow",
+            status=order.status,
         )
     match command:
         case ModifyOrder():

@@ -114,7 +114,9 @@ def receive(
     except Undecodable as error:
         return dead_letter(record, str(error))
     except ValidationError:
-        return dead_letter(record, "no usable command_id (1-128) and aggregate_id (1-256 characters)")
+        return dead_letter(
+            record, "no usable command_id (1-128) and aggregate_id (1-256 characters)"
+        )
     try:
         return _well_formed(aggregate_type, sent, record)
     except _Malformed as malformed:

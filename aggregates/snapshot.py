@@ -99,5 +99,5 @@ def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
 
 
 def _state_schema(decider: Decider[Any]) -> Schema:
-    schema: Schema = RecordSchema("snapshot", {}).record(decider.state)  # type: ignore[assignment]
+    schema: Schema = RecordSchema("snapshot", {}).record(decider.state)
     return schema

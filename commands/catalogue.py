@@ -29,5 +29,5 @@ def aggregate_of(command_type: type[Command]) -> str:
         if command_types(aggregate_type).get(command_type.__name__) is command_type:
             return aggregate_type
     raise LookupError(
-        f"{command_type.__name__} belongs to no aggregate: list it in its module's union of commands"
+        f"{command_type.__name__} belongs to no aggregate: add it to its module's union"
     )

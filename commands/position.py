@@ -31,6 +31,4 @@ class ClosePosition(Command):
     pass
 
 
-PositionCommand = (
-    OpenPosition | AdjustPosition | RelistPosition | TransferPosition | ClosePosition
-)
+PositionCommand = OpenPosition | AdjustPosition | RelistPosition | TransferPosition | ClosePosition

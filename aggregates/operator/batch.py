@@ -7,7 +7,7 @@ from aggregates.answering import malformed
 from aggregates.decider import decider_of
 from aggregates.handle import Limits, Verdict, handle
 from aggregates.operator.output import Output, Outputs
-from aggregates.operator.shard_state import ShardState, outcome_key, snapshot_key
+from aggregates.operator.shard_state import Entry, ShardState, outcome_key, snapshot_key
 from aggregates.received import (
     CommandRecord,
     MalformedCommand,
@@ -21,6 +21,10 @@ from schemas.reason import Reason
 from schemas.response import Response
 from schemas.topics import Topics
 from schemas.wire.records import decode, encode
+
+# An expired entry must have stopped counting long before it is gone, or copies of the state that
+# drop it at different times would answer differently.
+FORGET_AFTER_MS = 24 * 60 * 60 * 1000
 
 
 class ShardBatch:
@@ -40,8 +44,9 @@ class ShardBatch:
         self._limits = limits
         self._outputs = Outputs(topics)
         self._state = state
-        self._changed: dict[bytes, bytes] = {}
+        self._changed: dict[bytes, Entry] = {}
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
+        self._now = 0
 
     def decide(self, records: Iterable[CommandRecord]) -> list[Output]:
         """Give every record its one outcome, in the order of (topic, partition, offset)."""
@@ -50,9 +55,10 @@ class ShardBatch:
 
     def commit(self) -> None:
         """Write what changed into the shard's state."""
-        self._state.commit(self._changed)
+        self._state.commit(self._changed, self._now)
 
     def _decide(self, record: CommandRecord) -> Iterator[Output]:
+        self._now = max(self._now, record.timestamp)
         received = receive(self._topics.aggregate_of(record.source.topic), record)
         if isinstance(received, DeadLetter):
             yield self._outputs.of_dead_letter(received)
@@ -83,9 +89,10 @@ class ShardBatch:
     def _keep(self, at: bytes, asked: bytes, verdict: Verdict, response: bytes) -> None:
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
-            self._changed[at] = verdict.stored
+            self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
-            self._changed[asked] = response
+            forgettable = verdict.response.decided_at + self._limits.memory_ms + FORGET_AFTER_MS
+            self._changed[asked] = Entry(response, forgettable)
 
     def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
         if key not in self._snapshots:
@@ -95,5 +102,6 @@ class ShardBatch:
         return self._snapshots[key]
 
     def _earlier(self, key: bytes) -> Response | None:
-        stored = self._changed.get(key) or self._state.get(key)
+        changed = self._changed.get(key)
+        stored = self._state.get(key) if changed is None else changed.value
         return None if stored is None else decode(Response, stored)

@@ -74,9 +74,7 @@ class Outputs:
     def of_dead_letter(self, letter: DeadLetter, replayable: bool = True) -> Output:
         """Return the record that keeps what could not be handled."""
         headers = _json(dead_letter_headers(letter))
-        return Output(
-            self._topics.dead_letters, letter.key, encode(letter), headers, replayable
-        )
+        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, replayable)
 
 
 def _json(headers: Headers) -> str:

@@ -46,7 +46,7 @@ class CommandProcessor(StatefulProcessor):
         """Open the state; called once per partition and batch."""
         self._state = self._make_state(handle)
 
-    def handleInputRows(
+    def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
     ) -> Iterator[pd.DataFrame]:
         """Decide all rows of one shard.

@@ -1,9 +1,17 @@
 """What one shard remembers between batches: snapshots, and the outcomes of command ids."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 SEPARATOR = b"\0"  # no id may hold it
+NEVER = 0
+
+
+class Entry(NamedTuple):
+    """A value to keep, and when it may be forgotten, in milliseconds of Kafka's time."""
+
+    value: bytes
+    expires_at: int = NEVER
 
 
 class ShardState(Protocol):
@@ -13,16 +21,24 @@ class ShardState(Protocol):
         """Begin a batch of `shard` with everything that committed batches wrote."""
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the entry as of the last committed batch, None if there is none."""
+        """Return the value as of the last committed batch, None if there is none.
 
-    def commit(self, changed: Mapping[bytes, bytes]) -> None:
-        """Replace the entries that this batch changed; called once, at the end of the batch."""
+        An entry may still be found after it has expired: its reader must judge by its own time.
+        """
+
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+        """Replace the entries that this batch changed; called once, at the end of the batch.
+
+        Args:
+            changed: What to keep from now on.
+            now: The latest Kafka time in this batch, in milliseconds; with it entries expire.
+        """
 
 
 class MapShardState:
     """The plain way: one Spark state request for every entry that is read or written.
 
-    Slow, and obviously right: the reference for every faster way.
+    Slow, it forgets nothing, and it is obviously right: the reference for the faster way.
     """
 
     def __init__(self, handle: Any) -> None:
@@ -36,10 +52,10 @@ class MapShardState:
         found = self._entries.getValue((key,))
         return None if found is None else bytes(found[0])
 
-    def commit(self, changed: Mapping[bytes, bytes]) -> None:
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
         """Write entry by entry into Spark's state store."""
         for key, entry in changed.items():
-            self._entries.updateValue((key,), (entry,))
+            self._entries.updateValue((key,), (entry.value,))
 
 
 def snapshot_key(aggregate_type: str, aggregate_id: str) -> bytes:

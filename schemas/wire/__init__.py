@@ -1,1 +1,1 @@
-"""Bytes: Confluent framing around Avro with ids of our own, JSON for people, CloudEvents headers."""
+"""Bytes: Avro in Confluent framing with ids of our own, JSON for people, CloudEvents headers."""

@@ -72,7 +72,7 @@ class RecordSchema:
         if origin is dict:
             return {"type": "map", "values": self._of(get_args(annotation)[1], name)}
         if isinstance(annotation, EnumType):
-            return self._enum(annotation.__name__, tuple(member.value for member in annotation))
+            return self._enum(annotation.__name__, tuple(map(str, annotation)))
         if is_dataclass(annotation) or issubclass(annotation, BaseModel):
             return self.record(annotation)
         raise TypeError(f"field {name!r}: Avro has no type for {annotation!r}")

@@ -75,7 +75,8 @@ def main() -> None:
     place = Path(str(folder()))
     place.mkdir(exist_ok=True)
     for subject, schema in list(missing()):
-        print("wrote", append(place, subject, schema))
+        name = append(place, subject, schema)
+        print(f"wrote {place / name}")  # noqa: T201  (its user is at a terminal)
 
 
 if __name__ == "__main__":

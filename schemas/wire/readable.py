@@ -27,13 +27,13 @@ def readable(record: Any) -> dict[str, Any]:
 
 
 def _shown(record: Any) -> dict[str, Any]:
-    return {name: show(getattr(record, name)) for name, show in _shows(type(record))}
+    return {name: show(getattr(record, name)) for name, show in _shows(record.__class__)}
 
 
 @cache
-def _shows(cls: type) -> tuple[tuple[str, Show], ...]:
+def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
-    names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]  # type: ignore[attr-defined]
+    names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]
     return tuple((name, _show(hints[name])) for name in names)
 
 

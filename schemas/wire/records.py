@@ -69,12 +69,12 @@ def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    found = {name: getattr(record, name) for name in _names(type(record))}
+    found = {name: getattr(record, name) for name in _names(record.__class__)}
     if "source" in found:
         source: Source = found["source"]
         found["source"] = {

@@ -1,0 +1,168 @@
+"""A shard's state in a few Spark state requests per batch, whatever the number of aggregates.
+
+Spark's state store holds a log (one entry per batch: what it changed), pages (all entries, as they
+were folded last) and a head. Reads are served by a local copy that follows the log. Every batch
+appends one log entry and folds pages for about as many bytes as it wrote, so the log stays about
+as large as the state. The shape is that of a log-structured store with incremental compaction
+(Rosenblum and Ousterhout, 1992); pages are split evenly, as in linear hashing.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aggregates.operator.entries import Kept, KeyHash, expires_at, kept, key_hash, pack, value_of
+from aggregates.operator.local_copy import LocalCopy, Stamp
+from aggregates.operator.log_head import (
+    CREDIT_PER_BATCH,
+    DROPS_PER_BATCH,
+    LogHead,
+    chained,
+    page_number,
+)
+from aggregates.operator.shard_state import NEVER, Entry
+
+
+class DamagedState(RuntimeError):
+    """What Spark's state store returned is not what was written to it."""
+
+    def __init__(self, shard: int, detail: str) -> None:
+        super().__init__(
+            f"state of shard {shard} is damaged: {detail}; rebuild it with `verdict recover`"
+        )
+
+
+class LogStructuredState:
+    """The state of one shard as log, pages and head.
+
+    Args:
+        handle: Spark's, of the operator.
+        folder: Local folder for the copies that serve reads; may be lost at any time.
+    """
+
+    def __init__(self, handle: Any, folder: Path) -> None:
+        self._head_state = handle.getValueState("head", "head binary")
+        self._log = handle.getMapState("log", "seq bigint", "previous binary, entry binary")
+        self._pages = handle.getMapState("pages", "page bigint", "entries binary")
+        self._folder = folder
+
+    def open(self, shard: int) -> None:
+        """Bring the local copy to the committed head and begin to read."""
+        self._shard = shard
+        stored = self._head_state.get()
+        self._head = LogHead() if stored is None else LogHead.decode(bytes(stored[0]))
+        self._copy = LocalCopy(self._folder, shard)
+        self._wanted = (self._head.seq, self._head.digest)
+        while (stamp := self._copy.begin()) != self._wanted:
+            if stamp is None or not self._followed(stamp):
+                self._copy.rebuild(self._everything(), self._wanted)
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a value as of the last committed batch."""
+        found = self._copy.get(key_hash(key))
+        return None if found is None else value_of(found)
+
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+        """Append one log entry, fold pages for as many bytes, and drop what is folded."""
+        entries = {
+            key_hash(key): kept(entry.value, entry.expires_at) for key, entry in changed.items()
+        }
+        expired = self._fold(entries, now)
+        entry = pack(entries, expired)
+        appended = self._head.appended(entry)
+        self._log.updateValue((appended.seq,), (self._head.digest, entry))
+        self._head = self._dropped(appended)
+        self._head_state.update((self._head.encode(),))
+        self._copy.end()
+
+    def _followed(self, stamp: Stamp) -> bool:
+        """Advance a copy that lies on the log; return False when it does not."""
+        seq, digest = stamp
+        if not self._head.oldest - 1 <= seq < self._head.seq:
+            return False
+        logged = list(self._logged(seq + 1))
+        if logged[0][0] != digest:
+            return False  # a copy of another history, from before a recovery for example
+        self._copy.advance([entry for _, entry in logged], self._wanted, expected=stamp)
+        return True
+
+    def _everything(self) -> Iterator[bytes]:
+        """Yield all pages, then all log entries; a page at a time, for memory's sake."""
+        for number in self._head.written_pages():
+            page = self._pages.getValue((number,))
+            if page is not None:
+                yield bytes(page[0])
+        for _, entry in self._logged(self._head.oldest):
+            yield entry
+
+    def _logged(self, first: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (digest before it, entry) from `first` to the head, and check that they chain.
+
+        Raises:
+            DamagedState: An entry is missing or altered.
+        """
+        digest = None
+        for seq in range(first, self._head.seq + 1):
+            found = self._log.getValue((seq,))
+            if found is None:
+                raise DamagedState(self._shard, f"log entry {seq} of {self._head.seq} is missing")
+            previous, entry = bytes(found[0]), bytes(found[1])
+            if digest not in (None, previous):
+                raise DamagedState(self._shard, f"log entry {seq - 1} is not what was written")
+            digest = chained(previous, entry)
+            yield previous, entry
+        if digest not in (None, self._head.digest):
+            raise DamagedState(self._shard, f"log entry {self._head.seq} is not what was written")
+
+    def _fold(self, changed: Mapping[KeyHash, Kept], now: int) -> list[KeyHash]:
+        """Fold pages as far as the credit goes, at most one round; return what has expired."""
+        size = sum(map(len, changed.values())) + CREDIT_PER_BATCH
+        head = self._head
+        # the entry of this batch is folded into the pages, so a round that ends now covers it
+        head = replace(
+            head, seq=head.seq + 1, credit=head.credit + size, clock=max(head.clock, now)
+        )
+        keys, expired = sorted(changed), []
+        while head.credit > 0:
+            page, gone = self._page(head, changed, keys)
+            expired += gone
+            head = head.folded_one(self._write_page(head, page))
+            if head.cursor == 0:  # the round has ended
+                break
+        self._head = replace(head, seq=head.seq - 1)
+        return expired
+
+    def _page(
+        self, head: LogHead, changed: Mapping[KeyHash, Kept], keys: list[KeyHash]
+    ) -> tuple[dict[KeyHash, Kept], list[KeyHash]]:
+        first, end = head.page_range()
+        page = dict(self._copy.between(first, end))
+        upper = len(keys) if end is None else bisect_left(keys, end)
+        page.update((key, changed[key]) for key in keys[bisect_left(keys, first) : upper])
+        gone = [key for key, entry in page.items() if NEVER < expires_at(entry) < head.clock]
+        for key in gone:
+            del page[key]
+        return page, gone
+
+    def _write_page(self, head: LogHead, page: dict[KeyHash, Kept]) -> int:
+        number = page_number(head.level, head.cursor)
+        if not head.splitting:
+            return self._put_page(number, page)
+        middle = head.split_at()
+        lower = {key: entry for key, entry in page.items() if key < middle}
+        upper = {key: entry for key, entry in page.items() if key >= middle}
+        self._pages.removeKey((number,))
+        return self._put_page(2 * number, lower) + self._put_page(2 * number + 1, upper)
+
+    def _put_page(self, number: int, page: Mapping[KeyHash, Kept]) -> int:
+        packed = pack(page)
+        self._pages.updateValue((number,), (packed,))
+        return len(packed)
+
+    def _dropped(self, head: LogHead) -> LogHead:
+        end = min(head.needed, head.oldest + DROPS_PER_BATCH)
+        for seq in range(head.oldest, end):
+            self._log.removeKey((seq,))
+        return replace(head, oldest=max(head.oldest, end))
