@@ -4,10 +4,9 @@ from typing import Any
 
 from aggregates.decider import decider_of
 from aggregates.received import MalformedCommand, ReceivedCommand
-from aggregates.recording import decided_at
+from aggregates.recording import StoredEvent, decided_at
 from aggregates.snapshot import Snapshot
 from schemas.reason import Reason
-from schemas.recorded_event import event_id
 from schemas.response import Details, Response, Status
 
 
@@ -21,20 +20,20 @@ class Rejected(Exception):  # an answer, not an error
         self.details = details or {}
 
 
-def acceptance(snapshot: Snapshot[Any], command: ReceivedCommand, to_version: int) -> Response:
-    """Return the response to a command that took its aggregate to `to_version`."""
-    envelope = command.envelope
-    versions = range(snapshot.version + 1, to_version + 1)
+def acceptance(
+    snapshot: Snapshot[Any], command: ReceivedCommand, events: tuple[StoredEvent, ...]
+) -> Response:
+    """Return the response to a command that caused `events`."""
     return Response(
         **_about(command),
         status=Status.ACCEPTED,
         from_version=snapshot.version,
-        to_version=to_version,
-        event_ids=[event_id(command.aggregate_type, envelope.aggregate_id, v) for v in versions],
+        to_version=snapshot.version + len(events),
+        event_ids=[stored.event.event_id for stored in events],
         reason=None,
         message=None,
         details={},
-        expected_version=envelope.expected_version,
+        expected_version=command.envelope.expected_version,
         actual_version=None,
         actual_state=None,
         retriable=False,

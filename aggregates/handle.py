@@ -181,7 +181,7 @@ def _accept(
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    response = acceptance(snapshot, command, after.version)
+    response = acceptance(snapshot, command, stored_events)
     return Verdict(response, stored_events, after, stored, remembered=True)
 
 

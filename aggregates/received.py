@@ -109,28 +109,34 @@ def receive(
         return dead_letter(record, "record has no value")
     try:
         sent = decode_command(aggregate_type, record.value)
-        command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
-        aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
     except Undecodable as error:
         return dead_letter(record, str(error))
-    except ValidationError:
-        return dead_letter(
-            record, "no usable command_id (1-128) and aggregate_id (1-256 characters)"
-        )
     try:
         return _well_formed(aggregate_type, sent, record)
     except _Malformed as malformed:
-        return MalformedCommand(
-            aggregate_type=aggregate_type,
-            command_id=command_id,
-            aggregate_id=aggregate_id,
-            correlation_id=_text_or(sent.get("correlation_id"), command_id),
-            command_type=_command_type(aggregate_type, sent),
-            reason=malformed.reason,
-            message=str(malformed),
-            details=malformed.details,
-            record=record,
-        )
+        return _with_ids(aggregate_type, sent, record, malformed)
+
+
+def _with_ids(
+    aggregate_type: str, sent: dict[str, Any], record: CommandRecord, malformed: "_Malformed"
+) -> MalformedCommand | DeadLetter:
+    try:
+        command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
+        aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
+    except ValidationError:
+        needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters"
+        return dead_letter(record, f"nobody can be answered: a command needs {needed}")
+    return MalformedCommand(
+        aggregate_type=aggregate_type,
+        command_id=command_id,
+        aggregate_id=aggregate_id,
+        correlation_id=_text_or(sent.get("correlation_id"), command_id),
+        command_type=_command_type(aggregate_type, sent),
+        reason=malformed.reason,
+        message=str(malformed),
+        details=malformed.details,
+        record=record,
+    )
 
 
 def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
@@ -150,12 +156,12 @@ def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
 def _well_formed(
     aggregate_type: str, sent: dict[str, Any], record: CommandRecord
 ) -> ReceivedCommand:
-    if record.key != sent["aggregate_id"].encode():
-        raise _invalid("key", "the record's key is not the aggregate_id")
     try:
         envelope = CommandEnvelope.model_validate(sent)
     except ValidationError as error:
         raise _invalid_fields(error) from error
+    if record.key != envelope.aggregate_id.encode():
+        raise _invalid("key", "the record's key is not the aggregate_id")
     payload = _payload(aggregate_type, envelope.payload)
     return ReceivedCommand(aggregate_type, envelope, payload, command_digest(payload), record)
 

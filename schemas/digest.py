@@ -5,6 +5,8 @@ from hashlib import sha256
 
 from schemas.message import Message
 
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def command_digest(payload: Message) -> bytes:
     """Return the SHA-256 over canonical JSON of the payload's type and non-default fields.
@@ -14,5 +16,4 @@ def command_digest(payload: Message) -> bytes:
     """
     fields = payload.model_dump(exclude_defaults=True)
     fields["type"] = type(payload).__name__
-    canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return sha256(canonical.encode()).digest()
+    return sha256(CANONICAL.encode(fields).encode()).digest()

@@ -1,6 +1,7 @@
 """The values that cross a wire: immutable, strict, and refusing what they do not know."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -32,6 +33,7 @@ def epoch_millis(value: Any) -> Any:
     return (moment - datetime.fromtimestamp(0, UTC)) // RESOLUTION
 
 
+@lru_cache(maxsize=4096)  # the records of a batch share their times
 def iso_time(millis: int) -> str:
     """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds."""
     moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION

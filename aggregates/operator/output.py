@@ -1,9 +1,10 @@
 """What a decision puts on which topic."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import NamedTuple
+
+from pydantic_core import to_json
 
 from aggregates.handle import Verdict
 from schemas.dead_letter import DeadLetter
@@ -78,4 +79,4 @@ class Outputs:
 
 
 def _json(headers: Headers) -> str:
-    return json.dumps(headers, separators=(",", ":"))
+    return to_json(headers).decode()

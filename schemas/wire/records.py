@@ -1,7 +1,9 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from schemas.dead_letter import DeadLetter
@@ -69,12 +71,14 @@ def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _reader(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    names = tuple(field.name for field in fields(kind))
+    return names, attrgetter(*names)
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    found = {name: getattr(record, name) for name in _names(record.__class__)}
+    names, values = _reader(record.__class__)
+    found = dict(zip(names, values(record), strict=True))
     if "source" in found:
         source: Source = found["source"]
         found["source"] = {
