@@ -1,0 +1,42 @@
+PYTHON ?= python3
+BIN := .venv/bin
+PACKAGES := schemas commands aggregates projections compose
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format schemas lock
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Check Python and Java, fill .venv from the lock, fetch the jars
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "verdict: there is no $(PYTHON) on PATH; Python 3.11 to 3.14 is needed" >&2; \
+	  echo "  Debian, Ubuntu: apt-get install python3 python3-venv" >&2; \
+	  echo "  macOS:          brew install python@3.13" >&2; \
+	  exit 6; }
+	@$(PYTHON) bootstrap.py
+
+demo: setup ## Run the whole path on throw-away data and tell its story
+	@$(BIN)/verdict demo
+
+test: setup ## Run all tests (a real broker and a real Spark)
+	$(BIN)/python -m pytest
+
+lint: setup ## Check format, style, types and spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy bootstrap.py $(PACKAGES) tests
+	$(BIN)/codespell
+	VALIDATE_PYPROJECT_NO_NETWORK=1 $(BIN)/validate-pyproject pyproject.toml
+
+format: setup ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+schemas: setup ## Write the Avro files again from the Python types
+	$(BIN)/python -m schemas.wire.generate
+
+lock: ## Resolve the Python packages anew (needs uv)
+	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \
+	  --python-version 3.11 --extra dev --custom-compile-command "make lock" \
+	  --output-file requirements.lock pyproject.toml

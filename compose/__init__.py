@@ -1,0 +1,1 @@
+"""How the parts run together: command line, settings, processes."""

@@ -1,0 +1,25 @@
+"""What can stop verdict from outside of it; each error knows the exit code of the command line."""
+
+
+class VerdictError(Exception):
+    """Something a person can act on: the message says what happened and what to do."""
+
+    exit_code = 1
+
+
+class TimedOut(VerdictError):
+    """What was awaited may still happen."""
+
+    exit_code = 4
+
+
+class Unreachable(VerdictError):
+    """Kafka or the database does not answer."""
+
+    exit_code = 5
+
+
+class EnvironmentIncomplete(VerdictError):
+    """This machine lacks Java, a jar or a fitting Python."""
+
+    exit_code = 6

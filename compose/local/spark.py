@@ -1,0 +1,111 @@
+"""A Spark session on this machine, with every setting that verdict's streams rely on."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from compose.errors import VerdictError
+from compose.local.jars import spark_jars
+from compose.local.java import find_java
+
+LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
+STATE_STORE = "spark.sql.streaming.stateStore"
+
+STREAMING = {
+    f"{STATE_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.streaming.metricsEnabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
+    app_name: str,
+    cores: int,
+    shuffle_partitions: int,
+    driver_memory: str,
+    local_dir: Path,
+    ui_port: int | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return a session in local mode; the JVM of this process is started when it has none yet.
+
+    The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
+    stop the session, then leave. A later session of the same process runs in the same JVM, so
+    `driver_memory` and `local_dir` stay as they were.
+
+    Args:
+        app_name: Shown in the UI and in metrics.
+        cores: How many tasks run at a time.
+        shuffle_partitions: The number of shards; a checkpoint holds on to its own.
+        driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
+        local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
+            everything goes that Spark, its JVM and the Python workers say.
+        ui_port: Where Spark's own pages are served on 127.0.0.1; None: nowhere.
+        extra: Further settings of Spark; they win over the ones given here.
+
+    Raises:
+        EnvironmentIncomplete: Java or the jars are missing.
+        VerdictError: The JVM does not start, for example for want of memory; names its log.
+    """
+    local_dir = local_dir.absolute()
+    temporary = local_dir / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    _prepare_environment()
+    settings = {
+        **STREAMING,
+        "spark.app.name": app_name,
+        "spark.master": f"local[{cores}]",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": shlex.join(
+            [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
+        ),
+        "spark.local.dir": str(local_dir),
+        "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
+        "spark.jars": ",".join(map(str, spark_jars())),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": str(ui_port is not None).lower(),
+        **({} if ui_port is None else {"spark.ui.port": str(ui_port)}),
+        **(extra or {}),
+    }
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log"))
+    return SparkSession(context)
+
+
+def _gateway(conf: SparkConf, log: Path) -> object:
+    if SparkContext._gateway is not None:
+        return SparkContext._gateway
+    # launched here, as SparkContext would leave the JVM's stderr on the terminal
+    with log.open("ab") as said:
+        try:
+            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": said, "stderr": said}
+            )
+        except PySparkRuntimeError as error:
+            raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error
+    return gateway
+
+
+def _prepare_environment() -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    java = find_java()
+    if java.parent.parent != Path(os.environ.get("JAVA_HOME", "")):
+        # JAVA_HOME is unset or too old, and spark-submit would prefer it to the one on PATH
+        os.environ.pop("JAVA_HOME", None)

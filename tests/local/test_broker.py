@@ -1,0 +1,160 @@
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.errors import VerdictError
+from compose.local.broker import EmbeddedBroker
+from compose.local.claim import Claim
+
+MIB = 1 << 20
+
+PARENT = """
+import sys
+from pathlib import Path
+from compose.local.broker import EmbeddedBroker
+
+broker = EmbeddedBroker(Path(sys.argv[1]))
+broker.start()
+print("started", flush=True)
+sys.stdin.read()
+"""
+
+
+def topics(broker: EmbeddedBroker) -> set[str]:
+    return set(admin(broker).list_topics(timeout=10).topics)
+
+
+def create_topic(broker: EmbeddedBroker, name: str, **config: str) -> None:
+    topic = NewTopic(name, 1, 1, config={key.replace("_", "."): config[key] for key in config})
+    client = admin(broker)  # held: a client that is collected takes its request with it
+    client.create_topics([topic])[name].result(10)
+
+
+def admin(broker: EmbeddedBroker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+
+
+def jvm_of(data_dir: Path) -> psutil.Process:
+    return psutil.Process(int((data_dir / "broker.pid").read_text()))
+
+
+def gone(process: psutil.Process) -> bool:
+    return process in psutil.wait_procs([process], timeout=30)[0]
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Another process, in which a broker runs on `tmp_path`."""
+    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.kafka
+def test_what_was_written_survives_a_crash_and_a_move_to_another_port(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path) as broker:
+        address = broker.bootstrap_servers
+        create_topic(broker, "kept")
+
+        broker.kill()
+        broker.start()
+
+        assert broker.bootstrap_servers == address
+        assert "kept" in topics(broker)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other_port = free.getsockname()[1]
+
+    with EmbeddedBroker(tmp_path, other_port) as moved:
+        assert moved.bootstrap_servers == f"127.0.0.1:{other_port}" != address
+        assert "kept" in topics(moved)
+
+
+@pytest.mark.kafka
+def test_the_broker_ends_with_a_killed_parent(
+    tmp_path: Path, parent: "subprocess.Popen[bytes]"
+) -> None:
+    jvm = jvm_of(tmp_path)
+
+    parent.kill()
+
+    assert gone(jvm)
+
+
+@pytest.mark.kafka
+def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start(
+    tmp_path: Path, parent: "subprocess.Popen[bytes]"
+) -> None:
+    jvm = jvm_of(tmp_path)
+    guardian = jvm.parent()
+    assert guardian is not None
+    guardian.kill()
+    parent.kill()
+    parent.wait()
+    assert jvm.is_running()
+
+    with EmbeddedBroker(tmp_path) as next_broker:
+        assert gone(jvm)
+        assert topics(next_broker) == set()
+
+
+def test_a_process_that_got_the_pid_of_a_broker_is_left_alone(tmp_path: Path) -> None:
+    pid_file = tmp_path / "broker.pid"
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as foreign:
+        pid_file.write_text(str(foreign.pid))
+
+        Claim(pid_file, mark="server.properties").release()
+
+        assert foreign.poll() is None
+
+
+def test_a_directory_has_one_broker_at_a_time(broker: EmbeddedBroker) -> None:
+    with pytest.raises(VerdictError, match=f"already runs on {broker.data_dir}"):
+        EmbeddedBroker(broker.data_dir).start()
+
+    assert jvm_of(broker.data_dir).is_running()
+
+
+def test_a_port_in_use_is_named(tmp_path: Path, broker: EmbeddedBroker) -> None:
+    port = int(broker.bootstrap_servers.split(":")[1])
+
+    with pytest.raises(VerdictError, match=f"port {port} cannot be used"):
+        EmbeddedBroker(tmp_path, port).start()
+
+
+@pytest.mark.kafka
+def test_a_broker_that_dies_at_start_shows_the_end_of_its_log(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()  # looks formatted, but Kafka's own files are not there
+
+    with pytest.raises(VerdictError, match=r"died at start(.|\n)*No readable meta.properties"):
+        EmbeddedBroker(tmp_path).start()
+
+
+def test_topics_may_take_records_of_up_to_4_mib(broker: EmbeddedBroker) -> None:
+    create_topic(broker, "large-records", max_message_bytes=str(4 * MIB))
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 4 * MIB}
+    )
+    errors = []
+
+    producer.produce(
+        "large-records", b"x" * (4 * MIB - 1024), on_delivery=lambda error, _: errors.append(error)
+    )
+
+    assert producer.flush(30) == 0
+    assert errors == [None]
+
+
+def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: EmbeddedBroker) -> None:
+    assert os.getsid(jvm_of(broker.data_dir).pid) != os.getsid(0)

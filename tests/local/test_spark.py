@@ -1,0 +1,94 @@
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PARENT = """
+import json
+import sys
+from pathlib import Path
+
+from compose.local.spark import spark_session
+from pyspark.sql.functions import udf
+
+spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), None, {"spark.verdict.test": "on"})
+python = udf(lambda _: sys.executable)
+for _ in sys.stdin:
+    print(json.dumps({
+        "jvm": spark.sparkContext._gateway.proc.pid,
+        "python": spark.range(1).select(python("id")).first()[0],
+        "extra": spark.conf.get("spark.verdict.test"),
+        "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
+    }), flush=True)
+"""
+
+
+class Session:
+    """A Spark session in another process that can be asked about itself."""
+
+    def __init__(self, process: "subprocess.Popen[str]", local_dir: Path) -> None:
+        self.process = process
+        self.local_dir = local_dir
+
+    def ask(self) -> dict[str, Any]:
+        """Run a query and return what the session says of itself."""
+        questions, answers = self.process.stdin, self.process.stdout
+        assert questions is not None
+        assert answers is not None
+        print("?", file=questions, flush=True)
+        answer: dict[str, Any] = json.loads(answers.readline())
+        return answer
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IO[str]]:
+    """What the session's process would write to the terminal."""
+    with (tmp_path_factory.mktemp("terminal") / "stderr").open("w+") as stderr:
+        yield stderr
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iterator[Session]:
+    local_dir = tmp_path_factory.mktemp("a name with spaces")
+    command = [sys.executable, "-c", PARENT, str(local_dir)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True
+    ) as process:
+        yield Session(process, local_dir)
+        process.kill()
+
+
+def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
+    answer = session.ask()
+
+    assert answer["python"] == sys.executable
+    assert answer["extra"] == "on"
+    assert answer["tmp"] == str(session.local_dir / "tmp")
+
+
+def test_spark_talks_to_its_log_and_not_to_the_terminal(
+    session: Session, terminal: IO[str]
+) -> None:
+    session.ask()
+
+    terminal.seek(0)
+    assert terminal.read() == ""
+    assert "WARN" in (session.local_dir / "spark.log").read_text()
+
+
+def test_ctrl_c_does_not_reach_the_jvm_and_sigkill_of_its_parent_does(session: Session) -> None:
+    jvm = psutil.Process(session.ask()["jvm"])
+
+    jvm.send_signal(signal.SIGINT)
+    assert session.ask()["jvm"] == jvm.pid
+
+    session.process.kill()
+    assert jvm in psutil.wait_procs([jvm], timeout=30)[0]
