@@ -1,0 +1,165 @@
+"""The log-structured state against a dictionary, through everything that happens to a cache."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from aggregates.operator import local_copy, log_head, log_structured
+from aggregates.operator.log_head import LogHead
+from aggregates.operator.log_structured import DamagedState, LogStructuredState
+from aggregates.operator.shard_state import NEVER, Entry
+from tests.operator.fake_state import FakeStateStore
+
+KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
+VALUES = st.binary(max_size=40)
+LIFETIMES = st.one_of(st.just(None), st.integers(0, 500))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_pages() -> Iterator[None]:
+    """Let a few kilobytes do what megabytes do in production: split pages and cut the log."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_head, "PAGE_BYTES", 300)
+        patch.setattr(log_structured, "CREDIT_PER_BATCH", 100)
+        yield
+
+
+class ShardStateMachine(RuleBasedStateMachine):
+    """Batches that commit or are taken back, on two hosts whose copies come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(mkdtemp())
+        self.store, self.model, self.now = FakeStateStore(), dict[bytes, Entry](), 0
+        self.backup = (self.store.copy(), dict(self.model))
+
+    def teardown(self) -> None:
+        local_copy._opened.cache_clear()
+        shutil.rmtree(self.folder)
+
+    @rule(
+        host=st.sampled_from("ab"),
+        asked=st.lists(KEYS, max_size=8),
+        changed=st.dictionaries(KEYS, st.tuples(VALUES, LIFETIMES), max_size=12),
+        passed=st.integers(0, 100),
+        committed=st.sampled_from([True, True, True, False]),
+    )
+    def batch(self, host, asked, changed, passed, committed):  # type: ignore[no-untyped-def]
+        before = self.store.copy()
+        self.now += passed
+        state = LogStructuredState(self.store, self.folder / host)
+        state.open(0)
+        for key in [*asked, *changed]:
+            self._check(key, state.get(key))
+        entries = {
+            key: Entry(value, NEVER if lifetime is None else self.now + lifetime)
+            for key, (value, lifetime) in changed.items()
+        }
+        state.commit(entries, self.now)
+        if committed:
+            self.model.update(entries)
+        else:
+            self.store = before
+
+    @rule(host=st.sampled_from("ab"))
+    def lose_the_local_copy(self, host):  # type: ignore[no-untyped-def]
+        local_copy._opened.cache_clear()
+        shutil.rmtree(self.folder / host, ignore_errors=True)
+
+    @rule()
+    def back_up(self) -> None:
+        self.backup = (self.store.copy(), dict(self.model))
+
+    @rule()
+    def restore(self) -> None:
+        """Go back in time; the local copies stay where they are, ahead or of another history."""
+        self.store, self.model = self.backup[0].copy(), dict(self.backup[1])
+
+    def _check(self, key: bytes, found: bytes | None) -> None:
+        entry = self.model.get(key)
+        if entry is None:
+            assert found is None
+        elif entry.expires_at == NEVER or entry.expires_at >= self.now:
+            assert found == entry.value
+        else:
+            assert found in (None, entry.value)
+
+
+ShardStateMachine.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=60, deadline=None
+)
+test_every_copy_gives_the_same_answers = ShardStateMachine.TestCase
+
+
+def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = NEVER) -> None:
+    for number in range(count):
+        state = LogStructuredState(store, folder)
+        state.open(0)
+        expiry = number + lifetime if lifetime else NEVER
+        state.commit({f"key-{number % 50}".encode(): Entry(bytes(40), expiry)}, number)
+
+
+def test_the_log_stays_about_as_large_as_the_state(tmp_path: Path) -> None:
+    store = FakeStateStore()
+
+    _batches(store, tmp_path, 2000)
+
+    head = LogHead.decode(store.states["head"].value[0])
+    assert head.seq == 2000
+    assert len(store.states["log"].entries) < 120
+    assert 2 <= head.level <= 5
+
+
+def test_expired_entries_leave_pages_and_copies(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path, 50, lifetime=10)
+
+    for number in range(60, 200):
+        state = LogStructuredState(store, tmp_path)
+        state.open(0)
+        state.commit({b"other": Entry(bytes(40))}, number)
+
+    state = LogStructuredState(store, tmp_path)
+    state.open(0)
+    assert state.get(b"key-7") is None
+    assert sum(len(page[0]) for page in store.states["pages"].entries.values()) < 100
+
+
+def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path / "one", 3)
+    previous, entry = store.states["log"].entries[3,]
+    store.states["log"].entries[3,] = (previous, entry[:-1] + b"x")
+
+    with pytest.raises(DamagedState, match="log entry 3 is not what was written"):
+        LogStructuredState(store, tmp_path / "another").open(0)
+
+
+def test_a_missing_log_entry_is_named(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path / "one", 3)
+    del store.states["log"].entries[3,]
+
+    with pytest.raises(DamagedState, match="log entry 3 of 3 is missing"):
+        LogStructuredState(store, tmp_path / "another").open(0)
+
+
+def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path / "one", 3)
+    copy = local_copy.LocalCopy(tmp_path / "another", 0)
+
+    def failing() -> Iterator[bytes]:
+        yield b""
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        copy.rebuild(failing(), (3, LogHead.decode(store.states["head"].value[0]).digest))
+
+    assert copy.begin() is None
