@@ -1,0 +1,202 @@
+"""Holds what lies on the output topics against what the model says must lie there."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from hashlib import sha256
+from itertools import islice
+from typing import Any, NamedTuple
+
+from schemas.dead_letter import DeadLetter
+from schemas.recorded_event import RecordedEvent
+from schemas.response import Rejection, Response
+from schemas.wire.records import decode, decode_event
+from tests.model import Event, Expected, Identity, Outcome, Place
+from tests.model.reading import COMMAND_LIMIT_BYTES
+
+SHOWN = 10
+
+
+class Published(NamedTuple):
+    """One record of an output topic, as a read_committed consumer sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes
+
+
+def assert_as_the_model_says(
+    expected: Expected, published: Iterable[Published], *, topic_prefix: str = ""
+) -> None:
+    """Fail, naming the first few differences, unless the outputs are exactly the model's.
+
+    One outcome for every command; versions 1..n in order without a gap, none twice; the hash
+    chain, computed again over the value bytes; rejections once each; duplicates only answered;
+    the counting identities of every quiet point.
+
+    Args:
+        expected: `fold` of the whole commands log.
+        published: Everything on the events, responses, rejected and dead-letter topics of these
+            aggregates; other topics are ignored.
+        topic_prefix: Of the deployment.
+    """
+    found = list(islice(differences(expected, published, topic_prefix), SHOWN + 1))
+    more = [f"… and more than {SHOWN} in all"] if len(found) > SHOWN else []
+    shown = "\n- ".join([*found[:SHOWN], *more])
+    assert not found, f"the topics are not what the model says:\n- {shown}"
+
+
+def differences(
+    expected: Expected, published: Iterable[Published], topic_prefix: str = ""
+) -> Iterator[str]:
+    """Yield every difference as a sentence."""
+    topics: dict[str, list[Published]] = defaultdict(list)
+    for record in sorted(published, key=lambda record: record[:3]):
+        topics[record.topic.removeprefix(topic_prefix).rpartition(".")[2]].append(record)
+    responses = [(record, decode(Response, record.value)) for record in topics["responses"]]
+    rejections = [(record, decode(Rejection, record.value)) for record in topics["rejected"]]
+    letters = [(record, decode(DeadLetter, record.value)) for record in topics["dead-letters"]]
+    yield from _counting(expected, responses, rejections, letters)
+    outcomes = expected.outcomes
+    yield from _one_each("response", responses, outcomes, _wants_response, _response_faults)
+    yield from _one_each("rejection", rejections, outcomes, _wants_rejection, _rejection_faults)
+    yield from _one_each("dead letter", letters, outcomes, _wants_letter, _letter_faults)
+    yield from _histories(expected, topics["events"], topic_prefix)
+
+
+Records = list[tuple[Published, Any]]
+
+
+def _counting(
+    expected: Expected, responses: Records, rejections: Records, letters: Records
+) -> Iterator[str]:
+    """C-01: commands = responses + dead letters, first answers = accepted + rejected."""
+    if len(expected.outcomes) != len(responses) + len(letters):
+        yield (
+            f"{len(expected.outcomes)} commands, but {len(responses)} responses and "
+            f"{len(letters)} dead letters"
+        )
+    first = [response for _, response in responses if not response.duplicate]
+    accepted = sum(response.status == "ACCEPTED" for response in first)
+    if len(first) != accepted + len(rejections):
+        yield (
+            f"{len(first)} responses that are no duplicates, but {accepted} accepted and "
+            f"{len(rejections)} rejected"
+        )
+
+
+def _one_each(
+    kind: str,
+    found: Records,
+    outcomes: dict[Place, Outcome],
+    wanted: Callable[[Outcome], bool],
+    faults: Callable[[Outcome, Published, Any], Iterator[str]],
+) -> Iterator[str]:
+    """Hold records that name the command they belong to against the outcomes of all commands."""
+    seen = Counter(_place(record) for _, record in found)
+    for place, outcome in outcomes.items():
+        if seen[place] != wanted(outcome):
+            yield f"{_at(place)} has {seen[place]} {kind} records, not {int(wanted(outcome))}"
+    for published, record in found:
+        place = _place(record)
+        if place not in outcomes:
+            yield f"a {kind} at {_at(published[:3])} belongs to no command: {_at(place)}"
+        elif wanted(outcomes[place]):
+            for fault in faults(outcomes[place], published, record):
+                yield f"{kind} to {_at(place)}: {fault}"
+
+
+def _wants_response(outcome: Outcome) -> bool:
+    return outcome.response is not None
+
+
+def _wants_rejection(outcome: Outcome) -> bool:
+    return outcome.rejected
+
+
+def _wants_letter(outcome: Outcome) -> bool:
+    return outcome.response is None
+
+
+def _response_faults(outcome: Outcome, published: Published, found: Response) -> Iterator[str]:
+    assert outcome.response is not None
+    said = asdict(found) | {"source": _place(found)}
+    yield from _unequal(outcome.response, said)
+    yield from _unequal({"key": found.aggregate_id.encode()}, {"key": published.key})
+    if (found.message is None) != (found.reason is None):
+        yield f"reason {found.reason} has the message {found.message!r}"
+
+
+def _rejection_faults(outcome: Outcome, published: Published, found: Rejection) -> Iterator[str]:
+    yield from _response_faults(outcome, published, found)
+    yield from _unequal({"bytes": outcome.record.value}, {"bytes": found.command_bytes})
+
+
+def _letter_faults(outcome: Outcome, published: Published, found: DeadLetter) -> Iterator[str]:
+    value = outcome.record.value or b""
+    kept = None if outcome.record.value is None else value[:COMMAND_LIMIT_BYTES]
+    wanted = {"key": outcome.record.key, "bytes": kept, "length": len(value)}
+    yield from _unequal(wanted | {"sha256": sha256(value).digest()}, asdict(found))
+    yield from _unequal({"key": outcome.record.key}, {"key": published.key})
+
+
+def _histories(expected: Expected, events: list[Published], topic_prefix: str) -> Iterator[str]:
+    """Hold every aggregate's events, in the order in which they lie there, against its history."""
+    found: dict[Identity, list[tuple[Published, RecordedEvent]]] = defaultdict(list)
+    for published in events:
+        aggregate_type = published.topic.removeprefix(topic_prefix).removesuffix(".events")
+        event = decode_event(aggregate_type, published.value)
+        found[event.aggregate_type, event.aggregate_id].append((published, event))
+    for identity in found.keys() | expected.aggregates.keys():
+        aggregate = expected.aggregates.get(identity)
+        history = aggregate.history if aggregate else []
+        for fault in _history_faults(history, found[identity]):
+            yield f"{' '.join(identity)!r}: {fault}"
+
+
+def _history_faults(
+    history: list[Event], found: list[tuple[Published, RecordedEvent]]
+) -> Iterator[str]:
+    versions = [event.version for _, event in found]
+    if versions != [event["version"] for event in history]:
+        yield f"versions {_short(versions)}, not 1 to {len(history)}"
+    if len({published.partition for published, _ in found}) > 1:
+        yield "its events lie on several partitions"
+    previous_hash = b""
+    for published, event in found:
+        if event.previous_hash != previous_hash:
+            yield f"version {event.version} does not carry the hash of the event before it"
+        previous_hash = sha256(published.value).digest()
+        if published.key != event.aggregate_id.encode():
+            yield f"version {event.version} has the key {published.key!r}"
+        if event.version <= len(history):
+            for fault in _unequal(history[event.version - 1], _plain(event)):
+                yield f"version {event.version}: {fault}"
+
+
+def _plain(event: RecordedEvent) -> Event:
+    flat = {name: getattr(event, name) for name in RecordedEvent.__slots__}
+    fields = event.payload.model_dump()
+    return flat | {"source": _place(event), "type": type(event.payload).__name__, "fields": fields}
+
+
+def _unequal(wanted: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    for name, value in wanted.items():
+        if found[name] != value:
+            yield f"{name} is {_short(found[name])}, not {_short(value)}"
+
+
+def _place(record: Any) -> Place:
+    source = record.source
+    return (source.topic, source.partition, source.offset)
+
+
+def _at(place: Place) -> str:
+    return "{}:{}:{}".format(*place)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"

@@ -1,0 +1,94 @@
+"""The rules of section 2 over plain dictionaries: what each command causes, what each event does."""
+
+from collections.abc import Mapping
+from typing import Any
+
+State = dict[str, Any]
+Asked = Mapping[str, Any]
+Happened = tuple[str, dict[str, Any]]
+
+
+class Broken(Exception):  # an answer, not an error
+    """A business rule forbids the command."""
+
+
+def starts_from(command_type: str) -> set[str]:
+    """Return the life-cycle states in which a command may find its aggregate."""
+    creating = {"PlaceOrder": {"NONE"}, "OpenPosition": {"NONE", "DELETED"}}
+    return creating.get(command_type, {"ACTIVE"})
+
+
+def events_of(command: Asked, state: State | None) -> list[Happened]:
+    """Return the (type, fields) of the events that a command causes.
+
+    Raises:
+        Broken: A business rule forbids it.
+    """
+    asked = {name: value for name, value in command.items() if name != "type"}
+    match command["type"], state:
+        case "PlaceOrder", _:
+            return [("OrderPlaced", asked)]
+        case "OpenPosition", _:
+            return [("PositionOpened", asked)]
+        case "DeleteOrder", _:
+            return [("OrderDeleted", {})]
+        case ("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}:
+            raise Broken("nothing but Delete after completed or cancelled")
+        case "ModifyOrder", dict(order):
+            return _modified(order, asked)
+        case "FillOrder", dict(order):
+            return _filled(order, asked)
+        case "CancelOrder", _:
+            return [("OrderCancelled", {"cause": asked.get("cause")})]
+        case "ClosePosition", _:
+            return [("PositionClosed", {})]
+        case _, dict(position):
+            return _changed(position, command["type"], asked)
+        case _:
+            raise AssertionError(f"{command['type']} was let through to no aggregate")
+
+
+def _modified(order: State, asked: Asked) -> list[Happened]:
+    wanted = {name: asked.get(name, order[name]) for name in ("quantity", "limit_price_cents")}
+    if wanted["quantity"] < order["filled"]:
+        raise Broken("never modify to less than is filled")
+    if all(order[name] == value for name, value in wanted.items()):
+        return []
+    completed = wanted["quantity"] == order["filled"]
+    return [("OrderModified", wanted)] + [("OrderCompleted", {})] * completed
+
+
+def _filled(order: State, asked: Asked) -> list[Happened]:
+    filled = order["filled"] + asked["quantity"]
+    if filled > order["quantity"]:
+        raise Broken("never fill more than is open")
+    happened: list[Happened] = [("OrderFilled", dict(asked))]
+    return happened + [("OrderCompleted", {})] * (filled == order["quantity"])
+
+
+def _changed(position: State, command_type: str, asked: Asked) -> list[Happened]:
+    events = {
+        "AdjustPosition": "PositionAdjusted",
+        "RelistPosition": "PositionRelisted",
+        "TransferPosition": "PositionTransferred",
+    }
+    same = all(position[name] == value for name, value in asked.items())
+    return [] if same else [(events[command_type], dict(asked))]
+
+
+def state_after(state: State | None, event_type: str, fields: Mapping[str, Any]) -> State | None:
+    """Return an aggregate after an event; None when it was deleted."""
+    before = state or {}
+    match event_type:
+        case "OrderPlaced":
+            return {**fields, "filled": 0, "status": "open"}
+        case "OrderFilled":
+            return before | {"filled": before["filled"] + fields["quantity"]}
+        case "OrderCompleted":
+            return before | {"status": "completed"}
+        case "OrderCancelled":
+            return before | {"status": "cancelled"}
+        case "OrderDeleted" | "PositionClosed":
+            return None
+        case _:  # opened, and everything that replaces fields by those of the event
+            return before | dict(fields)

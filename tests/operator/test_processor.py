@@ -1,0 +1,146 @@
+"""The Spark operator, without a JVM, against the independent model."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from aggregates.handle import Limits
+from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.output import Output
+from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
+from aggregates.operator.shard_state import MapShardState
+from schemas.topics import Topics
+from tests.comparison import Published, assert_as_the_model_says
+from tests.model import Model, Record, fold
+from tests.traffic import Traffic
+
+MakeState = Callable[[Any], Any]
+COMMAND_LIMIT = 64 * 1024
+
+
+@pytest.fixture(params=["plain", "log-structured"])
+def make_state(request: pytest.FixtureRequest, tmp_path: Path) -> MakeState:
+    """The state of a shard, the reference and the fast one."""
+    if request.param == "plain":
+        return MapShardState
+    return partial(LogStructuredState, folder=tmp_path / "local")
+
+
+def log_of(seed: int, length: int) -> list[Record]:
+    """Return a commands log of every kind of traffic."""
+    random, model = Random(seed), Model()
+    traffic, log = Traffic(random, aggregates=4), []
+    for _ in range(length):
+        log.append(traffic.next(model))
+        model.take(log[-1])
+    return log
+
+
+def run(make_state: MakeState, batches: list[list[Record]]) -> list[Output]:
+    """Return the outputs of the operator over `batches`, in order."""
+    tester = TwsTester(CommandProcessor(Topics(), Limits(), make_state))
+    return [output for batch in batches for output in _rows(tester.testInPandas(1, _frame(batch)))]
+
+
+def cut(log: list[Record], random: Random) -> list[list[Record]]:
+    """Return `log` in order in batches of random sizes, shuffled inside, as Spark does."""
+    batches, rest = [], log
+    while rest:
+        size = random.randint(1, 25)
+        batch, rest = rest[:size], rest[size:]
+        random.shuffle(batch)
+        batches.append(batch)
+    return batches
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_operator_does_what_the_model_says(make_state: MakeState, seed: int) -> None:
+    log = log_of(seed, 150)
+
+    outputs = run(make_state, cut(log, Random(seed)))
+
+    assert_as_the_model_says(fold(log), published(outputs))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_shuffled_and_batches_cut_differently_give_the_same_bytes(
+    make_state: MakeState, seed: int, tmp_path: Path
+) -> None:
+    log = log_of(seed, 120)
+
+    one = run(MapShardState, [log])
+    other = run(make_state, cut(log, Random(seed + 100)))
+
+    assert by_topic_and_key(one) == by_topic_and_key(other)
+
+
+def by_topic_and_key(outputs: list[Output]) -> dict[Any, list[Output]]:
+    """Return outputs in the order that matters: within a topic, of one key.
+
+    Dead letters belong to no aggregate, those of several commands topics lie in any order.
+    """
+    found: dict[Any, list[Output]] = {}
+    for output in outputs:
+        found.setdefault((output.topic, output.key), []).append(output)
+    return {at: sorted(of) if at[0] == "dead-letters" else of for at, of in found.items()}
+
+
+def test_two_commands_in_one_batch_see_each_other(make_state: MakeState) -> None:
+    """C-02: a Delete and a Modify right behind it never both pass."""
+    place = json_command(0, 0, {"type": "PlaceOrder", "client": "ada", "ticker": "AAPL",
+                                "side": "BUY", "quantity": 10, "limit_price_cents": 1})  # fmt: skip
+    delete = json_command(1, 1, {"type": "DeleteOrder"})
+    modify = json_command(2, 1, {"type": "ModifyOrder", "quantity": 5})
+
+    outputs = run(make_state, [[modify, delete, place]])
+
+    topics = [output.topic for output in outputs]
+    assert topics == [
+        "order.events",
+        "order.responses",
+        "order.events",
+        "order.responses",
+        "order.rejected",
+        "order.responses",
+    ]
+
+
+def json_command(offset: int, expected: int, payload: dict[str, Any]) -> Record:
+    """Return a command for `order-1` as anybody would send it by hand."""
+    envelope = {
+        "command_id": f"c-{offset}",
+        "aggregate_id": "order-1",
+        "expected_version": expected,
+        "payload": payload,
+    }
+    value = json.dumps(envelope).encode()
+    return Record("order.commands", 0, offset, 1_795_000_000_000, b"order-1", value)
+
+
+def published(outputs: list[Output]) -> Iterator[Published]:
+    """Return outputs as Kafka would hold them: one partition a topic, offsets in order."""
+    for offset, output in enumerate(outputs):
+        yield Published(output.topic, 0, offset, output.key, output.value)
+
+
+def _frame(batch: list[Record]) -> pd.DataFrame:
+    rows = []
+    for record in batch:
+        whole = record.value or b""
+        cut_off = len(whole) > COMMAND_LIMIT  # by Spark SQL, before the operator
+        value = whole[:COMMAND_LIMIT] if cut_off else record.value
+        digest = sha256(whole).digest() if cut_off else None
+        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest))
+    return pd.DataFrame(rows, columns=list(INPUT_COLUMNS))
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[Output]:
+    return (Output(*row) for row in frame.itertuples(index=False, name=None))
