@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from compose.local.java import find_java
 LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
 STATE_STORE = "spark.sql.streaming.stateStore"
 
+SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
+
 STREAMING = {
     f"{STATE_STORE}.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -25,7 +28,6 @@ STREAMING = {
     f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
@@ -66,6 +68,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     _prepare_environment()
     settings = {
         **STREAMING,
+        "spark.python.unix.domain.socket.enabled": str(_fits_sockets(temporary)).lower(),
         "spark.app.name": app_name,
         "spark.master": f"local[{cores}]",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
@@ -86,6 +89,16 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log"))
     return SparkSession(context)
+
+
+def _fits_sockets(folder: Path) -> bool:
+    """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
+
+    A Python worker of PySpark 4.2.1 lower-cases the path that it is told (`EvalConf` in
+    `pyspark/worker.py`), and systems take little more than 100 characters.
+    """
+    path = str(folder / f".{uuid.UUID(int=0)}.sock")
+    return path == path.lower() and len(path.encode()) <= SOCKET_PATH_BYTES
 
 
 def _gateway(conf: SparkConf, log: Path) -> object:

@@ -1,0 +1,119 @@
+"""Everything that runs, started in order and stopped in reverse."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from types import TracebackType
+
+from pyspark.sql import SparkSession
+
+from compose.deciding import Deciding
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.lock import DataDirectoryLock
+from compose.exactly_once.steps import OnStep, unobserved
+from compose.kafka_config import librdkafka_options
+from compose.local.broker import EmbeddedBroker
+from compose.local.spark import spark_session
+from compose.service import Service, announce, database_url, withdraw
+from compose.settings import Settings
+from compose.topic_check import TopicAdmin
+
+CHECK_S = 0.2
+
+
+class Application:
+    """Broker (unless one is given), topics, decider and projections on one data directory.
+
+    Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
+    cleanly, whatever happened.
+
+    Args:
+        settings: All that can be chosen.
+        on_step: Called at each step of publishing a batch.
+    """
+
+    def __init__(self, settings: Settings, on_step: OnStep = unobserved) -> None:
+        self.settings = settings
+        self._on_step = on_step
+        self._parts = ExitStack()
+
+    def __enter__(self) -> "Application":
+        """Start everything.
+
+        Raises:
+            VerdictError: Something is missing, in use, or does not fit; nothing is left running.
+        """
+        with ExitStack() as parts:
+            self._start(parts)
+            self._parts = parts.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._parts.close()
+
+    def run_until(self, stopped: threading.Event) -> None:
+        """Return when `stopped` is set.
+
+        Raises:
+            VerdictError: A part of the write side stopped, and a person can act on it.
+        """
+        while not stopped.wait(CHECK_S):
+            self.check()
+
+    def check(self) -> None:
+        """Return while everything runs.
+
+        Raises:
+            VerdictError: A part of the write side stopped, and a person can act on it.
+        """
+        self._deciding.check()
+
+    def _start(self, parts: ExitStack) -> None:
+        settings = self.settings
+        parts.enter_context(DataDirectoryLock(settings.data_dir))
+        withdraw(settings.data_dir)  # that of a process that was killed
+        with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
+            broker = beside.submit(self._broker, parts)
+            spark = self._spark()
+            parts.callback(spark.stop)
+            servers = broker.result()
+        kafka = Kafka(
+            settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
+            transaction_timeout_s=settings.transaction_timeout_s,
+        )
+        TopicAdmin(kafka.settings, settings.topics).ensure()
+        self._deciding = Deciding(spark, kafka, settings, self._on_step)
+        parts.callback(self._deciding.stop)
+        self._deciding.start()
+        service = Service(
+            pid=os.getpid(),
+            bootstrap_servers=servers,
+            database_url=database_url(settings),
+        )
+        announce(settings.data_dir, service)
+        parts.callback(withdraw, settings.data_dir)
+        self.service = service
+
+    def _broker(self, parts: ExitStack) -> str:
+        if self.settings.bootstrap_servers is not None:
+            return self.settings.bootstrap_servers
+        broker = EmbeddedBroker(self.settings.data_dir / "broker")
+        parts.enter_context(broker)
+        return broker.bootstrap_servers
+
+    def _spark(self) -> SparkSession:
+        settings = self.settings
+        cores = settings.cores or os.cpu_count() or 1
+        return spark_session(
+            f"verdict {settings.deployment}",
+            cores,
+            settings.shards,
+            settings.driver_memory,
+            settings.data_dir / "spark",
+        )

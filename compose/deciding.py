@@ -1,0 +1,161 @@
+"""The decider, running: commands from Kafka through the operator into one transaction a batch."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pydantic_core import from_json
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from aggregates.decider import handler_versions
+from aggregates.handle import Limits
+from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.processor import CommandProcessor
+from aggregates.operator.stream import decisions
+from compose.exactly_once.batch import OutputRecord
+from compose.exactly_once.checkpoint import batch_of, checkpoint_position, starting_offsets
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.owner import take_over
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.query import Query, query_of
+from compose.exactly_once.steps import OnStep, unobserved
+from compose.kafka_config import spark_options
+from compose.settings import Settings
+from schemas.registry import aggregate_types
+from schemas.topics import Topics
+
+NAME = "decider"
+HOUR_MS = 60 * 60 * 1000
+
+# Uncommitted commands are never decided. Waiting for more data at the broker would be waiting
+# twice: Spark gathers what came while a batch ran. A hole in the log stops the query.
+SOURCE = {
+    "kafka.isolation.level": "read_committed",
+    "kafka.fetch.max.wait.ms": "10",
+    "failOnDataLoss": "true",
+}
+
+
+def decider_query(topics: Topics, shards: int) -> Query:
+    """Return the decider as Kafka and its marker know it.
+
+    Args:
+        topics: Of the deployment.
+        shards: How many the very first start sets up.
+    """
+    names = aggregate_types()
+    return query_of(
+        topics,
+        NAME,
+        inputs=topics.every_commands(),
+        outputs=[*map(topics.events, names), *map(topics.responses, names)],
+        handler_version=handler_versions(),
+        first_shards=shards,
+    )
+
+
+class Deciding:
+    """The one query that decides for all aggregate types.
+
+    Args:
+        spark: Where it runs.
+        kafka: Where commands are read and everything is published.
+        settings: Limits, sizes and security.
+        on_step: Called at each step of publishing.
+    """
+
+    def __init__(
+        self, spark: SparkSession, kafka: Kafka, settings: Settings, on_step: OnStep = unobserved
+    ) -> None:
+        self._spark = spark
+        self._kafka = kafka
+        self._settings = settings
+        self._on_step = on_step
+        self._checkpoint = checkpoint_of(settings.data_dir)
+        self._publisher: Publisher | None = None
+        self._running: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Become the owner and begin to decide.
+
+        Raises:
+            Misfit: The checkpoint does not continue where the marker ends.
+            NotPublished, Unreachable, VerdictError: As `take_over` does.
+        """
+        query = decider_query(self._settings.topics, self._settings.shards)
+        position = checkpoint_position(self._checkpoint)
+        self._publisher = take_over(query, self._kafka, position, self._on_step)
+        shards = self._publisher.marker.shards
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
+        decided = decisions(
+            self._commands(), self._processor(), shards, self._settings.command_limit_bytes
+        )
+        self._running = (
+            decided.writeStream.queryName(NAME)
+            .option("checkpointLocation", str(self._checkpoint))
+            .outputMode("append")
+            .trigger(processingTime=f"{self._settings.trigger_ms} milliseconds")
+            .foreachBatch(self._publish)
+            .start()
+        )
+
+    def check(self) -> None:
+        """Return while it runs.
+
+        Raises:
+            VerdictError: It stopped because of something that a person can act on.
+            Exception: It stopped because of a bug.
+        """
+        if self._running is not None and not self._running.isActive:
+            raise self._failure or self._running.exception() or RuntimeError("the decider stopped")
+
+    def stop(self) -> None:
+        """End after the batch that is under way; what is planned but unpublished comes next time."""
+        if self._running is not None:
+            self._running.stop()
+        if self._publisher is not None:
+            self._publisher.close()
+
+    def _commands(self) -> DataFrame:
+        topics, publisher = self._settings.topics, self._publisher
+        assert publisher is not None
+        partitions = dict.fromkeys(topics.every_commands(), topics.partitions)
+        return (
+            self._spark.readStream.format("kafka")
+            .options(**spark_options(self._settings), **SOURCE)
+            .option("kafka.bootstrap.servers", self._kafka.settings["bootstrap.servers"])
+            .option("subscribe", ",".join(partitions))
+            .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
+            .option("maxOffsetsPerTrigger", self._settings.max_rows_per_batch)
+            .load()
+        )
+
+    def _processor(self) -> CommandProcessor:
+        settings = self._settings
+        limits = Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
+        state = partial(LogStructuredState, folder=settings.data_dir.absolute() / "state")
+        return CommandProcessor(settings.topics, limits, state)
+
+    def _publish(self, frame: DataFrame, batch_id: int) -> None:
+        assert self._publisher is not None
+        try:
+            table = frame.toArrow()  # the only evaluation: every one runs the operator
+            batch = batch_of(self._checkpoint, batch_id)
+            self._publisher.publish(batch, list(_records(table)))
+        except BaseException as error:
+            self._failure = error  # Spark would keep its text only
+            raise
+
+
+def checkpoint_of(data_dir: Path) -> Path:
+    """Return where Spark keeps the decider's checkpoint."""
+    return data_dir.absolute() / "decider" / "checkpoint"
+
+
+def _records(table: pa.Table) -> Iterator[OutputRecord]:
+    columns = (column.to_pylist() for column in table.columns)
+    for topic, key, value, headers, replayable in zip(*columns, strict=True):
+        yield OutputRecord(topic, key, value, from_json(headers), replayable)
