@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from aggregates.decider import decider_of
+from aggregates.decider import Decider, decider_of
 from aggregates.received import MalformedCommand, ReceivedCommand
 from aggregates.recording import StoredEvent, decided_at
 from aggregates.snapshot import Snapshot
@@ -21,11 +21,14 @@ class Rejected(Exception):  # an answer, not an error
 
 
 def acceptance(
-    snapshot: Snapshot[Any], command: ReceivedCommand, events: tuple[StoredEvent, ...]
+    decider: Decider[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    events: tuple[StoredEvent, ...],
 ) -> Response:
     """Return the response to a command that caused `events`."""
     return Response(
-        **_about(command),
+        **_about(decider, command),
         status=Status.ACCEPTED,
         from_version=snapshot.version,
         to_version=snapshot.version + len(events),
@@ -41,10 +44,15 @@ def acceptance(
     )
 
 
-def rejection(snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected) -> Response:
+def rejection(
+    decider: Decider[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    rejected: Rejected,
+) -> Response:
     """Return the response to a command that failed a check against `snapshot`."""
     return Response(
-        **_about(command),
+        **_about(decider, command),
         status=Status.REJECTED,
         from_version=snapshot.version,
         to_version=snapshot.version,
@@ -60,7 +68,7 @@ def rejection(snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejec
     )
 
 
-def _about(command: ReceivedCommand) -> dict[str, Any]:
+def _about(decider: Decider[Any], command: ReceivedCommand) -> dict[str, Any]:
     return {
         "command_id": command.envelope.command_id,
         "command_digest": command.digest,
@@ -70,7 +78,7 @@ def _about(command: ReceivedCommand) -> dict[str, Any]:
         "duplicate": False,
         "correlation_id": command.correlation_id,
         "source": command.record.source,
-        "handler_version": decider_of(command.aggregate_type).handler_version,
+        "handler_version": decider.handler_version,
     }
 
 

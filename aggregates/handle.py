@@ -1,24 +1,19 @@
 """The verdict: every check of the contract in its order, first failure wins."""
 
-import re
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 from aggregates.answering import Rejected, acceptance, rejection
+from aggregates.consulting import consult
 from aggregates.decider import Decider
 from aggregates.received import ReceivedCommand
-from aggregates.recording import StoredEvent, decided_at, record
-from aggregates.refused import Refused
-from aggregates.snapshot import Snapshot, snapshot_codec
+from aggregates.recording import StoredEvent
+from aggregates.snapshot import Snapshot
 from schemas.command_envelope import Expectation
 from schemas.life_cycle import LifeCycle
 from schemas.message import iso_time
 from schemas.reason import Reason
 from schemas.response import Response
-
-ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-HANDLER_ERROR_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +65,14 @@ def handle(
         first failed check; or, for a command id that is remembered, the original outcome.
     """
     if earlier is not None and _within(limits, earlier, command):
-        return _answer_again(earlier, snapshot, command)
+        return _answer_again(decider, snapshot, command, earlier)
     try:
         _check_deadline(command)
         _check_expectation(command, snapshot)
         _check_life_cycle(command, snapshot)
         return _accept(decider, snapshot, command, limits)
     except Rejected as rejected:
-        response = rejection(snapshot, command, rejected)
+        response = rejection(decider, snapshot, command, rejected)
         return Verdict(response, (), snapshot, None, remembered=not response.retriable)
 
 
@@ -85,7 +80,9 @@ def _within(limits: Limits, earlier: Response, command: ReceivedCommand) -> bool
     return command.record.timestamp - earlier.decided_at <= limits.memory_ms
 
 
-def _answer_again(earlier: Response, snapshot: Snapshot[Any], command: ReceivedCommand) -> Verdict:
+def _answer_again(
+    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
+) -> Verdict:
     if earlier.command_digest == command.digest:
         response = replace(
             earlier,
@@ -96,10 +93,10 @@ def _answer_again(earlier: Response, snapshot: Snapshot[Any], command: ReceivedC
     else:
         taken = Rejected(
             Reason.COMMAND_ID_REUSED,
-            f"command id {command.envelope.command_id!r} was used for another "
+            f"command id {command.envelope.command_id!r} was already used for a "
             f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
         )
-        response = rejection(snapshot, command, taken)
+        response = rejection(decider, snapshot, command, taken)
     return Verdict(response, (), snapshot, None, remembered=False)
 
 
@@ -158,33 +155,13 @@ def _name(command: ReceivedCommand) -> str:
 def _accept(
     decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
 ) -> Verdict:
-    """Ask the rules.
-
-    A failure of theirs is an answer too (HANDLER_ERROR): the stream goes on for everybody else.
-    Encoding is inside, because events or a state that cannot be stored are the rules' bug.
-    """
-    try:
-        events = decider.decide(snapshot.state, command.payload)
-        state = reduce(decider.evolve, events, snapshot.state)
-        stored_events, last_hash = record(decider, snapshot, command, events)
-        time = decided_at(snapshot, command) if events else snapshot.decided_at
-        after = Snapshot(snapshot.version + len(events), state, last_hash, time)
-        stored = snapshot_codec(decider.aggregate_type).encode(after) if events else None
-    except Refused as refused:
-        raise Rejected(Reason.BUSINESS_RULE, refused.message, refused.details) from refused
-    except Exception as error:  # a bug in the rules of one aggregate must not stop the others
-        raise Rejected(Reason.HANDLER_ERROR, _described(error)) from error
-    size = sum(len(event.value) for event in stored_events)
+    events, after, stored = consult(decider, snapshot, command)
+    size = sum(len(event.value) for event in events)
     if size > limits.events_bytes:
         raise Rejected(
             Reason.TOO_LARGE,
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    response = acceptance(snapshot, command, stored_events)
-    return Verdict(response, stored_events, after, stored, remembered=True)
-
-
-def _described(error: Exception) -> str:
-    text = ADDRESS.sub("0x", f"{type(error).__name__}: {error}").replace("\0", "\\0")
-    return text.encode(errors="backslashreplace").decode()[:HANDLER_ERROR_CHARS]
+    response = acceptance(decider, snapshot, command, events)
+    return Verdict(response, events, after, stored, remembered=True)

@@ -156,12 +156,13 @@ def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
 def _well_formed(
     aggregate_type: str, sent: dict[str, Any], record: CommandRecord
 ) -> ReceivedCommand:
+    aggregate_id = sent.get("aggregate_id")
+    if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
+        raise _invalid("key", "the record's key is not the aggregate_id")
     try:
         envelope = CommandEnvelope.model_validate(sent)
     except ValidationError as error:
         raise _invalid_fields(error) from error
-    if record.key != envelope.aggregate_id.encode():
-        raise _invalid("key", "the record's key is not the aggregate_id")
     payload = _payload(aggregate_type, envelope.payload)
     return ReceivedCommand(aggregate_type, envelope, payload, command_digest(payload), record)
 

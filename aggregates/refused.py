@@ -1,8 +1,5 @@
 """A rule's answer to a command that breaks it."""
 
-from schemas.message import LARGEST
-from schemas.response import Details
-
 
 class Refused(Exception):  # an answer, not an error
     """A command breaks a rule of its aggregate.
@@ -18,13 +15,3 @@ class Refused(Exception):  # an answer, not an error
         self.code = code
         self.message = message
         self.numbers = numbers
-
-    @property
-    def details(self) -> Details:
-        """The code and the numbers, as they fit a response; anything else becomes its text."""
-        numbers = {name: self._fitting(value) for name, value in self.numbers.items()}
-        return {"code": self.code, **numbers}
-
-    @staticmethod
-    def _fitting(value: object) -> int | str:
-        return value if isinstance(value, int) and abs(value) <= LARGEST else str(value)

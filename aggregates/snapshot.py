@@ -68,7 +68,9 @@ class SnapshotCodec(Generic[State]):
         head = (number, snapshot.version, snapshot.decided_at, active, len(snapshot.last_hash))
         kept.write(HEAD.pack(*head) + snapshot.last_hash)
         if snapshot.state is not None:
-            fastavro.schemaless_writer(kept, self._schema, snapshot.state.model_dump())
+            fields = snapshot.state.model_dump(warnings="error")
+            self._decider.state.model_validate(fields)  # what is stored must be readable
+            fastavro.schemaless_writer(kept, self._schema, fields)
         return kept.getvalue()
 
     def decode(self, kept: bytes) -> Snapshot[State]:

@@ -2,24 +2,33 @@
 
 import os
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import TracebackType
 
 from pyspark.sql import SparkSession
 
+from compose.database import create_read_side, open_database
 from compose.deciding import Deciding
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.steps import OnStep, unobserved
-from compose.kafka_config import librdkafka_options
+from compose.kafka_config import librdkafka_options, spark_options
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
+from compose.projecting import Projecting
 from compose.service import Service, announce, database_url, withdraw
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
+from projections.registry import projections
 
 CHECK_S = 0.2
+SPARK = "spark"
+
+# Waiting for more data at the broker would be waiting twice: Spark gathers what comes while a
+# batch runs. With Kafka's default of 500 ms a lonely command takes a second longer.
+SOURCE = {"kafka.fetch.max.wait.ms": "10"}
 
 
 class Application:
@@ -61,7 +70,7 @@ class Application:
         """Return when `stopped` is set.
 
         Raises:
-            VerdictError: A part of the write side stopped, and a person can act on it.
+            VerdictError: A part stopped, and a person can act on it.
         """
         while not stopped.wait(CHECK_S):
             self.check()
@@ -70,9 +79,10 @@ class Application:
         """Return while everything runs.
 
         Raises:
-            VerdictError: A part of the write side stopped, and a person can act on it.
+            VerdictError: A part stopped, and a person can act on it.
         """
         self._deciding.check()
+        self._projecting.check()
 
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
@@ -88,17 +98,29 @@ class Application:
             transaction_timeout_s=settings.transaction_timeout_s,
         )
         TopicAdmin(kafka.settings, settings.topics).ensure()
-        self._deciding = Deciding(spark, kafka, settings, self._on_step)
+        source = spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers}
+        self._deciding = Deciding(spark, kafka, source, settings, self._on_step)
         parts.callback(self._deciding.stop)
         self._deciding.start()
-        service = Service(
-            pid=os.getpid(),
-            bootstrap_servers=servers,
-            database_url=database_url(settings),
-        )
-        announce(settings.data_dir, service)
-        parts.callback(withdraw, settings.data_dir)
-        self.service = service
+        self._projecting = self._read_side(spark, source)
+        parts.callback(self._projecting.stop)
+        self._projecting.start(settings.data_dir / SPARK, settings.trigger_ms)
+        self.service = self._announce(parts, servers)
+
+    def _announce(self, parts: ExitStack, servers: str) -> Service:
+        folder = self.settings.data_dir
+        service = Service(os.getpid(), servers, database_url(self.settings))
+        announce(folder, service)
+        parts.callback(withdraw, folder)
+        return service
+
+    def _read_side(self, spark: SparkSession, source: Mapping[str, str]) -> Projecting:
+        settings = self.settings
+        read_models = projections(settings.us_exchanges)
+        database = open_database(database_url(settings))
+        create_read_side(database, read_models)
+        size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
+        return Projecting(spark, {**source, **size}, database, settings.topics, read_models)
 
     def _broker(self, parts: ExitStack) -> str:
         if self.settings.bootstrap_servers is not None:
@@ -115,5 +137,5 @@ class Application:
             cores,
             settings.shards,
             settings.driver_memory,
-            settings.data_dir / "spark",
+            settings.data_dir / SPARK,
         )

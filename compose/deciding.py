@@ -1,6 +1,6 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -21,21 +21,12 @@ from compose.exactly_once.owner import take_over
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.query import Query, query_of
 from compose.exactly_once.steps import OnStep, unobserved
-from compose.kafka_config import spark_options
 from compose.settings import Settings
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
 
 NAME = "decider"
 HOUR_MS = 60 * 60 * 1000
-
-# Uncommitted commands are never decided. Waiting for more data at the broker would be waiting
-# twice: Spark gathers what came while a batch ran. A hole in the log stops the query.
-SOURCE = {
-    "kafka.isolation.level": "read_committed",
-    "kafka.fetch.max.wait.ms": "10",
-    "failOnDataLoss": "true",
-}
 
 
 def decider_query(topics: Topics, shards: int) -> Query:
@@ -61,16 +52,23 @@ class Deciding:
 
     Args:
         spark: Where it runs.
-        kafka: Where commands are read and everything is published.
-        settings: Limits, sizes and security.
+        kafka: Where everything is published.
+        source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
+        settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
     """
 
     def __init__(
-        self, spark: SparkSession, kafka: Kafka, settings: Settings, on_step: OnStep = unobserved
+        self,
+        spark: SparkSession,
+        kafka: Kafka,
+        source: Mapping[str, str],
+        settings: Settings,
+        on_step: OnStep = unobserved,
     ) -> None:
         self._spark = spark
         self._kafka = kafka
+        self._source = source
         self._settings = settings
         self._on_step = on_step
         self._checkpoint = checkpoint_of(settings.data_dir)
@@ -113,7 +111,7 @@ class Deciding:
             raise self._failure or self._running.exception() or RuntimeError("the decider stopped")
 
     def stop(self) -> None:
-        """End after the batch that is under way; what is planned but unpublished comes next time."""
+        """End after the batch that is under way; what is not published by then comes next time."""
         if self._running is not None:
             self._running.stop()
         if self._publisher is not None:
@@ -125,8 +123,9 @@ class Deciding:
         partitions = dict.fromkeys(topics.every_commands(), topics.partitions)
         return (
             self._spark.readStream.format("kafka")
-            .options(**spark_options(self._settings), **SOURCE)
-            .option("kafka.bootstrap.servers", self._kafka.settings["bootstrap.servers"])
+            .options(**self._source)
+            .option("kafka.isolation.level", "read_committed")
+            .option("failOnDataLoss", "true")
             .option("subscribe", ",".join(partitions))
             .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
             .option("maxOffsetsPerTrigger", self._settings.max_rows_per_batch)

@@ -17,7 +17,7 @@ Letter = tuple[str, dict[str, Any]]  # aggregate type, envelope with its payload
 Spoiled = tuple[bytes | None, bytes | None]  # key, value
 
 ENDING = ("CancelOrder", "DeleteOrder", "ClosePosition")  # rarer, so that there is a life before
-FEW = range(1, 7)
+FEW = tuple(range(1, 7))
 FIELDS: dict[str, tuple[Any, ...]] = {
     "client": ("client1", "client2", "ünïcode 客"),
     "ticker": ("AAPL", "VOD"),

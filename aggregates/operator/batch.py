@@ -64,7 +64,7 @@ class ShardBatch:
             yield self._outputs.of_dead_letter(received)
         elif isinstance(received, MalformedCommand):
             response = malformed(received)
-            yield from self._outputs.of_response(response, encode(response), record.value or b"")
+            yield from self._outputs.of_response(response, encode(response), record)
         else:
             yield from self._judge(received)
 
@@ -81,7 +81,7 @@ class ShardBatch:
         )
         response = encode(verdict.response)
         self._keep(at, asked, verdict, response)
-        yield from self._outputs.of_verdict(verdict, response, command.record.value or b"")
+        yield from self._outputs.of_verdict(verdict, response, command)
         if verdict.response.reason == Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
             yield self._outputs.of_dead_letter(letter, replayable=False)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from aggregates.handle import Verdict
+from aggregates.received import CommandRecord, ReceivedCommand
 from schemas.dead_letter import DeadLetter
 from schemas.reason import Reason
 from schemas.response import Rejection, Response
@@ -44,33 +45,43 @@ class Outputs:
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 
-    def of_verdict(self, verdict: Verdict, response: bytes, command: bytes) -> Iterator[Output]:
+    def of_verdict(
+        self, verdict: Verdict, response: bytes, command: ReceivedCommand
+    ) -> Iterator[Output]:
         """Yield the events of a verdict, then its rejection if it is a new one, then its response.
 
         Args:
             verdict: The decision.
             response: Its encoded response.
-            command: The value bytes of the command record.
+            command: What was decided.
         """
         for stored in verdict.events:
             event = stored.event
             topic = self._topics.events(event.aggregate_type)
             headers = _json(event_headers(event))
             yield Output(topic, event.aggregate_id.encode(), stored.value, headers, True)
-        yield from self.of_response(verdict.response, response, command)
+        traceparent = command.envelope.traceparent
+        yield from self.of_response(verdict.response, response, command.record, traceparent)
 
-    def of_response(self, response: Response, encoded: bytes, command: bytes) -> Iterator[Output]:
+    def of_response(
+        self,
+        response: Response,
+        encoded: bytes,
+        record: CommandRecord,
+        traceparent: str | None = None,
+    ) -> Iterator[Output]:
         """Yield the rejection of `response` if it is a new one, then the response itself."""
         key = response.aggregate_id.encode()
         replayable = response.reason != Reason.HANDLER_ERROR
         if response.reason is not None and not response.duplicate:
             known = {name: getattr(response, name) for name in RESPONSE_FIELDS}
-            rejection = Rejection(**known, command_bytes=command)
+            rejection = Rejection(**known, command_bytes=record.value or b"")
             topic = self._topics.rejected(response.aggregate_type)
-            headers = _json(response_headers(rejection))
+            headers = _json(response_headers(rejection, traceparent))
             yield Output(topic, key, encode(rejection), headers, replayable)
         topic = self._topics.responses(response.aggregate_type)
-        yield Output(topic, key, encoded, _json(response_headers(response)), replayable)
+        headers = _json(response_headers(response, traceparent))
+        yield Output(topic, key, encoded, headers, replayable)
 
     def of_dead_letter(self, letter: DeadLetter, replayable: bool = True) -> Output:
         """Return the record that keeps what could not be handled."""

@@ -22,8 +22,13 @@ def event_headers(event: RecordedEvent) -> Headers:
     return headers
 
 
-def response_headers(response: Response) -> Headers:
-    """Return the headers of a response or rejection; its id is the place of its command."""
+def response_headers(response: Response, traceparent: str | None = None) -> Headers:
+    """Return the headers of a response or rejection; its id is the place of its command.
+
+    Args:
+        response: What became of a command.
+        traceparent: The command's, if it had one.
+    """
     kind = "CommandRejection" if isinstance(response, Rejection) else "CommandResponse"
     name = f"verdict.{response.aggregate_type}.{kind}"
     topic = response.source.topic
@@ -31,6 +36,8 @@ def response_headers(response: Response) -> Headers:
     headers["ce_subject"] = response.aggregate_id
     headers["correlationid"] = response.correlation_id
     headers["causationid"] = response.command_id
+    if traceparent:
+        headers["traceparent"] = traceparent
     return headers
 
 

@@ -16,7 +16,7 @@ def encode_command(aggregate_type: str, envelope: CommandEnvelope, payload: Mess
     commands = codec(f"{aggregate_type}_command")
     found = {name: getattr(envelope, name) for name in CommandEnvelope.model_fields}
     name = f"{commands.namespace}.{type(payload).__name__}"
-    return commands.encode(found | {"payload": (name, payload.model_dump())})
+    return commands.encode(found | {"payload": (name, payload.model_dump(warnings="error"))})
 
 
 def decode_command(aggregate_type: str, value: bytes) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def encode_event(event: RecordedEvent) -> bytes:
     events = codec(f"{event.aggregate_type}_event")
     found = _fields(event)
     name = f"{events.namespace}.{type(event.payload).__name__}"
-    found["payload"] = (name, event.payload.model_dump())
+    found["payload"] = (name, event.payload.model_dump(warnings="error"))
     return events.encode(found)
 
 

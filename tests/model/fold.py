@@ -73,9 +73,7 @@ def _ending(response: Response | None) -> str:
     return "duplicate" if response["duplicate"] else response["reason"] or "ACCEPTED"
 
 
-def fold(
-    records: Iterable[Record], *, memory_ms: int = DAY_MS, topic_prefix: str = ""
-) -> Expected:
+def fold(records: Iterable[Record], *, memory_ms: int = DAY_MS, topic_prefix: str = "") -> Expected:
     """Return what must have become of `records`, in whatever order they are given.
 
     Commands of one aggregate count in the order of their (partition, offset). Where one key lies on
@@ -156,9 +154,7 @@ def _decision(
         return [], "BUSINESS_RULE"
 
 
-def _about(
-    identity: Identity, asked: Asked, record: Record, aggregate: Aggregate
-) -> Response:
+def _about(identity: Identity, asked: Asked, record: Record, aggregate: Aggregate) -> Response:
     return {
         "command_id": asked.envelope["command_id"],
         "command_digest": asked.digest,

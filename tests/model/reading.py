@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 from schemas.wire.codec import Undecodable
 from schemas.wire.commands import decode_command
-from tests.model.fields import AGGREGATE_ID, COMMAND_ID, ENVELOPE, PAYLOADS, fits, milliseconds, text
+from tests.model.fields import (
+    AGGREGATE_ID,
+    COMMAND_ID,
+    ENVELOPE,
+    PAYLOADS,
+    fits,
+    milliseconds,
+    text,
+)
 
 COMMAND_LIMIT_BYTES = 64 * 1024
 DEEPEST = 201  # our JSON reader's limit of nesting; the contract only asks for some limit

@@ -1,4 +1,4 @@
-"""The rules of section 2 over plain dictionaries: what each command causes, what each event does."""
+"""The rules of section 2 over plain dictionaries: what commands cause and what events do."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
             return [("PositionOpened", asked)]
         case "DeleteOrder", _:
             return [("OrderDeleted", {})]
-        case ("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}:
+        case (("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}):
             raise Broken("nothing but Delete after completed or cancelled")
         case "ModifyOrder", dict(order):
             return _modified(order, asked)

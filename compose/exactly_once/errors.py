@@ -1,0 +1,23 @@
+"""Why a query must stop rather than publish."""
+
+from compose.errors import VerdictError
+
+
+class Misfit(VerdictError):
+    """A checkpoint or batch does not continue where the marker ends."""
+
+
+class TakenOver(VerdictError):
+    """Another process owns the query now; this one must not go on."""
+
+
+class ReplayDiffers(VerdictError):
+    """A batch that is already published was computed again, with another output."""
+
+
+class DamagedCheckpoint(VerdictError):
+    """A file of Spark's checkpoint is missing, cut off or of an unknown kind."""
+
+
+class NotPublished(VerdictError):
+    """Kafka did not confirm a transaction, not when it was repeated either; the marker tells."""

@@ -1,0 +1,139 @@
+"""Becoming the one owner of a query."""
+
+import uuid
+from dataclasses import replace
+
+from compose.exactly_once.calling import Broken
+from compose.exactly_once.checkpoint import CheckpointPosition
+from compose.exactly_once.errors import Misfit, NotPublished
+from compose.exactly_once.fit import FIRST_GENERATION, NO_BATCH, Start, described, fit
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import Seen, first_offsets, holds_records, read_marker
+from compose.exactly_once.offsets import Offsets
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.query import Query
+from compose.exactly_once.steps import OnStep, Step, unobserved
+from compose.exactly_once.transactions import Transactions
+from schemas.marker import Marker
+from schemas.wire.records import encode
+
+
+def take_over(
+    query: Query, kafka: Kafka, checkpoint: CheckpointPosition, on_step: OnStep = unobserved
+) -> Publisher:
+    """Become the owner of `query`, if `checkpoint` continues where its marker ends.
+
+    A misfit is refused before anybody is disturbed. Then a former owner is fenced, and the
+    marker, read again, gets this owner's name. The first start of all writes the first marker.
+
+    Args:
+        query: Its names, inputs and rules.
+        kafka: Where it runs.
+        checkpoint: How far the books of Spark go that this process will continue.
+        on_step: Called at each step, here and in every `publish`.
+
+    Returns:
+        The publisher. Its marker has the shard count and, for a fresh checkpoint, the offsets
+        that Spark must start with.
+
+    Raises:
+        Misfit: The checkpoint does not fit; both positions are named.
+        NotPublished: The claim failed, as when somebody else starts at the same time.
+        Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
+        VerdictError: A topic is missing, or Kafka refuses.
+    """
+    _refuse_misfit(query, kafka, checkpoint)
+    on_step(Step.MARKER_READ)
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        on_step(Step.INITIALISED)
+        marker, records_exist = _read(query, kafka, wait=True)
+        _fit(query, marker.marker, checkpoint, records_exist)
+        former = marker.marker or genesis(
+            query, None, first_offsets(kafka, query.inputs), query.first_shards
+        )
+        claim = replace(former, owner=str(uuid.uuid4()))
+        write_marker(transactions, query, kafka, claim)
+        on_step(Step.CLAIMED)
+    except BaseException:
+        transactions.close()
+        raise
+    return Publisher(query, kafka, transactions, claim, on_step)
+
+
+def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int) -> Marker:
+    """Return the first marker of a new generation; nobody owns it before it is claimed.
+
+    Args:
+        query: Whose marker it is.
+        previous: The marker that it replaces, None at the first start of all.
+        offsets: Where the first batch starts: next offset by partition, by topic.
+        shards: How many shards the checkpoint of this generation has.
+    """
+    return Marker(
+        query=query.name,
+        owner="",
+        generation=FIRST_GENERATION if previous is None else previous.generation + 1,
+        query_id=None,
+        batch_id=NO_BATCH,
+        digest=b"",
+        offsets=offsets,
+        shards=shards,
+        handler_version=query.handler_version,
+    )
+
+
+def write_marker(transactions: Transactions, query: Query, kafka: Kafka, marker: Marker) -> None:
+    """Commit `marker` by itself: a claim, or a genesis after a recovery.
+
+    Raises:
+        NotPublished: Kafka did not confirm it, or somebody else fenced us meanwhile.
+        Unreachable: Kafka does not answer any more.
+    """
+    try:
+        transactions.begin()
+        transactions.produce(query.markers, query.key, encode(marker))
+        transactions.flush()
+        transactions.commit()
+    except Broken as broken:
+        transactions.abandon()
+        found = read_marker(kafka, query, wait=False).marker
+        raise NotPublished(
+            f"{query.transactional_id} could not be claimed ({broken}); its marker says: "
+            f"{described(found)}, owner {found.owner if found else 'nobody'}: if another process "
+            "runs under that name it goes on, and this one stops; if not, start again"
+        ) from broken
+
+
+def _refuse_misfit(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) -> None:
+    seen, records_exist = _read(query, kafka, wait=False)
+    try:
+        _fit(query, seen.marker, checkpoint, records_exist)
+    except Misfit:
+        if seen.settled:
+            raise
+        # a newer marker may stand behind a transaction that was open
+        seen, records_exist = _read(query, kafka, wait=True)
+        _fit(query, seen.marker, checkpoint, records_exist)
+
+
+def _read(query: Query, kafka: Kafka, *, wait: bool) -> tuple[Seen, bool]:
+    """Return the marker and, where it matters, whether outputs exist."""
+    seen = read_marker(kafka, query, wait=wait)
+    if seen.marker is not None and seen.marker.batch_id != NO_BATCH:
+        return seen, True
+    records_exist = holds_records(kafka, query.outputs)
+    # read again: a marker that is read after the records must cover them
+    return read_marker(kafka, query, wait=wait), records_exist
+
+
+def _fit(
+    query: Query, marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool
+) -> Start:
+    return fit(
+        marker,
+        checkpoint,
+        records_exist=records_exist,
+        shards=query.shards,
+        seeded=query.seeded,
+    )

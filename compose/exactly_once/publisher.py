@@ -1,0 +1,191 @@
+"""Publishing a batch: outputs and marker in one transaction, once, as long as we are the owner."""
+
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+from enum import StrEnum, auto
+
+from compose.exactly_once.batch import Batch, Digest, OutputRecord, digest
+from compose.exactly_once.calling import Broken
+from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers, TakenOver
+from compose.exactly_once.fit import Action, judge
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import Query
+from compose.exactly_once.steps import OnStep, Step
+from compose.exactly_once.transactions import Transactions
+from schemas.marker import Marker
+from schemas.wire.records import encode
+
+LOG = logging.getLogger("verdict.exactly_once")
+
+
+class Outcome(StrEnum):
+    """What became of a batch that was handed over."""
+
+    PUBLISHED = auto()
+    SKIPPED = auto()  # it had been published before; its output is the same
+
+
+class Publisher:
+    """The owner of a query; `owner.take_over` returns one.
+
+    Any error of `publish` is final for this process, except that a batch may be handed over again.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        kafka: Kafka,
+        transactions: Transactions,
+        marker: Marker,
+        on_step: OnStep,
+    ) -> None:
+        """Publish after `marker`, which names this owner and was written by `transactions`."""
+        self._query = query
+        self._kafka = kafka
+        self._transactions: Transactions | None = transactions
+        self._marker = marker
+        self._on_step = on_step
+
+    @property
+    def marker(self) -> Marker:
+        """The marker as of the last batch: where the next one starts, and the shard count."""
+        return self._marker
+
+    def publish(self, batch: Batch, outputs: Collection[OutputRecord]) -> Outcome:
+        """Make the output of `batch` visible exactly once.
+
+        It is visible, whole, when this returns. After NotPublished, Unreachable or TakenOver it is
+        visible whole or not at all: another call, or the next start, finds out from the marker.
+
+        Args:
+            batch: As Spark's checkpoint planned it.
+            outputs: All of its records; read again when a transaction has to be repeated.
+
+        Raises:
+            Misfit: The batch does not start where the marker ends.
+            ReplayDiffers: It was published before, with another output.
+            TakenOver: Another process owns the query now.
+            NotPublished: Kafka refused the transaction, or did not confirm it, twice.
+            Unreachable: Kafka does not answer.
+        """
+        self._on_step(Step.OUTPUT_COMPUTED)
+        if self._transactions is None:
+            self._renew()
+        if judge(self._marker, batch) is Action.SKIP:
+            self._check_replay(batch, outputs)
+            self._on_step(Step.SKIPPED)
+            return Outcome.SKIPPED
+        try:
+            self._transact(batch, outputs)
+        except Broken as broken:
+            LOG.warning("%s is in doubt, the marker will tell: %s", batch, broken)
+            self._on_step(Step.IN_DOUBT)
+            self._resolve(batch, outputs, broken)
+        self._on_step(Step.COMMITTED)
+        return Outcome.PUBLISHED
+
+    def close(self) -> None:
+        """Let the producer go; the query stays ours until somebody else takes it over."""
+        if self._transactions is not None:
+            self._transactions.close()
+            self._transactions = None
+
+    def _transact(
+        self, batch: Batch, outputs: Collection[OutputRecord], *, final: bool = False
+    ) -> None:
+        assert self._transactions is not None  # made again before every use
+        transactions, self._transactions = self._transactions, None
+        try:
+            self._marker = self._write(transactions, batch, outputs)
+        except BaseException as error:
+            if final or not isinstance(error, Broken):
+                transactions.abandon()  # else the next producer's initialisation resolves it
+            transactions.close()
+            raise
+        self._transactions = transactions
+
+    def _write(
+        self, transactions: Transactions, batch: Batch, outputs: Collection[OutputRecord]
+    ) -> Marker:
+        fingerprint = Digest()
+        transactions.begin()
+        for record in outputs:
+            fingerprint.add(record)
+            transactions.produce(record.topic, record.key, record.value, record.headers)
+        transactions.flush()
+        self._on_step(Step.TRANSACTION_OPEN)
+        marker = replace(
+            self._marker,
+            query_id=batch.query_id,
+            batch_id=batch.batch_id,
+            digest=fingerprint.value(),
+            offsets=batch.end,
+            handler_version=self._query.handler_version,
+        )
+        transactions.produce(self._query.markers, self._query.key, encode(marker))
+        transactions.send_offsets(batch.end)
+        transactions.flush()
+        self._on_step(Step.BEFORE_COMMIT)
+        transactions.commit()
+        return marker
+
+    def _resolve(self, batch: Batch, outputs: Collection[OutputRecord], broken: Broken) -> None:
+        """Find out from the marker whether `batch` is published, and publish it if it is not."""
+        self._renew()
+        if judge(self._marker, batch) is Action.SKIP:
+            self._check_replay(batch, outputs)
+            return
+        try:
+            self._transact(batch, outputs, final=True)
+        except Broken as again:
+            raise NotPublished(
+                f"{batch} could not be published by {self._query.transactional_id}, first "
+                f"({broken}), then ({again}): mend the cause and start again, the marker is kept"
+            ) from again
+
+    def _renew(self) -> None:
+        """Become able to write again, if we are still the owner.
+
+        The marker is read first: initialising blindly would fence an owner that came after us.
+        """
+        self._check_owner(read_marker(self._kafka, self._query, wait=False).marker)
+        transactions = Transactions(self._kafka, self._query.transactional_id)
+        try:
+            self._marker = self._check_owner(
+                read_marker(self._kafka, self._query, wait=True).marker
+            )
+        except BaseException:
+            transactions.close()
+            raise
+        self._transactions = transactions
+
+    def _check_owner(self, marker: Marker | None) -> Marker:
+        if marker is None:
+            raise Misfit(
+                f"the marker of {self._query.name} is gone from {self._query.markers}: find out "
+                "who deleted it, then run `verdict recover`"
+            )
+        if marker.owner != self._marker.owner:
+            raise taken_over(self._query, marker)
+        return marker
+
+    def _check_replay(self, batch: Batch, outputs: Collection[OutputRecord]) -> None:
+        computed = digest(outputs)
+        if computed != self._marker.digest:
+            raise ReplayDiffers(
+                f"{batch} is published with the digest {self._marker.digest.hex()[:16]} by "
+                f"handler version {self._marker.handler_version}, but its replay by "
+                f"{self._query.handler_version} gave {computed.hex()[:16]}: start once with the "
+                "version that published it, or run `verdict recover`"
+            )
+
+
+def taken_over(query: Query, marker: Marker) -> TakenOver:
+    """Return the error for a query that `marker` says is somebody else's."""
+    return TakenOver(
+        f"{query.transactional_id} was taken over by owner {marker.owner} (generation "
+        f"{marker.generation}, batch {marker.batch_id}): it runs in another process, so this one "
+        "stops; if this one is to run, stop the other and start again"
+    )

@@ -1,0 +1,25 @@
+"""Where a query stands, for those who measure it and for tests that kill it there."""
+
+from collections.abc import Callable
+from enum import StrEnum, auto
+
+
+class Step(StrEnum):
+    """A moment in the life of an owner; what is named has just happened."""
+
+    MARKER_READ = auto()  # take_over: nobody has been disturbed yet
+    INITIALISED = auto()  # take_over: whoever was there is fenced
+    CLAIMED = auto()  # take_over: the marker names this owner
+    OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
+    TRANSACTION_OPEN = auto()  # publish: every output is in Kafka, uncommitted
+    BEFORE_COMMIT = auto()  # publish: marker and group offsets too
+    COMMITTED = auto()  # publish: the transaction is committed
+    SKIPPED = auto()  # publish: the batch had been published before
+    IN_DOUBT = auto()  # publish: the marker will tell who owns and what is published
+
+
+OnStep = Callable[[Step], None]
+
+
+def unobserved(step: Step) -> None:
+    """Observe nothing."""

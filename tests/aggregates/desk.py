@@ -1,0 +1,147 @@
+"""Where test commands are written down and decided: the pure write side over a dictionary."""
+
+import json
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from aggregates.answering import malformed
+from aggregates.decider import Decider, decider_of
+from aggregates.handle import Limits, Verdict, handle
+from aggregates.received import CommandRecord, MalformedCommand, ReceivedCommand, receive
+from aggregates.recording import StoredEvent
+from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from commands.catalogue import aggregate_of
+from commands.command import Command
+from commands.order import FillOrder, ModifyOrder, PlaceOrder
+from commands.position import OpenPosition
+from schemas.command_envelope import CommandEnvelope
+from schemas.dead_letter import DeadLetter
+from schemas.response import Response
+from schemas.source import Source
+from schemas.wire.commands import encode_command
+from schemas.wire.records import decode, encode
+from tests.model import Record
+from tests.model.reading import COMMAND_LIMIT_BYTES
+from tests.traffic import START
+
+PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
+MODIFY = ModifyOrder(quantity=5)
+FILL_ALL = FillOrder(quantity=10, price_cents=150_00)
+OPEN = OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
+
+
+def command(
+    payload: Command,
+    expected_version: int | str = "ANY",
+    *,
+    offset: int = 0,
+    at: int = 0,
+    **more: Any,
+) -> ReceivedCommand:
+    """Return a well-formed command for `order-1`, sent as Avro.
+
+    Args:
+        payload: What is asked.
+        expected_version: As in the envelope.
+        offset: Of the record; also makes the command's id, unless `more` gives one.
+        at: Kafka's time of the record, in ms after `START`.
+        **more: Further fields of the envelope; times in ms.
+    """
+    named = {"command_id": f"c-{offset}", "aggregate_id": "order-1"} | more
+    fields = named | {"expected_version": expected_version, "payload": {}}
+    envelope = CommandEnvelope.model_validate(fields)
+    aggregate_type = aggregate_of(type(payload))
+    value = encode_command(aggregate_type, envelope, payload)
+    topic, key = f"{aggregate_type}.commands", envelope.aggregate_id.encode()
+    record = Record(topic, 0, offset, START + at, key, value)
+    received = receive(aggregate_type, command_record(record))
+    assert isinstance(received, ReceivedCommand), received
+    return received
+
+
+def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
+    """Return the record of an order command in JSON, for `order-1` unless `more` says otherwise."""
+    envelope = {"command_id": "c-1", "aggregate_id": "order-1", "expected_version": "ANY"}
+    value = json.dumps(envelope | {"payload": payload} | more)
+    return Record("order.commands", 0, 0, START, key, value.encode())
+
+
+def command_record(record: Record, limit: int = COMMAND_LIMIT_BYTES) -> CommandRecord:
+    """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
+    value = record.value
+    length = 0 if value is None else len(value)
+    return CommandRecord(
+        source=Source(*record[:3]),
+        timestamp=record.timestamp,
+        key=record.key,
+        value=value if value is None else value[:limit],
+        length=length,
+        sha256=sha256(value).digest() if value is not None and length > limit else None,
+    )
+
+
+def judge(
+    asked: ReceivedCommand,
+    snapshot: Snapshot[Any] = NEVER_EXISTED,
+    *,
+    earlier: Response | None = None,
+    limits: Limits | None = None,
+    decider: Decider[Any] | None = None,
+) -> Verdict:
+    """Call `handle` with what a test does not care about filled in."""
+    rules = decider or decider_of(asked.aggregate_type)
+    return handle(rules, snapshot, asked, earlier, limits or Limits())
+
+
+def after(*payloads: Command, at: int = 0) -> Snapshot[Any]:
+    """Return what accepted commands, one after the other, make of an aggregate."""
+    snapshot: Snapshot[Any] = NEVER_EXISTED
+    for offset, payload in enumerate(payloads):
+        verdict = judge(command(payload, offset=1000 + offset, at=at), snapshot)
+        assert verdict.response.status == "ACCEPTED", verdict.response.message
+        snapshot = verdict.snapshot
+    return snapshot
+
+
+class Answer(NamedTuple):
+    """What one record led to: a dead letter, or a response and perhaps events."""
+
+    letter: DeadLetter | None
+    response: Response | None
+    events: tuple[StoredEvent, ...]
+
+
+class Desk:
+    """Takes records one by one; between two of them only bytes are kept, as in a shard's state."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._snapshots: dict[tuple[str, str], bytes] = {}
+        self._outcomes: dict[tuple[str, str, str], bytes] = {}
+
+    def snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
+        """Return an aggregate as its bytes say."""
+        kept = self._snapshots.get((aggregate_type, aggregate_id))
+        return NEVER_EXISTED if kept is None else snapshot_codec(aggregate_type).decode(kept)
+
+    def take(self, record: Record) -> Answer:
+        """Read and decide the next record."""
+        aggregate_type = record.topic.removesuffix(".commands")
+        received = receive(aggregate_type, command_record(record))
+        if isinstance(received, DeadLetter):
+            return Answer(received, None, ())
+        if isinstance(received, MalformedCommand):
+            return Answer(None, malformed(received), ())
+        return self._judge(received)
+
+    def _judge(self, asked: ReceivedCommand) -> Answer:
+        identity = (asked.aggregate_type, asked.envelope.aggregate_id)
+        ident = (*identity, asked.envelope.command_id)
+        kept = self._outcomes.get(ident)
+        earlier = None if kept is None else decode(Response, kept)
+        verdict = judge(asked, self.snapshot(*identity), earlier=earlier, limits=self._limits)
+        if verdict.stored is not None:
+            self._snapshots[identity] = verdict.stored
+        if verdict.remembered:
+            self._outcomes[ident] = encode(verdict.response)
+        return Answer(None, verdict.response, verdict.events)

@@ -1,0 +1,89 @@
+from aggregates.position import decider
+from commands.position import (
+    AdjustPosition,
+    ClosePosition,
+    OpenPosition,
+    RelistPosition,
+    TransferPosition,
+)
+from schemas.life_cycle import LifeCycle
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from tests.specification import Specification
+
+OPENED = PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
+a_position = Specification(decider)
+an_open_position = a_position.given(OPENED)
+a_closed_position = an_open_position.given(PositionClosed())
+
+
+def test_opening_a_position_records_what_was_asked() -> None:
+    open_position = OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
+    a_position.when(open_position).then(OPENED).then_state(amount=100, exchange="NASDAQ")
+
+
+def test_a_closed_position_may_be_opened_again_with_other_values() -> None:
+    (
+        a_closed_position.when(
+            OpenPosition(client="client2", ticker="VOD", exchange="LON", amount=5)
+        )
+        .then(PositionOpened(client="client2", ticker="VOD", exchange="LON", amount=5))
+        .then_state(client="client2", exchange="LON", amount=5)
+    )
+
+
+def test_opening_starts_where_there_is_no_open_position_and_all_else_where_there_is_one() -> None:
+    assert OpenPosition.starts_from == {LifeCycle.NONE, LifeCycle.DELETED}
+    for command in (AdjustPosition, RelistPosition, TransferPosition, ClosePosition):
+        assert command.starts_from == {LifeCycle.ACTIVE}
+
+
+def test_adjusting_replaces_the_amount_and_nothing_else() -> None:
+    (
+        an_open_position.when(AdjustPosition(amount=1))
+        .then(PositionAdjusted(amount=1))
+        .then_state(amount=1, exchange="NASDAQ", client="client1")
+    )
+
+
+def test_adjusting_to_the_same_amount_changes_nothing() -> None:
+    an_open_position.when(AdjustPosition(amount=100)).then_nothing_happens()
+
+
+def test_relisting_replaces_the_exchange_and_nothing_else() -> None:
+    (
+        an_open_position.when(RelistPosition(exchange="LON"))
+        .then(PositionRelisted(exchange="LON"))
+        .then_state(amount=100, exchange="LON", client="client1")
+    )
+
+
+def test_relisting_on_the_same_exchange_changes_nothing() -> None:
+    an_open_position.when(RelistPosition(exchange="NASDAQ")).then_nothing_happens()
+
+
+def test_transferring_replaces_the_client_and_nothing_else() -> None:
+    (
+        an_open_position.when(TransferPosition(client="client2"))
+        .then(PositionTransferred(client="client2"))
+        .then_state(amount=100, exchange="NASDAQ", client="client2")
+    )
+
+
+def test_transferring_to_the_same_client_changes_nothing() -> None:
+    an_open_position.when(TransferPosition(client="client1")).then_nothing_happens()
+
+
+def test_sameness_is_measured_against_the_latest_value_not_the_first() -> None:
+    adjusted = an_open_position.given(PositionAdjusted(amount=7))
+    adjusted.when(AdjustPosition(amount=7)).then_nothing_happens()
+    adjusted.when(AdjustPosition(amount=100)).then(PositionAdjusted(amount=100))
+
+
+def test_closing_leaves_nothing_of_a_position() -> None:
+    an_open_position.when(ClosePosition()).then(PositionClosed()).then_deleted()

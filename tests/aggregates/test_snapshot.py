@@ -1,0 +1,82 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.decider import decider_of
+from aggregates.order import Order
+from aggregates.position import Position
+from aggregates.snapshot import (
+    NEVER_EXISTED,
+    OutdatedSnapshot,
+    Snapshot,
+    SnapshotCodec,
+    snapshot_codec,
+)
+from commands.order import DeleteOrder
+from schemas.life_cycle import LifeCycle
+from tests.aggregates.desk import PLACE, after
+from tests.schemas.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
+
+ORDERS = st.builds(
+    Order,
+    quantity=POSITIVE,
+    limit_price_cents=POSITIVE,
+    filled=st.integers(0, 2**63 - 1),
+    status=st.sampled_from(["open", "completed", "cancelled"]),
+)
+POSITIONS = st.builds(Position, client=TEXTS, exchange=TEXTS, amount=POSITIVE)
+
+
+def snapshots(
+    states: st.SearchStrategy[Order] | st.SearchStrategy[Position],
+) -> st.SearchStrategy[Snapshot[Any]]:
+    """Return any snapshot of an aggregate that has events, deleted or with one of `states`."""
+    return st.builds(
+        Snapshot,
+        version=st.integers(1, 2**63 - 1),
+        state=st.none() | states,
+        last_hash=HASHES,
+        decided_at=INSTANTS,
+    )
+
+
+@given(snapshots(ORDERS))
+def test_the_snapshot_of_an_order_survives_its_bytes(snapshot: Snapshot[Any]) -> None:
+    codec = snapshot_codec("order")
+
+    assert codec.decode(codec.encode(snapshot)) == snapshot
+
+
+@given(snapshots(POSITIONS))
+def test_the_snapshot_of_a_position_survives_its_bytes(snapshot: Snapshot[Any]) -> None:
+    codec = snapshot_codec("position")
+
+    assert codec.decode(codec.encode(snapshot)) == snapshot
+
+
+def test_nothing_but_the_version_hash_and_time_is_left_of_a_deleted_aggregate() -> None:
+    deleted = after(PLACE, DeleteOrder())
+
+    assert deleted.life_cycle is LifeCycle.DELETED
+    assert deleted.state is None
+    assert len(snapshot_codec("order").encode(deleted)) == 1 + 8 + 8 + 1 + 1 + 32
+
+
+def test_an_aggregate_is_a_few_dozen_bytes() -> None:
+    assert len(snapshot_codec("order").encode(after(PLACE))) < 64
+
+
+def test_the_life_cycle_follows_from_the_version_and_the_state() -> None:
+    assert NEVER_EXISTED.life_cycle is LifeCycle.NONE
+    assert after(PLACE).life_cycle is LifeCycle.ACTIVE
+
+
+def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
+    kept = snapshot_codec("order").encode(after(PLACE))
+    newer = SnapshotCodec(replace(decider_of("order"), snapshot_format=2))
+
+    with pytest.raises(OutdatedSnapshot, match=r"has format 1, the rules have 2.*verdict recover"):
+        newer.decode(kept)

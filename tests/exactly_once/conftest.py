@@ -1,0 +1,17 @@
+"""One deployment per test, on the shared broker."""
+
+import re
+
+import pytest
+
+from compose.local.broker import EmbeddedBroker
+from tests.exactly_once.deployment import Deployment
+
+
+@pytest.fixture
+def deployment(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Deployment:
+    """Return a deployment named after the test, whose topics exist and are empty."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:150]
+    deployment = Deployment(broker.bootstrap_servers, name)
+    deployment.create_topics()
+    return deployment

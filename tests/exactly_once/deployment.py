@@ -1,0 +1,141 @@
+"""A deployment of one query on a real broker, and what its consumers see."""
+
+from collections.abc import Iterator
+from copy import copy
+
+from confluent_kafka import Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.exactly_once.batch import Batch, OutputRecord
+from compose.exactly_once.checkpoint import FRESH, CheckpointPosition
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.owner import take_over
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.query import Query
+from compose.exactly_once.reading import Reader
+from compose.exactly_once.steps import OnStep, unobserved
+from compose.exactly_once.transactions import Transactions
+from schemas.marker import Marker
+
+BATCH_SIZE = 10  # commands
+SPARK_QUERY = "spark-query"
+
+
+class Deployment:
+    """Topics with a prefix of their own, and the query `decider` on them."""
+
+    def __init__(
+        self, bootstrap_servers: str, name: str, transaction_timeout_s: float = 15.0
+    ) -> None:
+        self.kafka = Kafka(
+            settings={"bootstrap.servers": bootstrap_servers},
+            transaction_timeout_s=transaction_timeout_s,
+        )
+        self.name = name
+        self.commands, self.events = f"{name}.commands", f"{name}.events"
+        self.query = self.another("decider")
+        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
+
+    def another(self, query: str) -> Query:
+        """Return a query on the same topics, and the same markers."""
+        return Query(
+            name=query,
+            transactional_id=f"{self.name}.{query}",
+            markers=f"{self.name}.markers",
+            inputs=(self.commands,),
+            outputs=(self.events,),
+            handler_version="rules-1",
+            first_shards=2,
+        )
+
+    def create_topics(self) -> None:
+        topics = [
+            NewTopic(self.commands, 2, 1),
+            NewTopic(self.events, 2, 1, config={"max.message.bytes": str(4 << 20)}),
+            NewTopic(self.query.markers, 1, 1, config={"cleanup.policy": "compact"}),
+        ]
+        for created in self._admin.create_topics(topics).values():
+            created.result(30)
+
+    def take_over(
+        self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = unobserved
+    ) -> Publisher:
+        return take_over(self.query, self.kafka, checkpoint, on_step)
+
+    def marker(self) -> Marker | None:
+        return read_marker(self.kafka, self.query, wait=True).marker
+
+    def marker_is_hidden(self) -> bool:
+        """Tell whether a transaction is open on the markers."""
+        return not read_marker(self.kafka, self.query, wait=False).settled
+
+    def visible(self) -> list[bytes]:
+        """Return the events that a consumer sees, sorted, once for every time they are there."""
+        return sorted(message.value() or b"" for message in self.committed(self.events))
+
+    def committed(self, topic: str) -> Iterator[Message]:
+        """Yield the committed records of a topic."""
+        with Reader(self.kafka, 30) as reader:
+            partitions = reader.partitions([topic])
+            for number, end in enumerate(reader.latest(partitions, committed=True)[topic]):
+                yield from reader.records(topic, number, 0, end)
+
+    def send(
+        self, topic: str, value: bytes | None, key: bytes | None = None, partition: int = 0
+    ) -> None:
+        """Write one record without any transaction."""
+        producer = Producer(dict(self.kafka.settings))
+        producer.produce(topic, value, key, partition)
+        assert producer.flush(30) == 0
+
+    def delete(self, topic: str, partition: int, before: int) -> None:
+        """Delete records as retention does."""
+        place = TopicPartition(topic, partition, before)
+        for deleted in self._admin.delete_records([place]).values():
+            deleted.result(30)
+
+    def fence(self) -> Transactions:
+        """Initialise a producer in the query's name, as an owner that then does not claim it."""
+        return Transactions(self.kafka, self.query.transactional_id)
+
+    def beside(self, query: str) -> "Deployment":
+        """Return this deployment as another query sees it."""
+        other = copy(self)
+        other.query = self.another(query)
+        return other
+
+    def batch(self, batch_id: int) -> Batch:
+        start, end = ([number * BATCH_SIZE, 0] for number in (batch_id, batch_id + 1))
+        return Batch(
+            query_id=SPARK_QUERY,
+            batch_id=batch_id,
+            start={self.commands: start},
+            end={self.commands: end},
+        )
+
+    def outputs(self, batch_id: int, wording: str = "") -> list[OutputRecord]:
+        return [
+            OutputRecord(self.events, b"order-%d" % number, value, {"ce_id": value.decode()})
+            for number, value in enumerate(values(batch_id, wording=wording))
+        ]
+
+    def checkpoint(self, batch_id: int, *, committed: bool) -> CheckpointPosition:
+        batch = self.batch(batch_id)
+        return CheckpointPosition(
+            query_id=SPARK_QUERY,
+            initial=self.batch(0).start,
+            shards=2,
+            last=batch,
+            committed=committed,
+        )
+
+
+def values(*batch_ids: int, wording: str = "") -> list[bytes]:
+    """Return what the events of these batches say, sorted."""
+    return sorted(
+        f"batch {batch_id} event {number}{wording}".encode()
+        for batch_id in batch_ids
+        for number in range(BATCH_SIZE)
+    )

@@ -1,0 +1,73 @@
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compose.exactly_once.batch import OutputRecord, digest
+
+RECORD = OutputRecord("order.events", b"order-1", b"value", {"ce_id": "1", "ce_type": "t"})
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
+RECORDS = st.lists(
+    st.builds(
+        OutputRecord,
+        TEXT,
+        st.none() | st.binary(max_size=3),
+        st.none() | st.binary(max_size=3),
+        st.none() | st.dictionaries(TEXT, TEXT, max_size=2),
+        st.just(True),
+    ),
+    max_size=4,
+)
+
+
+def test_equal_output_gives_equal_digests() -> None:
+    assert digest([RECORD, RECORD]) == digest(
+        [RECORD, RECORD._replace(headers=dict(RECORD.headers or {}))]
+    )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        RECORD._replace(topic="order.rejected"),
+        RECORD._replace(key=b"order-2"),
+        RECORD._replace(key=None),
+        RECORD._replace(value=b"Value"),
+        RECORD._replace(headers={"ce_id": "2", "ce_type": "t"}),
+    ],
+)
+def test_any_difference_changes_the_digest(changed: OutputRecord) -> None:
+    assert digest([changed]) != digest([RECORD])
+
+
+def test_the_order_of_records_is_part_of_the_output() -> None:
+    other = RECORD._replace(key=b"order-2")
+
+    assert digest([RECORD, other]) != digest([other, RECORD])
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda record: record._replace(value=b"ValueError at line 7"), False),
+        (lambda record: record._replace(key=b"order-2"), True),
+        (lambda record: record._replace(headers=None), True),
+    ],
+)
+def test_of_a_record_that_a_replay_may_word_differently_only_the_value_is_left_out(
+    change: Callable[[OutputRecord], OutputRecord], seen: bool
+) -> None:
+    record = RECORD._replace(replayable=False)
+
+    assert (digest([record]) != digest([change(record)])) == seen
+
+
+@given(RECORDS, RECORDS)
+def test_different_outputs_have_different_digests(
+    left: list[OutputRecord], right: list[OutputRecord]
+) -> None:
+    def comparable(records: list[OutputRecord]) -> list[tuple[object, ...]]:
+        return [(r.topic, r.key, r.value, list((r.headers or {}).items())) for r in records]
+
+    assert (digest(left) == digest(right)) == (comparable(left) == comparable(right))

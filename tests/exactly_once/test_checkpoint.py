@@ -1,0 +1,176 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compose.exactly_once.batch import Batch
+from compose.exactly_once.checkpoint import (
+    FRESH,
+    CheckpointPosition,
+    batch_of,
+    checkpoint_position,
+    starting_offsets,
+)
+from compose.exactly_once.errors import DamagedCheckpoint
+from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
+
+START = {"order.commands": [1, 0]}
+MIDDLE = {"order.commands": [2, 2]}
+END = {"order.commands": [4, 9], "position.commands": [0, 1]}
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A checkpoint with batch 0 done and batch 1 planned."""
+    begin(tmp_path, START)
+    plan(tmp_path, 0, MIDDLE)
+    commit(tmp_path, 0)
+    plan(tmp_path, 1, END)
+    return tmp_path
+
+
+def test_a_missing_directory_is_a_fresh_checkpoint(tmp_path: Path) -> None:
+    assert checkpoint_position(tmp_path / "none") == FRESH
+
+
+def test_before_the_first_batch_only_the_start_is_known(tmp_path: Path) -> None:
+    begin(tmp_path, START)
+
+    assert checkpoint_position(tmp_path) == CheckpointPosition(query_id=QUERY_ID, initial=START)
+
+
+def test_the_batch_planned_last_runs_from_the_end_of_the_one_before(checkpoint: Path) -> None:
+    batch = Batch(query_id=QUERY_ID, batch_id=1, start=MIDDLE, end=END)
+
+    assert batch_of(checkpoint, 1) == batch
+    assert checkpoint_position(checkpoint) == CheckpointPosition(
+        query_id=QUERY_ID, initial=START, shards=3, last=batch, committed=False
+    )
+
+
+def test_the_first_batch_runs_from_where_the_source_began(checkpoint: Path) -> None:
+    assert batch_of(checkpoint, 0).start == START
+
+
+def test_a_committed_batch_is_known_as_such(checkpoint: Path) -> None:
+    commit(checkpoint, 1)
+
+    assert checkpoint_position(checkpoint).committed
+
+
+def test_batches_are_ordered_as_numbers(tmp_path: Path) -> None:
+    begin(tmp_path, START)
+    for batch_id in (8, 9, 10):
+        plan(tmp_path, batch_id, {"order.commands": [batch_id, batch_id]})
+        commit(tmp_path, batch_id)
+
+    last = checkpoint_position(tmp_path).last
+
+    assert last is not None
+    assert (last.batch_id, last.start) == (10, {"order.commands": [9, 9]})
+
+
+FILES = ("metadata", "sources/0/0", "offsets/0", "offsets/1", "commits/0")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_start(
+    checkpoint: Path, file: str
+) -> None:
+    whole = (checkpoint / file).read_bytes()
+    for length in range(len(whole)):
+        (checkpoint / file).write_bytes(whole[:length])
+
+        with pytest.raises(DamagedCheckpoint, match=f"{checkpoint / file}.*verdict recover"):
+            checkpoint_position(checkpoint)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file not in ("offsets/1", "commits/0")])
+def test_a_missing_file_is_named(checkpoint: Path, file: str) -> None:
+    (checkpoint / file).unlink()
+
+    with pytest.raises(DamagedCheckpoint, match=str(checkpoint / file)):
+        checkpoint_position(checkpoint)
+
+
+def test_logs_that_do_not_belong_together_are_refused(checkpoint: Path) -> None:
+    plan(checkpoint, 2, END)
+
+    with pytest.raises(DamagedCheckpoint, match="ends at batch 0, but the batch planned last is 2"):
+        checkpoint_position(checkpoint)
+
+
+def test_commits_without_offsets_are_refused(checkpoint: Path) -> None:
+    for file in (checkpoint / "offsets").iterdir():
+        file.unlink()
+
+    with pytest.raises(
+        DamagedCheckpoint, match="ends at batch 0, but the batch planned last is -1"
+    ):
+        checkpoint_position(checkpoint)
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        '{"order.commands":{"0":1,"2":1}}',
+        '{"order.commands":{"0":-2}}',
+        '{"order.commands":{"0":1.5}}',
+        '{"order.commands":{"0":true}}',
+        '{"order.commands":{}}',
+        '{"order.commands":7}',
+        '"earliest"',
+        "-",
+        '{"order.commands":{"0":1}}\n{"other.source":{"0":1}}',
+    ],
+)
+def test_what_are_no_offsets_of_one_kafka_source_is_refused(checkpoint: Path, offsets: str) -> None:
+    lines = (checkpoint / "offsets/1").read_text().splitlines()
+    (checkpoint / "offsets/1").write_text("\n".join([*lines[:2], offsets]))
+
+    with pytest.raises(DamagedCheckpoint, match="offsets/1"):
+        batch_of(checkpoint, 1)
+
+
+def test_an_unknown_version_of_the_files_is_refused(checkpoint: Path) -> None:
+    text = (checkpoint / "offsets/1").read_text()
+    (checkpoint / "offsets/1").write_text(text.replace("v1", "v2", 1))
+
+    with pytest.raises(DamagedCheckpoint, match=r"begins with \['v2'\], not with \['v1'\]"):
+        checkpoint_position(checkpoint)
+
+
+def test_a_checkpoint_without_a_shard_count_is_refused(checkpoint: Path) -> None:
+    text = (checkpoint / "offsets/1").read_text()
+    (checkpoint / "offsets/1").write_text(text.replace("shuffle", "shuttle"))
+
+    with pytest.raises(DamagedCheckpoint, match=r"does not hold spark\.sql\.shuffle\.partitions"):
+        checkpoint_position(checkpoint)
+
+
+@given(st.binary(max_size=200), st.sampled_from(FILES))
+def test_any_bytes_are_read_or_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, noise: bytes, file: str
+) -> None:
+    checkpoint = tmp_path_factory.mktemp("noise")
+    begin(checkpoint, START)
+    plan(checkpoint, 0, MIDDLE)
+    commit(checkpoint, 0)
+    plan(checkpoint, 1, END)
+    (checkpoint / file).write_bytes(noise)
+
+    with pytest.raises(DamagedCheckpoint, match=file):
+        checkpoint_position(checkpoint)
+
+
+def test_spark_is_told_to_start_in_every_partition_of_every_topic() -> None:
+    told = starting_offsets(
+        {"order.commands": [3, 5]}, {"order.commands": 2, "position.commands": 2}
+    )
+
+    assert json.loads(told) == {
+        "order.commands": {"0": 3, "1": 5},
+        "position.commands": {"0": 0, "1": 0},
+    }

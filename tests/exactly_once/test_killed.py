@@ -1,0 +1,62 @@
+"""The crash table: an owner is killed for real, and another process goes on."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compose.exactly_once.batch import OutputRecord
+from compose.exactly_once.checkpoint import FRESH
+from compose.exactly_once.publisher import Outcome
+from compose.exactly_once.steps import Step
+from tests.exactly_once.deployment import Deployment, values
+
+ROOT = Path(__file__).parents[2]
+
+
+def kill_at(step: Step, deployment: Deployment) -> None:
+    servers = str(deployment.kafka.settings["bootstrap.servers"])
+    module = "tests.exactly_once.owner_process"
+    command = [sys.executable, "-m", module, servers, deployment.name, step]
+    assert subprocess.run(command, cwd=ROOT).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("step", [Step.MARKER_READ, Step.INITIALISED, Step.CLAIMED])
+def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
+    deployment: Deployment, step: Step
+) -> None:
+    kill_at(step, deployment)
+
+    publisher = deployment.take_over(FRESH)
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+@pytest.mark.parametrize("step", [Step.OUTPUT_COMPUTED, Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT])
+def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_again(
+    deployment: Deployment, step: Step
+) -> None:
+    kill_at(step, deployment)
+
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+
+    assert publisher.marker.batch_id == -1
+    assert deployment.visible() == []  # and nothing is open that would hide what follows
+    deployment.send(deployment.events, b"sent without a transaction")
+    assert deployment.visible() == [b"sent without a transaction"]
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == sorted([*values(0), b"sent without a transaction"])
+
+
+def test_killed_after_the_commit_the_batch_is_skipped(deployment: Deployment) -> None:
+    kill_at(Step.COMMITTED, deployment)
+
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
+    next_batch: list[OutputRecord] = deployment.outputs(1)
+    assert publisher.publish(deployment.batch(1), next_batch) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0, 1)

@@ -1,0 +1,173 @@
+"""Reading the marker on a real broker."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.fit import NO_BATCH
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import first_offsets, holds_records, read_marker
+from compose.exactly_once.owner import genesis
+from compose.exactly_once.query import Query
+from compose.exactly_once.transactions import Transactions
+from schemas.wire.records import encode
+from tests.exactly_once.deployment import Deployment
+
+
+@pytest.fixture
+def neighbour(deployment: Deployment) -> Iterator[Transactions]:
+    """Another query's producer, which writes to the same markers topic."""
+    neighbour = Transactions(deployment.kafka, f"{deployment.query.transactional_id}.neighbour")
+    yield neighbour
+    neighbour.close()
+
+
+def write(
+    transactions: Transactions, deployment: Deployment, query: Query, generations: range
+) -> None:
+    for generation in generations:
+        marker = replace(genesis(query, None, {}, 2), generation=generation)
+        transactions.produce(deployment.query.markers, query.key, encode(marker))
+
+
+def test_there_is_no_marker_at_first(deployment: Deployment) -> None:
+    assert read_marker(deployment.kafka, deployment.query, wait=True) == (None, True)
+
+
+def test_the_last_marker_of_a_query_is_found_however_far_back_it_lies(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
+    deployment.take_over().close()
+    neighbour.begin()
+    write(neighbour, deployment, deployment.another("mail"), range(1000))
+    neighbour.flush()
+    neighbour.commit()
+
+    marker = deployment.marker()
+
+    assert marker is not None
+    assert (marker.query, marker.batch_id) == ("decider", NO_BATCH)
+
+
+def test_of_many_markers_the_last_counts(deployment: Deployment, neighbour: Transactions) -> None:
+    neighbour.begin()
+    write(neighbour, deployment, deployment.query, range(500))
+    neighbour.flush()
+    neighbour.commit()
+
+    marker = deployment.marker()
+
+    assert marker is not None
+    assert marker.generation == 499
+
+
+def test_an_uncommitted_marker_does_not_count(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
+    neighbour.begin()
+    write(neighbour, deployment, deployment.query, range(1))
+    neighbour.flush()
+
+    assert read_marker(deployment.kafka, deployment.query, wait=False) == (None, False)
+
+
+def test_a_marker_behind_the_open_transaction_of_another_query_is_waited_for(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
+    owner = deployment.take_over()
+    neighbour.begin()
+    write(neighbour, deployment, deployment.another("mail"), range(1))
+    neighbour.flush()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+    hidden = read_marker(deployment.kafka, deployment.query, wait=False)
+    assert hidden.marker is not None
+    assert (hidden.marker.batch_id, hidden.settled) == (NO_BATCH, False)
+
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(deployment.marker)
+        neighbour.commit()
+
+        assert waiting.result() == owner.marker
+
+
+def test_a_start_does_not_take_a_marker_for_the_newest_that_only_hides_it(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
+    neighbour.begin()
+    owner = deployment.take_over()
+    write(neighbour, deployment, deployment.another("mail"), range(1))
+    neighbour.flush()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+
+    with ThreadPoolExecutor() as threads:
+        starting = threads.submit(deployment.take_over, deployment.checkpoint(0, committed=True))
+        neighbour.commit()
+
+        assert starting.result().marker.batch_id == 0
+
+
+def test_a_transaction_that_stays_open_is_reported(
+    deployment: Deployment, neighbour: Transactions
+) -> None:
+    neighbour.begin()
+    write(neighbour, deployment, deployment.another("mail"), range(1))
+    neighbour.flush()
+    impatient = replace(deployment.kafka, transaction_timeout_s=1)
+
+    assert not read_marker(impatient, deployment.query, wait=False).settled
+    with pytest.raises(Unreachable, match=r"a transaction on .*markers has been open for 2 s"):
+        read_marker(impatient, deployment.query, wait=True)
+
+
+def test_a_missing_markers_topic_is_named(deployment: Deployment) -> None:
+    query = replace(deployment.query, markers="nowhere.markers")
+
+    with pytest.raises(
+        VerdictError, match=r"no topic nowhere.markers: run `verdict topics create`"
+    ):
+        read_marker(deployment.kafka, query, wait=False)
+
+
+def test_what_is_no_marker_is_reported(deployment: Deployment) -> None:
+    deployment.send(deployment.query.markers, b"nonsense", b"decider")
+
+    with pytest.raises(VerdictError, match="is no marker"):
+        read_marker(deployment.kafka, deployment.query, wait=True)
+
+
+def test_kafka_that_does_not_answer_is_reported_with_the_reason() -> None:
+    nowhere = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
+    query = Deployment("127.0.0.1:1", "x").query
+
+    with pytest.raises(Unreachable, match=r"127.0.0.1:1 within 1 s .*Connection refused"):
+        read_marker(nowhere, query, wait=False)
+
+
+def test_settings_that_the_client_refuses_are_reported() -> None:
+    query = Deployment("127.0.0.1:1", "x").query
+
+    with pytest.raises(VerdictError, match=r"sasl\.nonsense"):
+        read_marker(Kafka(settings={"sasl.nonsense": "x"}), query, wait=False)
+
+
+def test_aborted_records_are_no_records(deployment: Deployment, neighbour: Transactions) -> None:
+    neighbour.begin()
+    neighbour.produce(deployment.events, b"k", b"v")
+    neighbour.flush()
+    neighbour.abandon()
+
+    assert not holds_records(deployment.kafka, (deployment.events,))
+
+    deployment.send(deployment.events, b"v")
+    assert holds_records(deployment.kafka, (deployment.events,))
+
+
+def test_the_first_offsets_are_those_that_kafka_still_holds(deployment: Deployment) -> None:
+    deployment.send(deployment.commands, b"deleted", partition=1)
+    deployment.delete(deployment.commands, partition=1, before=1)
+
+    assert first_offsets(deployment.kafka, (deployment.commands,)) == {deployment.commands: [0, 1]}
+    assert holds_records(deployment.kafka, (deployment.commands,))

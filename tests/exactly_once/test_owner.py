@@ -1,0 +1,154 @@
+"""One owner at a time, on a real broker: who goes on, who stops, and what consumers see."""
+
+from dataclasses import replace
+
+import pytest
+
+from compose.exactly_once.checkpoint import FRESH
+from compose.exactly_once.errors import Misfit, NotPublished, TakenOver
+from compose.exactly_once.publisher import Outcome
+from compose.exactly_once.steps import Step
+from tests.exactly_once.deployment import Deployment, values
+
+
+def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
+    deployment: Deployment,
+) -> None:
+    deployment.send(deployment.commands, b"deleted", partition=0)
+    deployment.delete(deployment.commands, partition=0, before=1)
+
+    marker = deployment.take_over().marker
+
+    assert marker == deployment.marker()
+    assert (marker.generation, marker.batch_id, marker.query_id) == (1, -1, None)
+    assert (marker.shards, marker.offsets) == (2, {deployment.commands: [1, 0]})
+
+
+def test_events_without_a_marker_refuse_the_start(deployment: Deployment) -> None:
+    deployment.send(deployment.events, b"event")
+
+    with pytest.raises(Misfit, match="outputs exist, and no marker"):
+        deployment.take_over()
+
+    assert deployment.marker() is None
+
+
+def test_after_a_crash_in_the_first_transaction_the_start_is_no_different(
+    deployment: Deployment,
+) -> None:
+    class Crash(BaseException):
+        pass
+
+    def crash(step: Step) -> None:
+        if step is Step.TRANSACTION_OPEN:
+            raise Crash
+
+    with pytest.raises(Crash):
+        deployment.take_over(on_step=crash).publish(deployment.batch(0), deployment.outputs(0))
+
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+
+@pytest.mark.parametrize("checkpoint", ["fresh", "older", "other shards"])
+def test_a_misfit_is_refused_before_the_owner_is_disturbed(
+    deployment: Deployment, checkpoint: str
+) -> None:
+    steps: list[Step] = []
+    owner = deployment.take_over(on_step=steps.append)
+    for batch_id in range(2):
+        owner.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
+    misfit = {
+        "fresh": FRESH,
+        "older": deployment.checkpoint(0, committed=True),
+        "other shards": replace(deployment.checkpoint(1, committed=True), shards=5),
+    }[checkpoint]
+
+    with pytest.raises(Misfit, match="verdict recover"):
+        deployment.take_over(misfit)
+
+    owner.publish(deployment.batch(2), deployment.outputs(2))
+    assert deployment.visible() == values(0, 1, 2)
+    assert Step.IN_DOUBT not in steps
+
+
+def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> None:
+    former = deployment.take_over()
+    former.publish(deployment.batch(0), deployment.outputs(0))
+
+    owner = deployment.take_over(deployment.checkpoint(0, committed=True))
+    owner.publish(deployment.batch(1), deployment.outputs(1))
+
+    for _ in range(2):  # also when Spark hands the batch over again
+        with pytest.raises(TakenOver, match=f"taken over by owner {owner.marker.owner}"):
+            former.publish(deployment.batch(1), deployment.outputs(1, wording="!"))
+    owner.publish(deployment.batch(2), deployment.outputs(2))
+    assert deployment.visible() == values(0, 1, 2)
+
+
+@pytest.mark.parametrize("moment", [Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT])
+def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
+    deployment: Deployment, moment: Step
+) -> None:
+    def while_paused(step: Step) -> None:
+        if step is moment:
+            owner = deployment.take_over()
+            owner.publish(deployment.batch(0), deployment.outputs(0))
+            owner.publish(deployment.batch(1), deployment.outputs(1))
+            owner.close()
+
+    former = deployment.take_over(on_step=while_paused)
+
+    with pytest.raises(TakenOver):
+        former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
+
+    assert deployment.visible() == values(0, 1)
+
+
+def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
+    deployment: Deployment,
+) -> None:
+    owner = deployment.take_over()
+
+    def meanwhile(step: Step) -> None:
+        if step is Step.INITIALISED:
+            owner.publish(deployment.batch(0), deployment.outputs(0))
+
+    with pytest.raises(Misfit):  # the marker has moved on since it was read first
+        deployment.take_over(on_step=meanwhile)
+    owner.publish(deployment.batch(1), deployment.outputs(1))
+
+    assert deployment.visible() == values(0, 1)
+
+
+def test_of_two_that_start_at_once_the_last_to_initialise_stays(deployment: Deployment) -> None:
+    later = []
+
+    def meanwhile(step: Step) -> None:
+        if step is Step.INITIALISED:
+            later.append(deployment.take_over())
+
+    with pytest.raises(NotPublished, match=r"could not be claimed .*fenced"):
+        deployment.take_over(on_step=meanwhile)
+
+    assert later[0].publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+def test_an_owner_whose_marker_was_deleted_stops(deployment: Deployment) -> None:
+    owner = deployment.take_over()
+    deployment.send(deployment.query.markers, None, b"decider")
+    intruder = deployment.fence()
+
+    with pytest.raises(Misfit, match="the marker of decider is gone"):
+        owner.publish(deployment.batch(0), deployment.outputs(0))
+    intruder.close()
+
+
+def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:
+    mail = deployment.beside("mail")
+    publishers = [deployment.take_over(), mail.take_over()]
+    for publisher in publishers:
+        publisher.publish(deployment.batch(0), deployment.outputs(0))
+
+    assert [deployment.marker(), mail.marker()] == [publisher.marker for publisher in publishers]

@@ -1,0 +1,206 @@
+"""Publishing on a real broker: what consumers see, and what the marker says."""
+
+import os
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from compose.exactly_once.batch import OutputRecord
+from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
+from compose.exactly_once.publisher import Outcome
+from compose.exactly_once.steps import Step
+from tests.exactly_once.deployment import Deployment, values
+
+
+def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+    assert deployment.visible() == values(0)
+    marker = deployment.marker()
+    assert marker == publisher.marker
+    assert marker is not None
+    assert (marker.batch_id, marker.offsets) == (0, deployment.batch(0).end)
+    assert committed_for_lag_display(deployment) == 10
+
+
+def test_keys_headers_and_absent_values_arrive_as_they_are(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+    sent = [
+        OutputRecord(deployment.events, b"\xff\x00", b"value", {"ce_id": "1", "ce_type": "ö"}),
+        OutputRecord(deployment.events, None, b"no key"),
+        OutputRecord(deployment.events, b"key", None),
+    ]
+
+    publisher.publish(deployment.batch(0), sent)
+
+    found = {
+        (message.key(), message.value(), tuple(message.headers() or ()))
+        for message in deployment.committed(deployment.events)
+    }
+    headers = (("ce_id", b"1"), ("ce_type", "ö".encode()))
+    assert found == {(b"\xff\x00", b"value", headers), (None, b"no key", ()), (b"key", None, ())}
+
+
+def test_batches_follow_each_other_and_each_starts_where_the_marker_ends(
+    deployment: Deployment,
+) -> None:
+    publisher = deployment.take_over()
+    for batch_id in range(3):
+        publisher.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
+
+    assert deployment.visible() == values(0, 1, 2)
+
+
+def test_a_batch_without_output_moves_the_marker(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+
+    assert publisher.publish(deployment.batch(0), []) is Outcome.PUBLISHED
+
+    assert deployment.visible() == []
+    assert publisher.marker == deployment.marker()
+    assert publisher.marker.offsets == deployment.batch(0).end
+
+
+def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) -> None:
+    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    steps: list[Step] = []
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=False), steps.append)
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.SKIPPED
+
+    assert deployment.visible() == values(0)
+    assert steps == [
+        Step.MARKER_READ,
+        Step.INITIALISED,
+        Step.CLAIMED,
+        Step.OUTPUT_COMPUTED,
+        Step.SKIPPED,
+    ]
+
+
+def test_a_replay_with_another_output_stops_and_names_both_versions_of_the_rules(
+    deployment: Deployment,
+) -> None:
+    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    deployment.query = replace(deployment.query, handler_version="rules-2")
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=False))
+
+    with pytest.raises(ReplayDiffers, match=r"rules-1, but its replay by rules-2"):
+        publisher.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
+
+    assert deployment.visible() == values(0)
+
+
+def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
+    deployment.take_over().publish(deployment.batch(0), deployment.outputs(0))
+    deployment.query = replace(deployment.query, handler_version="rules-2")
+    publisher = deployment.take_over(deployment.checkpoint(0, committed=True))
+
+    publisher.publish(deployment.batch(1), deployment.outputs(1))
+
+    assert publisher.marker.handler_version == "rules-2"
+
+
+def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+
+    with pytest.raises(Misfit, match="does not continue where the marker ends"):
+        publisher.publish(deployment.batch(1), deployment.outputs(1))
+
+    assert deployment.visible() == []
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+
+def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
+    deployment: Deployment,
+) -> None:
+    publisher = deployment.take_over()
+    too_large = OutputRecord(deployment.query.markers, b"k", os.urandom(2 << 20))  # limit 1 MiB
+
+    with pytest.raises(NotPublished, match=r"(?s)too large.*decider.*batch 0|batch 0.*too large"):
+        publisher.publish(deployment.batch(0), [*deployment.outputs(0), too_large])
+
+    assert deployment.visible() == []
+    marker = deployment.marker()
+    assert marker is not None
+    assert marker.batch_id == -1
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+def test_a_record_that_the_client_refuses_fails_its_whole_transaction(
+    deployment: Deployment,
+) -> None:
+    publisher = deployment.take_over()
+    too_large = OutputRecord(deployment.events, b"k", b"x" * (5 << 20))
+
+    with pytest.raises(NotPublished, match="batch 0"):
+        publisher.publish(deployment.batch(0), [*deployment.outputs(0), too_large])
+
+    assert deployment.visible() == []
+
+
+def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
+    deployment: Deployment,
+) -> None:
+    failing = True
+
+    def fail_once(step: Step) -> None:
+        if step is Step.TRANSACTION_OPEN and failing:
+            raise ZeroDivisionError
+
+    publisher = deployment.take_over(on_step=fail_once)
+    with pytest.raises(ZeroDivisionError):
+        publisher.publish(deployment.batch(0), deployment.outputs(0))
+    assert deployment.visible() == []
+
+    failing = False
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+def test_100_000_records_are_one_transaction(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+    outputs = [
+        OutputRecord(deployment.events, b"%d" % (number % 1000), b"%d" % number)
+        for number in range(100_000)
+    ]
+
+    publisher.publish(deployment.batch(0), outputs)
+
+    assert len(deployment.visible()) == 100_000
+
+
+def test_records_of_almost_4_mib_are_published(deployment: Deployment) -> None:
+    publisher = deployment.take_over()
+    large = OutputRecord(deployment.events, b"k", bytes(range(256)) * (16_000))
+
+    publisher.publish(deployment.batch(0), [large, large])
+
+    assert deployment.visible() == [large.value, large.value]
+
+
+def test_a_full_queue_is_waited_for(deployment: Deployment) -> None:
+    settings = {**deployment.kafka.settings, "queue.buffering.max.messages": 10}
+    deployment.kafka = replace(deployment.kafka, settings=settings)
+    publisher = deployment.take_over()
+    outputs = [
+        OutputRecord(deployment.events, b"%d" % number, b"%d" % number) for number in range(200)
+    ]
+
+    publisher.publish(deployment.batch(0), outputs)
+
+    assert len(deployment.visible()) == 200
+
+
+def committed_for_lag_display(deployment: Deployment) -> int:
+    group = deployment.query.transactional_id
+    consumer = Consumer({**deployment.kafka.settings, "group.id": group})
+    try:
+        places = consumer.committed([TopicPartition(deployment.commands, 0)], timeout=30)
+        return places[0].offset
+    finally:
+        consumer.close()

@@ -1,0 +1,202 @@
+"""One fixed example of everything that crosses a wire; the golden bytes are made of these."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+from commands.command import Command
+from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
+from commands.position import (
+    AdjustPosition,
+    ClosePosition,
+    OpenPosition,
+    RelistPosition,
+    TransferPosition,
+)
+from schemas.command_envelope import CommandEnvelope, Expectation
+from schemas.dead_letter import DeadLetter
+from schemas.life_cycle import LifeCycle
+from schemas.marker import Marker
+from schemas.message import Event
+from schemas.order import (
+    OrderCancelled,
+    OrderCompleted,
+    OrderDeleted,
+    OrderFilled,
+    OrderModified,
+    OrderPlaced,
+)
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from schemas.reason import Reason
+from schemas.recorded_event import RecordedEvent, event_id
+from schemas.response import Rejection, Response, Status
+from schemas.source import Source
+from schemas.wire.commands import decode_command, encode_command
+from schemas.wire.records import decode, decode_event, encode, encode_event
+
+NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+AT = Source("order.commands", 3, 14)
+
+COMMANDS: dict[str, tuple[Command, ...]] = {
+    "order": (
+        PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
+        ModifyOrder(quantity=5),
+        FillOrder(quantity=5, price_cents=149_99),
+        CancelOrder(cause="zu spät"),
+        DeleteOrder(),
+    ),
+    "position": (
+        OpenPosition(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
+        AdjustPosition(amount=1),
+        RelistPosition(exchange="LON"),
+        TransferPosition(client="client2"),
+        ClosePosition(),
+    ),
+}
+EVENTS: dict[str, tuple[Event, ...]] = {
+    "order": (
+        OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
+        OrderModified(quantity=5, limit_price_cents=150_00),
+        OrderFilled(quantity=5, price_cents=149_99),
+        OrderCompleted(),
+        OrderCancelled(cause=None),
+        OrderDeleted(),
+    ),
+    "position": (
+        PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100),
+        PositionAdjusted(amount=1),
+        PositionRelisted(exchange="LON"),
+        PositionTransferred(client="client2"),
+        PositionClosed(),
+    ),
+}
+ENVELOPE = CommandEnvelope(
+    command_id="c-17",
+    aggregate_id="order-1",
+    expected_version=Expectation.EXISTS,
+    deadline=NOON + 60_000,
+    correlation_id="flow-1",
+    causation_id="e-1",
+    actor="ada",
+    traceparent=TRACE,
+    issued_at=NOON,
+    payload={},
+)
+REJECTION = Rejection(
+    command_id="c-17",
+    command_digest=bytes(range(32)),
+    aggregate_type="order",
+    aggregate_id="order-1",
+    command_type="FillOrder",
+    status=Status.REJECTED,
+    duplicate=False,
+    from_version=7,
+    to_version=7,
+    event_ids=[],
+    reason=Reason.BUSINESS_RULE,
+    message="cannot fill 7: 6 of 10 are open",
+    details={"code": "OVERFILL", "quantity": 7, "open": 6},
+    expected_version=7,
+    actual_version=7,
+    actual_state=LifeCycle.ACTIVE,
+    retriable=False,
+    correlation_id="flow-1",
+    source=AT,
+    decided_at=NOON,
+    handler_version="1",
+    command_bytes=b'{"command_id": "c-17"}\xff',
+)
+RESPONSE = Response(**{field.name: getattr(REJECTION, field.name) for field in fields(Response)})
+DEAD_LETTER = DeadLetter(
+    source=AT,
+    error="value has no Confluent header",
+    key=b"\xff\xfe",
+    bytes=b"garbage",
+    length=7,
+    sha256=bytes(range(32, 64)),
+    received_at=NOON,
+)
+MARKER = Marker(
+    query="verdict.decider",
+    owner="0b7b6a4f-7e11-4d0c-9d55-6f1c3c526a0b",
+    generation=2,
+    query_id="6f1c3c52-6a0b-4d0c-9d55-0c7b6a4f7e11",
+    batch_id=41,
+    digest=bytes(range(64, 96)),
+    offsets={"order.commands": [10, 0, 3, 7], "position.commands": [1, 2, 3, 4]},
+    shards=2,
+    handler_version="order=1 position=1",
+)
+
+
+def recorded(aggregate_type: str, payload: Event, **changed: Any) -> RecordedEvent:
+    """Return an event with a full envelope; `changed` replaces fields of it."""
+    values: dict[str, Any] = {
+        "event_id": event_id(aggregate_type, "order-1", 8),
+        "aggregate_type": aggregate_type,
+        "aggregate_id": "order-1",
+        "version": 8,
+        "index": 0,
+        "count": 2,
+        "command_id": "c-17",
+        "command_digest": bytes(range(32)),
+        "correlation_id": "flow-1",
+        "causation_id": "c-17",
+        "actor": "ada",
+        "traceparent": TRACE,
+        "decided_at": NOON,
+        "source": AT,
+        "handler_version": "1",
+        "previous_hash": bytes(range(96, 128)),
+        "payload": payload,
+    }
+    return RecordedEvent(**values | changed)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A record, and how it becomes bytes and a record again."""
+
+    name: str
+    record: Any
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+
+
+def _examples() -> Iterator[Example]:
+    for record in (RESPONSE, REJECTION, DEAD_LETTER, MARKER):
+        kind: Any = type(record)
+        yield Example(kind.__name__, record, encode, partial(decode, kind))
+    for aggregate_type, happened in EVENTS.items():
+        for event in happened:
+            yield Example(
+                f"{aggregate_type} {type(event).__name__}",
+                recorded(aggregate_type, event),
+                encode_event,
+                partial(decode_event, aggregate_type),
+            )
+    for aggregate_type, asked in COMMANDS.items():
+        for command in asked:
+            envelope = ENVELOPE.model_dump(exclude={"payload"})
+            payload = {"type": type(command).__name__, **command.model_dump()}
+            yield Example(
+                f"{aggregate_type} {type(command).__name__}",
+                envelope | {"payload": payload},
+                partial(_encode_as, aggregate_type, command),
+                partial(decode_command, aggregate_type),
+            )
+
+
+def _encode_as(aggregate_type: str, command: Command, envelope: dict[str, Any]) -> bytes:
+    return encode_command(aggregate_type, CommandEnvelope.model_validate(envelope), command)
+
+
+EXAMPLES = tuple(_examples())  # one of every type that crosses a wire

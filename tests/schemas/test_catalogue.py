@@ -1,0 +1,174 @@
+"""The schema files: append-only, generated from the classes, and compatible for ever."""
+
+import json
+from collections import defaultdict
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import avro.schema
+import pytest
+from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
+
+from schemas.wire.catalogue import SchemaIdClash, SchemaVersion, by_id, folder, newest, versions_in
+from schemas.wire.generate import append, missing, wanted
+
+PLACE = Path(str(folder()))
+ENTRIES: list[dict[str, Any]] = json.loads((PLACE / "ids.json").read_text())
+SUBJECTS = sorted({entry["subject"] for entry in ENTRIES})
+
+
+def incompatibilities(reader: SchemaVersion, writer: SchemaVersion) -> str:
+    """Return why `reader` cannot read what `writer` wrote, in the words of Avro's checker."""
+    checker: Any = ReaderWriterCompatibilityChecker  # untyped, and its annotations are wrong
+    schemas = [avro.schema.parse(json.dumps(each.schema)) for each in (reader, writer)]
+    result = checker().get_compatibility(*schemas)
+    if result.compatibility is SchemaCompatibilityType.compatible:
+        return ""
+    return f"v{reader.version} cannot read v{writer.version}: {'; '.join(result.messages)}"
+
+
+def test_the_classes_are_what_the_newest_schemas_say() -> None:
+    changed = [subject for subject, _ in missing()]
+
+    assert changed == [], "these classes differ from their newest schema: run `make schemas`"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
+def test_a_schema_file_never_changes(entry: dict[str, Any]) -> None:
+    found = sha256((PLACE / entry["file"]).read_bytes()).hexdigest()
+
+    assert found == entry["sha256"], f"{entry['file']} was changed: its bytes lie in Kafka"
+
+
+def test_the_schemas_of_the_first_release_keep_their_ids() -> None:
+    first = [(entry["id"], entry["subject"], entry["sha256"][:8]) for entry in ENTRIES[:8]]
+
+    assert first == [
+        (1, "response", "ad30870d"),
+        (2, "rejection", "9160ff12"),
+        (3, "dead_letter", "09edd416"),
+        (4, "marker", "ae942cb1"),
+        (5, "order_command", "762739a7"),
+        (6, "order_event", "77f69eba"),
+        (7, "position_command", "a90f7bf8"),
+        (8, "position_event", "d335bd06"),
+    ]
+
+
+def test_ids_are_unique_and_only_grow() -> None:
+    ids = [entry["id"] for entry in ENTRIES]
+
+    assert ids == sorted(set(ids))
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_versions_of_a_subject_have_no_gap(subject: str) -> None:
+    versions = [entry["version"] for entry in ENTRIES if entry["subject"] == subject]
+
+    assert versions == list(range(1, len(versions) + 1))
+
+
+def test_every_file_is_listed_under_its_name() -> None:
+    files = {path.name for path in PLACE.iterdir()} - {"ids.json"}
+
+    assert files == {entry["file"] for entry in ENTRIES}
+    for entry in ENTRIES:
+        assert entry["file"] == f"{entry['subject']}.v{entry['version']}.avsc"
+
+
+@pytest.mark.parametrize("subject", [name for name in SUBJECTS if not name.endswith("_command")])
+def test_what_is_kept_for_ever_is_read_by_every_later_version(subject: str) -> None:
+    versions = [version for version in by_id().values() if version.subject == subject]
+
+    faults = [
+        incompatibilities(reader, writer)
+        for reader, writer in product(versions, versions)
+        if reader.version >= writer.version
+    ]
+    assert [fault for fault in faults if fault] == []
+
+
+@pytest.mark.parametrize("subject", [name for name in SUBJECTS if name.endswith("_command")])
+def test_commands_of_the_version_before_are_read(subject: str) -> None:
+    versions = {each.version: each for each in by_id().values() if each.subject == subject}
+
+    for number, version in versions.items():
+        assert incompatibilities(version, versions.get(number - 1, version)) == ""
+
+
+@pytest.mark.parametrize(
+    ("field", "fits"),
+    [
+        ({"name": "colour", "type": "string"}, False),
+        ({"name": "colour", "type": ["null", "string"], "default": None}, True),
+    ],
+)
+def test_the_check_tells_a_field_with_a_default_from_one_without(
+    field: dict[str, Any], fits: bool
+) -> None:
+    old = newest("order_event")
+    schema = old.schema | {"fields": [*old.schema["fields"], field]}
+    new = SchemaVersion(99, old.subject, old.version + 1, schema)
+
+    assert (incompatibilities(new, old) == "") is fits
+    assert incompatibilities(old, new) == ""
+
+
+def test_the_check_notices_that_an_event_was_dropped() -> None:
+    old = newest("order_event")
+    *fields, payload = old.schema["fields"]
+    fewer = {"name": "payload", "type": payload["type"][1:]}
+    new = SchemaVersion(99, old.subject, old.version + 1, old.schema | {"fields": [*fields, fewer]})
+
+    assert "v2 cannot read v1" in incompatibilities(new, old)
+
+
+def test_a_changed_class_gets_a_new_version_under_a_new_id(tmp_path: Path) -> None:
+    schemas = dict(wanted(""))
+
+    names = [append(tmp_path, "response", schemas["response"]) for _ in range(2)]
+    names.append(append(tmp_path, "marker", schemas["marker"]))
+
+    assert names == ["response.v1.avsc", "response.v2.avsc", "marker.v1.avsc"]
+    kept = list(versions_in(tmp_path))
+    assert [(each.id, each.subject, each.version) for each in kept] == [
+        (1, "response", 1),
+        (2, "response", 2),
+        (3, "marker", 1),
+    ]
+    assert kept[0].schema == schemas["response"]
+
+
+def test_two_packages_with_one_id_are_told_so() -> None:
+    one, other = by_id()[1], by_id()[2]
+
+    clash = SchemaIdClash(one, SchemaVersion(1, other.subject, 1, other.schema))
+
+    assert str(clash) == (
+        "schema id 1 is response v1 and rejection v1: give the newer one a free id"
+    )
+
+
+def test_a_subject_without_a_schema_says_how_to_get_one() -> None:
+    with pytest.raises(LookupError, match="no schema for 'nothing': run `make schemas`"):
+        newest("nothing")
+
+
+def test_no_named_type_is_spelled_out_twice() -> None:
+    for version in by_id().values():
+        names: dict[str, int] = defaultdict(int)
+        _count_names(version.schema, names)
+        assert {name for name, count in names.items() if count > 1} == set(), version.subject
+
+
+def _count_names(schema: Any, names: dict[str, int]) -> None:
+    if isinstance(schema, list):
+        for member in schema:
+            _count_names(member, names)
+    if isinstance(schema, dict):
+        if schema.get("type") in ("record", "enum"):
+            names[schema["name"]] += 1
+        for part in schema.values():
+            _count_names(part, names)

@@ -1,0 +1,54 @@
+"""The bytes of every record type as they once were: old records lie in Kafka for ever.
+
+`golden.json` is append-only: a schema of a new version adds lines under a new schema id, and what
+is there must be readable for ever.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commands.catalogue import command_types
+from schemas.registry import aggregate_types, event_types
+from schemas.wire.catalogue import by_id, newest
+from tests.schemas.examples import EXAMPLES, Example
+
+GOLDEN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("golden.json").read_text())
+BY_NAME = {example.name: example for example in EXAMPLES}
+
+
+def schema_id(value: bytes) -> str:
+    """Return the schema id in the frame, as it is a key of the golden file."""
+    return str(int.from_bytes(value[1:5], "big"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=BY_NAME.keys())
+def test_the_bytes_of_a_record_are_what_they_always_were(example: Example) -> None:
+    value = example.encode(example.record)
+
+    golden = GOLDEN.get(schema_id(value), {}).get(example.name)
+    assert golden == value.hex(), "the wire has changed: a changed class needs a new schema version"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for each in GOLDEN.values() for name, value in each.items()],
+    ids=[f"{number} {name}" for number, each in GOLDEN.items() for name in each],
+)
+def test_what_was_once_written_is_read_for_ever(name: str, value: str) -> None:
+    assert BY_NAME[name].decode(bytes.fromhex(value)) == BY_NAME[name].record
+
+
+def test_every_schema_that_ever_was_has_golden_bytes() -> None:
+    assert sorted(map(int, GOLDEN)) == sorted(by_id())
+
+
+def test_every_type_has_golden_bytes_in_the_newest_schema() -> None:
+    for aggregate_type in aggregate_types():
+        events = GOLDEN[str(newest(f"{aggregate_type}_event").id)]
+        commands = GOLDEN[str(newest(f"{aggregate_type}_command").id)]
+        assert set(events) == {f"{aggregate_type} {name}" for name in event_types(aggregate_type)}
+        assert set(commands) == {
+            f"{aggregate_type} {name}" for name in command_types(aggregate_type)
+        }

@@ -1,0 +1,150 @@
+"""An oracle that cannot fail proves nothing: every kind of damage to the topics is reported."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from schemas.response import Rejection, Response
+from schemas.wire.records import decode, decode_event, encode, encode_event
+from tests.aggregates.desk import Desk
+from tests.aggregates.publishing import placed, published
+from tests.comparison import Published, assert_as_the_model_says, differences
+from tests.model import Expected, Model, Record, fold
+from tests.traffic import Traffic
+
+Topics = list[Published]
+
+
+def run(commands: int = 120) -> tuple[Expected, Topics]:
+    """Return what random traffic must lead to, and what it did lead to."""
+    traffic, model, desk = Traffic(Random(7), aggregates=2), Model(), Desk()
+    log: list[Record] = []
+    topics = []
+    for _ in range(commands):
+        log.append(traffic.next(model))
+        model.take(log[-1])
+        topics += list(published(log[-1], desk.take(log[-1])))
+    return fold(log), placed(topics)
+
+
+EXPECTED, TOPICS = run()
+
+
+def of_kind(kind: str, topics: Topics) -> list[int]:
+    """Return where the records of one kind of topic are."""
+    return [at for at, record in enumerate(topics) if record.topic.endswith(kind)]
+
+
+def dropping(kind: str) -> Callable[[Topics], Topics]:
+    """Return the loss of the third record of a kind."""
+
+    def damage(topics: Topics) -> Topics:
+        lost = of_kind(kind, topics)[2]
+        return topics[:lost] + topics[lost + 1 :]
+
+    return damage
+
+
+def doubling(kind: str) -> Callable[[Topics], Topics]:
+    """Return a second copy of the third record of a kind, at the end."""
+
+    def damage(topics: Topics) -> Topics:
+        again = topics[of_kind(kind, topics)[2]]
+        return [*topics, again._replace(offset=len(topics))]
+
+    return damage
+
+
+def changing(kind: str, change: Callable[[Published], Published]) -> Callable[[Topics], Topics]:
+    """Return a change of the third record of a kind."""
+
+    def damage(topics: Topics) -> Topics:
+        at = of_kind(kind, topics)[2]
+        return [*topics[:at], change(topics[at]), *topics[at + 1 :]]
+
+    return damage
+
+
+def response_with(**fields: Any) -> Callable[[Published], Published]:
+    """Return a change of fields of a response."""
+    return lambda record: record._replace(
+        value=encode(replace(decode(Response, record.value), **fields))
+    )
+
+
+def rejection_with(**fields: Any) -> Callable[[Published], Published]:
+    """Return a change of fields of a rejection."""
+    return lambda record: record._replace(
+        value=encode(replace(decode(Rejection, record.value), **fields))
+    )
+
+
+def event_with(**fields: Any) -> Callable[[Published], Published]:
+    """Return a change of fields of an event."""
+    return lambda record: record._replace(
+        value=encode_event(
+            replace(decode_event(record.topic.partition(".")[0], record.value), **fields)
+        )
+    )
+
+
+def swapped(topics: Topics) -> Topics:
+    """Return two events of one aggregate the wrong way round."""
+    one, other = [at for at in of_kind("order.events", topics) if topics[at].key == b"0-\xc3\xa9"][
+        :2
+    ]
+    offsets = {one: topics[other].offset, other: topics[one].offset}
+    return [
+        record._replace(offset=offsets.get(at, record.offset)) for at, record in enumerate(topics)
+    ]
+
+
+def test_the_topics_of_a_healthy_run_are_what_the_model_says() -> None:
+    assert_as_the_model_says(EXPECTED, TOPICS)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reported"),
+    [
+        (dropping("events"), "versions ["),
+        (dropping("events"), "does not carry the hash of the event before it"),
+        (dropping("responses"), "has 0 response records, not 1"),
+        (dropping("responses"), "responses and"),
+        (dropping("rejected"), "has 0 rejection records, not 1"),
+        (dropping("rejected"), "responses that are no duplicates"),
+        (dropping("dead-letters"), "has 0 dead letter records, not 1"),
+        (doubling("events"), "versions ["),
+        (doubling("responses"), "has 2 response records, not 1"),
+        (doubling("rejected"), "has 2 rejection records, not 1"),
+        (doubling("dead-letters"), "has 2 dead letter records, not 1"),
+        (swapped, "versions [2, 1"),
+        (changing("events", event_with(actor="mallory")), "actor is 'mallory', not"),
+        (changing("events", event_with(actor="mallory")), "does not carry the hash of the event"),
+        (changing("events", event_with(version=77)), "versions ["),
+        (changing("events", event_with(decided_at=5)), "decided_at is 5, not"),
+        (changing("events", event_with(aggregate_id="stray")), "'order stray'"),
+        (changing("events", lambda record: record._replace(key=b"x")), "has the key b'x'"),
+        (changing("events", lambda record: record._replace(partition=1)), "several partitions"),
+        (changing("responses", response_with(to_version=99)), "to_version is 99, not"),
+        (changing("responses", response_with(duplicate=True)), "duplicate is True, not False"),
+        (changing("responses", response_with(reason="EXPIRED")), "reason is 'EXPIRED', not"),
+        (changing("responses", lambda record: record._replace(key=None)), "key is None, not"),
+        (changing("rejected", rejection_with(command_bytes=b"")), "bytes is b'', not"),
+        (changing("rejected", rejection_with(message=None)), "has the message None"),
+    ],
+)
+def test_damage_is_reported(damage: Callable[[Topics], Topics], reported: str) -> None:
+    found = list(differences(EXPECTED, damage(TOPICS)))
+
+    assert [fault for fault in found if reported in fault], found
+
+
+def test_only_the_first_differences_are_shown() -> None:
+    with pytest.raises(AssertionError, match="has 0 response records") as failure:
+        assert_as_the_model_says(EXPECTED, [])
+
+    lines = str(failure.value).splitlines()
+    assert "… and more than 10 in all" in lines[11]

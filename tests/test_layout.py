@@ -1,0 +1,136 @@
+"""The shape of the repository: who may know whom, and what the rules must not know."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.registry import BUILT_IN
+
+ROOT = Path(__file__).parent.parent
+MAY_IMPORT = {
+    "schemas": set[str](),
+    "commands": {"schemas"},
+    "aggregates": {"commands", "schemas"},
+    "projections": {"schemas"},
+    "compose": {"schemas", "commands", "aggregates", "projections"},
+}
+OURS = {*MAY_IMPORT, "tests", "bootstrap"}
+FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
+INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
+CHANCE = {"time", "random", "secrets"}
+CHANCE_CALLS = {"now", "utcnow", "today", "uuid1", "uuid4", "urandom"}
+SURROUNDINGS = {"environ", "getenv", "argv"}
+MODEL = (ROOT / "tests" / "comparison.py", *(ROOT / "tests" / "model").glob("*.py"))
+
+
+def modules(package: str) -> list[Path]:
+    """Return the files of a package, sub-folders included."""
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def rules_of(package: str) -> list[Path]:
+    """Return the files at the top of a package: its rules; machinery lies in sub-folders."""
+    return sorted((ROOT / package).glob("*.py"))
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Yield the full names of what a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import hides where it points"
+            yield node.module or ""
+
+
+def packages_of(path: Path) -> set[str]:
+    """Return the top-level names of what a file imports."""
+    return {name.partition(".")[0] for name in imports_of(path)}
+
+
+def names_in(path: Path) -> set[str]:
+    """Return every attribute that a file reads and every name that it imports from somewhere."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imported = [node.names for node in nodes if isinstance(node, ast.ImportFrom)]
+    return attributes | {alias.name for names in imported for alias in names}
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_follow_the_flow(package: str) -> None:
+    allowed = MAY_IMPORT[package] | {package}
+
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(package)
+        for name in (packages_of(path) & OURS) - allowed
+    }
+    assert wrong == set()
+
+
+def test_the_rules_do_not_know_the_operator_around_them() -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in rules_of("aggregates")
+        for name in imports_of(path)
+        if name.startswith("aggregates.operator")
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", ["schemas", "commands", "aggregates"])
+def test_the_rules_know_no_infrastructure(package: str) -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in rules_of(package)
+        for name in packages_of(path) & INFRASTRUCTURE
+        if path.stem != "client"
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", ["schemas", "aggregates", "projections"])
+def test_no_clock_and_no_chance_in_the_rules(package: str) -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} uses {name}"
+        for path in rules_of(package)
+        for name in (packages_of(path) & CHANCE) | (names_in(path) & CHANCE_CALLS)
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", ["schemas", "commands", "aggregates", "projections"])
+def test_only_compose_looks_at_its_surroundings(package: str) -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} reads {name}"
+        for path in modules(package)
+        for name in names_in(path) & SURROUNDINGS
+    }
+    assert wrong == set()
+
+
+@pytest.mark.parametrize("package", [*MAY_IMPORT, "tests"])
+def test_no_module_has_a_name_that_says_nothing(package: str) -> None:
+    names = {
+        part for path in modules(package) for part in path.relative_to(ROOT).with_suffix("").parts
+    }
+
+    assert names & FORBIDDEN_NAMES == set()
+
+
+@pytest.mark.parametrize("folder", ["schemas", "commands", "aggregates"])
+def test_one_file_stem_is_one_aggregate_in_every_folder(folder: str) -> None:
+    stems = {path.stem for path in rules_of(folder)}
+
+    assert set(BUILT_IN) <= stems
+
+
+def test_the_model_knows_nothing_of_what_it_judges() -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in MODEL
+        for name in packages_of(path) & {"aggregates", "commands", "projections", "compose"}
+    }
+    assert wrong == set()
