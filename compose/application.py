@@ -10,9 +10,10 @@ from types import TracebackType
 from pyspark.sql import SparkSession
 
 from compose.database import create_read_side, open_database
-from compose.deciding import Deciding
+from compose.deciding import Deciding, decider_query
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock
+from compose.exactly_once.markers import read_marker
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.kafka_config import librdkafka_options, spark_options
 from compose.local.broker import EmbeddedBroker
@@ -86,18 +87,18 @@ class Application:
 
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
-        parts.enter_context(DataDirectoryLock(settings.data_dir))
+        lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
         withdraw(settings.data_dir)  # that of a process that was killed
         with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
             broker = beside.submit(self._broker, parts)
-            spark = self._spark()
+            spark = self._spark(lock)
             parts.callback(spark.stop)
             servers = broker.result()
         kafka = Kafka(
             settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
             transaction_timeout_s=settings.transaction_timeout_s,
         )
-        TopicAdmin(kafka.settings, settings.topics).ensure()
+        self._ensure_topics(kafka)
         source = spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers}
         self._deciding = Deciding(spark, kafka, source, settings, self._on_step)
         parts.callback(self._deciding.stop)
@@ -106,6 +107,14 @@ class Application:
         parts.callback(self._projecting.stop)
         self._projecting.start(settings.data_dir / SPARK, settings.trigger_ms)
         self.service = self._announce(parts, servers)
+
+    def _ensure_topics(self, kafka: Kafka) -> None:
+        """Create what is missing, then check everything against settings and marker."""
+        topics = self.settings.topics
+        admin = TopicAdmin(kafka.settings, topics)
+        admin.create_missing()
+        marker = read_marker(kafka, decider_query(topics, self.settings.shards), wait=False).marker
+        admin.ensure(None if marker is None else marker.offsets)
 
     def _announce(self, parts: ExitStack, servers: str) -> Service:
         folder = self.settings.data_dir
@@ -129,7 +138,7 @@ class Application:
         parts.enter_context(broker)
         return broker.bootstrap_servers
 
-    def _spark(self) -> SparkSession:
+    def _spark(self, lock: DataDirectoryLock) -> SparkSession:
         settings = self.settings
         cores = settings.cores or os.cpu_count() or 1
         return spark_session(
@@ -138,4 +147,5 @@ class Application:
             settings.shards,
             settings.driver_memory,
             settings.data_dir / SPARK,
+            keep_open=[lock.fileno()],  # the JVM writes there too, and may outlive us
         )

@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -41,6 +41,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     local_dir: Path,
     ui_port: int | None = None,
     extra: Mapping[str, str] | None = None,
+    keep_open: Sequence[int] = (),
 ) -> SparkSession:
     """Return a session in local mode; the JVM of this process is started when it has none yet.
 
@@ -57,6 +58,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
             everything goes that Spark, its JVM and the Python workers say.
         ui_port: Where Spark's own pages are served on 127.0.0.1; None: nowhere.
         extra: Further settings of Spark; they win over the ones given here.
+        keep_open: File descriptors that the JVM inherits, such as that of a lock.
 
     Raises:
         EnvironmentIncomplete: Java or the jars are missing.
@@ -87,7 +89,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         **(extra or {}),
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log"))
+    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log", keep_open))
     return SparkSession(context)
 
 
@@ -101,14 +103,14 @@ def _fits_sockets(folder: Path) -> bool:
     return path == path.lower() and len(path.encode()) <= SOCKET_PATH_BYTES
 
 
-def _gateway(conf: SparkConf, log: Path) -> object:
+def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
     if SparkContext._gateway is not None:
         return SparkContext._gateway
     # launched here, as SparkContext would leave the JVM's stderr on the terminal
     with log.open("ab") as said:
         try:
             gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stdout": said, "stderr": said}
+                conf, {"stdout": said, "stderr": said, "pass_fds": tuple(keep_open)}
             )
         except PySparkRuntimeError as error:
             raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error

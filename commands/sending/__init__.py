@@ -1,0 +1,1 @@
+"""How commands travel to Kafka, and how their outcomes come back."""

@@ -1,0 +1,33 @@
+"""What can go wrong between a sender and Kafka; a rejection is an answer and none of these."""
+
+
+class SendingFailed(Exception):
+    """A command could not be sent, or its outcome could not be awaited."""
+
+
+class TooLarge(SendingFailed, ValueError):
+    """A command is larger than the deciding side reads; it was not sent."""
+
+    def __init__(self, about: str, size: int, limit: int) -> None:
+        super().__init__(
+            f"{about} has {size} bytes, at most {limit} are read: "
+            "send less, or keep the bulk elsewhere and send its address"
+        )
+
+
+class NotDelivered(SendingFailed):
+    """Kafka did not acknowledge a command."""
+
+    seen = False  # by a `wait`; what nobody saw is raised by `flush`
+
+
+class OutcomeUnknown(SendingFailed, TimeoutError):
+    """The outcome did not come in time; the command may have been decided, or may still be."""
+
+
+class KafkaUnavailable(SendingFailed, ConnectionError):
+    """Kafka does not answer, or lacks a topic."""
+
+
+class ResponsesUnreadable(SendingFailed):
+    """The responses can no longer be read, so no outcome will be known here."""

@@ -1,0 +1,155 @@
+"""The background thread: it takes Kafka's acknowledgements and reads the responses."""
+
+import time
+from collections.abc import Mapping
+from threading import Event, Lock, Thread
+
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from commands.sending.errors import KafkaUnavailable, ResponsesUnreadable
+from commands.sending.options import consumer_options
+from commands.sending.pending import Trouble
+from commands.sending.waiting import Waiting
+from schemas.response import Response
+from schemas.topics import Topics
+from schemas.wire.codec import Undecodable
+from schemas.wire.records import decode
+
+POLL_S = 0.05
+ANSWER_S = 5.0
+
+# what mends itself; and librdkafka asks for a group's coordinator though nothing joins a group
+PASSING = {
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+}
+
+# a topic that was just created, or whose leader has just changed
+ELECTING = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
+ELECTION_S = 0.05
+
+
+class Responses:
+    """Reads the responses to the aggregates that are followed, from the moment of following."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topics: Topics,
+        config: Mapping[str, str],
+        waiting: Waiting,
+        trouble: Trouble,
+    ) -> None:
+        self._servers = bootstrap_servers
+        self._topics = topics
+        self._waiting = waiting
+        self._trouble = trouble
+        self._followed: dict[str, str] = {}
+        self._lock = Lock()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+        options = consumer_options(bootstrap_servers, config)
+        self._consumer = Consumer(options | {"error_cb": self._complain})
+
+    def follow(self, aggregate_type: str, producer: Producer) -> None:
+        """Read the responses of an aggregate from here on; must come before its first command.
+
+        Raises:
+            KafkaUnavailable: Kafka does not answer, or has no such topic.
+        """
+        topic = self._topics.responses(aggregate_type)
+        with self._lock:
+            if topic in self._followed:
+                return
+            ends = [self._end(topic, partition) for partition in self._partitions(topic)]
+            self._consumer.incremental_assign(ends)
+            self._followed[topic] = aggregate_type
+            if self._thread is None:
+                self._thread = Thread(
+                    target=self._run, args=(producer,), name="verdict-responses", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and leave Kafka."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._consumer.close()
+
+    def _partitions(self, topic: str) -> list[int]:
+        try:
+            known = self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+        if known.error is not None:
+            raise KafkaUnavailable(
+                f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
+                "create what is missing with `verdict topics create`"
+            )
+        return sorted(known.partitions)
+
+    def _end(self, topic: str, partition: int) -> TopicPartition:
+        place = TopicPartition(topic, partition, OFFSET_INVALID)
+        patience = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                place.offset = self._consumer.get_watermark_offsets(place, timeout=ANSWER_S)[1]
+                return place
+            except KafkaException as error:
+                if error.args[0].code() not in ELECTING or time.monotonic() > patience:
+                    raise self._unavailable(error) from error
+                time.sleep(ELECTION_S)
+
+    def _unavailable(self, error: KafkaException) -> KafkaUnavailable:
+        if self._thread is None:
+            self._consumer.poll(0)  # hears the reasons that librdkafka has for us
+        reason = self._trouble.text or error.args[0].str()
+        return KafkaUnavailable(
+            f"cannot reach Kafka at {self._servers} within {ANSWER_S:g} s: {reason}"
+        )
+
+    def _complain(self, error: KafkaError) -> None:
+        self._trouble.text = error.str()
+
+    def _run(self, producer: Producer) -> None:
+        try:
+            while not self._stopping.is_set():
+                producer.poll(0)
+                message = self._consumer.poll(POLL_S)
+                if message is None:
+                    self._waiting.sweep()
+                else:
+                    self._take(message)
+        except Exception as error:  # nobody looks at a thread: whoever waits is told
+            failure = ResponsesUnreadable(f"responses at {self._servers} stopped: {error}")
+            failure.__cause__ = error
+            self._waiting.fail(failure)
+            while not self._stopping.is_set():
+                producer.poll(POLL_S)  # acknowledgements still matter
+
+    def _take(self, message: Message) -> None:
+        if (error := message.error()) is not None:
+            if error.code() not in PASSING:
+                raise KafkaException(error)
+            return
+        self._trouble.text = ""
+        topic, key, value = message.topic(), message.key(), message.value()
+        assert topic is not None
+        about = self._followed[topic], key or b""
+        if not self._waiting.expects(about):
+            return
+        if value is None:
+            raise Undecodable(f"record without a value on {topic}")
+        self._waiting.answer(about, decode(Response, value))

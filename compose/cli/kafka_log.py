@@ -1,0 +1,145 @@
+"""Reading topics for people: what is committed, by position, without joining a group."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from compose.errors import VerdictError
+from compose.exactly_once.kafka import ClientLog
+from compose.kafka_errors import kafka_failed
+
+ANSWER_S = 5.0
+POLL_S = 0.1  # also how long a Ctrl-C may go unheard
+
+
+class Span(NamedTuple):
+    """A part of a partition: from `start` up to but without `end`; None reads on for ever."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int | None
+
+
+class KafkaLog:
+    """A reader of topics; a context manager.
+
+    Args:
+        options: librdkafka's, `bootstrap.servers` and security among them.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._servers = options["bootstrap.servers"]
+        self._log = ClientLog()
+        settings: dict[str, Any] = {
+            **options,
+            "logger": self._log,
+            "group.id": "verdict-cli",  # asked for by the client, never joined
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+        self._consumer = Consumer(settings)
+
+    def __enter__(self) -> "KafkaLog":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._consumer.close()
+
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+            VerdictError: There is no such topic.
+        """
+        found = self._described(topic)
+        if found.error is not None:
+            raise VerdictError(
+                f"Kafka at {self._servers} has no topic {topic} ({found.error.str()}): "
+                "start `verdict up`, or create it with `verdict topics create`"
+            )
+        return len(found.partitions)
+
+    def exists(self, topic: str) -> bool:
+        """Return whether there is such a topic.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+        """
+        error = self._described(topic).error
+        return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first offset that is kept, and the one behind the last committed record."""
+        try:
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=ANSWER_S
+            )
+        except KafkaException as error:
+            raise self._failed(f"offsets of {topic}-{partition} cannot be read", error) from error
+        return low, high
+
+    def first_since(self, topic: str, partition: int, millis: int) -> int:
+        """Return the offset of the first record of that Kafka time or later, else the end."""
+        asked = [TopicPartition(topic, partition, millis)]
+        try:
+            [found] = self._consumer.offsets_for_times(asked, timeout=ANSWER_S)
+        except KafkaException as error:
+            raise self._failed(f"times of {topic}-{partition} cannot be read", error) from error
+        return found.offset if found.offset >= 0 else self.bounds(topic, partition)[1]
+
+    def read(self, spans: Iterable[Span]) -> Iterator[Message]:
+        """Yield the records of `spans`, in order within each partition.
+
+        Raises:
+            Unreachable: Kafka does not answer any more.
+            VerdictError: A topic is gone.
+        """
+        ends = {(s.topic, s.partition): s for s in spans if s.end is None or s.start < s.end}
+        self._consumer.assign(
+            [TopicPartition(s.topic, s.partition, s.start) for s in ends.values()]
+        )
+        while ends:
+            for message in self._consumer.consume(1000, timeout=POLL_S):
+                place = str(message.topic()), message.partition() or 0
+                span = ends.get(place)
+                if span is None:
+                    continue
+                if self._is_end(message):
+                    done = span.end is not None
+                else:
+                    offset = message.offset() or 0
+                    if span.end is None or offset < span.end:
+                        yield message
+                    done = span.end is not None and offset + 1 >= span.end
+                if done:
+                    del ends[place]
+
+    def _described(self, topic: str) -> Any:
+        try:
+            return self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
+        except KafkaException as error:
+            raise self._failed(f"topic {topic} cannot be read", error) from error
+
+    def _is_end(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return False
+        if error.code() == KafkaError._PARTITION_EOF:
+            return True
+        raise self._failed(f"{message.topic()} cannot be read", KafkaException(error))
+
+    def _failed(self, what: str, error: KafkaException) -> VerdictError:
+        self._consumer.poll(0)  # hands over what was logged
+        return kafka_failed(what, self._servers, error, self._log.last_failure)

@@ -1,0 +1,27 @@
+"""The decider's marker, for those who only look at it."""
+
+from aggregates.decider import handler_versions
+from compose.cli.kafka_log import KafkaLog
+from compose.cli.options import kafka_of, kafka_options
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import query_of
+from compose.settings import Settings
+from schemas.marker import Marker
+
+DECIDER = "decider"
+
+
+def decider_marker(settings: Settings) -> Marker | None:
+    """Return the marker; None when nothing was ever decided here.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+        VerdictError: The markers topic holds something else.
+    """
+    topics = settings.topics
+    with KafkaLog(kafka_options(settings)) as log:
+        if not log.exists(topics.markers):
+            return None
+    versions = handler_versions()
+    query = query_of(topics, DECIDER, inputs=(), outputs=(), handler_version=versions)
+    return read_marker(kafka_of(settings), query, wait=False).marker

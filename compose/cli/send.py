@@ -1,0 +1,187 @@
+"""`verdict send`: one command, or a file of them."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from pydantic import ValidationError
+from rich.text import Text
+
+from commands.client import Client
+from commands.sending.errors import OutcomeUnknown, SendingFailed, TooLarge
+from compose.cli.fields import command_from
+from compose.cli.options import (
+    BootstrapServers,
+    DataDir,
+    Json,
+    kafka_options,
+    known_aggregate,
+    settings_of,
+)
+from compose.cli.output import note, show, show_json
+from compose.cli.positions import parse_time
+from compose.cli.send_file import Tally, envelopes, send_all
+from compose.errors import TimedOut, Unreachable, VerdictError
+from compose.settings import Settings
+from schemas.command_envelope import Expectation
+from schemas.response import Response
+from schemas.wire.readable import readable
+
+app = typer.Typer(add_completion=False)
+
+REJECTED = 3
+EXPECTATIONS = "|".join(Expectation)
+
+
+@app.command()
+def send(  # noqa: PLR0913  (options)
+    aggregate: Annotated[
+        str | None, typer.Argument(callback=known_aggregate, help="Such as order.")
+    ] = None,
+    command: Annotated[str | None, typer.Argument(help="Such as PlaceOrder.")] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Of the aggregate.")] = None,
+    expected_version: Annotated[
+        str | None,
+        typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
+    ] = None,
+    field: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field; may be repeated.")
+    ] = None,
+    command_id: Annotated[
+        str | None, typer.Option(help="The same id is decided once.", show_default="a new one")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Rejected when it reaches Kafka later.")
+    ] = None,
+    actor: Annotated[str | None, typer.Option(help="On whose behalf.")] = None,
+    correlation_id: Annotated[str | None, typer.Option(help="Of the flow it belongs to.")] = None,
+    file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="NDJSON envelopes, - for stdin.")
+    ] = None,
+    wait: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for the outcome.")
+    ] = None,
+    json: Json = False,
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+) -> None:
+    """Send a command, or a file of them.
+
+        verdict send order PlaceOrder --id order-1 --expected-version 0 --field client=ada …
+
+    A file has one envelope a line, with "aggregate" or the AGGREGATE given here:
+
+        {"aggregate": "order", "command_id": "c-17", "aggregate_id": "order-1",
+         "expected_version": 1, "payload": {"type": "ModifyOrder", "quantity": 5}}
+
+    Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
+    the same command id.
+    """
+    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
+    if file is not None:
+        if command or id or field or expected_version or command_id:
+            raise typer.BadParameter("--file says all of a command but the AGGREGATE")
+        _send_file(settings, file, aggregate, Tally(wait, json))
+        return
+    if not (aggregate and command and id and expected_version):
+        raise typer.BadParameter(
+            "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
+        )
+    asked = command_from(aggregate, command, field or [])
+    with _sending(settings) as client:
+        pending = client.send(
+            id,
+            asked,
+            _expectation(expected_version),
+            command_id=command_id,
+            deadline=None if deadline is None else parse_time(deadline),
+            actor=actor,
+            correlation_id=correlation_id,
+        )
+        client.flush()
+        response = None if wait is None else pending.wait(wait)
+    if response is not None:
+        _show(response, json)
+        raise typer.Exit(REJECTED if response.reason else 0)
+    if json:
+        show_json({"command_id": pending.command_id, "sent": str(pending.source)})
+    else:
+        note(f"sent {pending}: it lies at {pending.source}; --wait S shows the outcome")
+
+
+@contextmanager
+def _sending(settings: Settings) -> Iterator[Client]:
+    """Give a client, and say in exit codes what goes wrong with it."""
+    options = kafka_options(settings)
+    servers = options.pop("bootstrap.servers")
+    try:
+        with Client(servers, settings.topics, options, settings.command_limit_bytes) as client:
+            yield client
+    except OutcomeUnknown as error:
+        raise TimedOut(str(error)) from error
+    except TooLarge as error:
+        raise VerdictError(str(error)) from error
+    except SendingFailed as error:
+        raise Unreachable(str(error)) from error
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False)
+        raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Tally) -> None:
+    try:
+        with _lines(file) as opened, _sending(settings) as client:
+            send_all(client, envelopes(opened, aggregate), tally)
+    finally:
+        if tally.sent:  # so much is sent, whatever stopped the rest
+            note(_summary(tally))
+    if tally.unknown:
+        raise TimedOut(f"{len(tally.unknown)} outcomes are unknown, the first: {tally.unknown[0]}")
+    if tally.rejected:
+        raise typer.Exit(REJECTED)
+
+
+def _lines(file: str) -> AbstractContextManager[BinaryIO]:
+    if file == "-":
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}") from error
+
+
+def _summary(tally: Tally) -> str:
+    counted = [f"{tally.sent} sent"]
+    if tally.accepted:
+        counted.append(f"{tally.accepted} accepted")
+    counted += [f"{count} rejected {reason}" for reason, count in tally.rejected.most_common()]
+    if tally.duplicates:
+        counted.append(f"{tally.duplicates} of them duplicates")
+    return ", ".join(counted)
+
+
+def _expectation(text: str) -> int | Expectation:
+    if text in set(Expectation):
+        return Expectation(text)
+    if text.isdecimal():
+        return int(text)
+    raise typer.BadParameter(
+        f"expected version {text!r} is neither a number from 0 nor one of {', '.join(Expectation)}"
+    )
+
+
+def _show(response: Response, as_json: bool) -> None:
+    if as_json:
+        show_json(readable(response))
+        return
+    if response.reason is None:
+        about = f"{response.aggregate_type} {response.aggregate_id!r}"
+        line = Text("ACCEPTED", "green")
+        line.append(f" {about} version {response.from_version} → {response.to_version}", "default")
+    else:
+        line = Text(f"REJECTED {response.reason}", "red")
+        line.append(f": {response.message}", "default")
+    show(line.append(" (duplicate)", "default") if response.duplicate else line)

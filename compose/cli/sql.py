@@ -1,0 +1,61 @@
+"""`verdict sql`: a read-only query on the read side's views."""
+
+from typing import Annotated, Any
+
+import typer
+
+from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.output import add_rows, note, show, show_json, table
+from compose.errors import VerdictError
+from compose.reader import Reader
+from compose.service import database_url as url_of
+from projections.engine.creation import view_names
+from projections.registry import projections
+
+app = typer.Typer(add_completion=False)
+
+SHOWN_ROWS = 1_000
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="A SELECT on the views.", metavar='"SELECT …"')],
+    json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Run a query on the read side; it can read the views and nothing else.
+
+    With --json every row, one object a line; the table ends after 1000 rows.
+    """
+    settings = settings_of(data_dir=data_dir, database_url=database_url)
+    with Reader(url_of(settings), view_names(projections(settings.us_exchanges))) as reader:
+        answer = reader.select(query)
+        if json:
+            for row in answer.rows:
+                show_json(dict(zip(_distinct(answer.columns), row, strict=True)))
+            return
+        rows = [row for row, _ in zip(answer.rows, range(SHOWN_ROWS + 1), strict=False)]
+    shown = rows[:SHOWN_ROWS]
+    show(add_rows(table(*answer.columns, numbers=_numbers(answer.columns, shown)), shown))
+    if len(rows) > SHOWN_ROWS:
+        note(f"only the first {SHOWN_ROWS} rows are shown: add a LIMIT, or --json for all")
+    elif not rows:
+        note("no rows")
+
+
+def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(columns)) != len(columns):
+        raise VerdictError(
+            f"columns {', '.join(columns)} do not have different names: name them with AS"
+        )
+    return columns
+
+
+def _numbers(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+    """Return the columns that hold numbers, and are set to the right."""
+    return [
+        name
+        for index, name in enumerate(columns)
+        if rows and all(isinstance(row[index], int | float) for row in rows)
+    ]

@@ -1,0 +1,145 @@
+"""How far everything has come: the facts behind `verdict status`."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from compose.cli.kafka_log import KafkaLog
+from compose.cli.marker import decider_marker
+from compose.cli.options import kafka_options
+from compose.errors import Unreachable
+from compose.reader import Reader
+from compose.service import database_url, find_service
+from compose.settings import Settings
+from projections.engine.creation import view_names
+from projections.registry import projections
+
+Facts = dict[str, Any]
+Ends = dict[tuple[str, int], int]
+
+POSITION, HELD, PARKED = VIEWS = ("projection_position", "projection_held", "projection_parked")
+
+
+def standing(settings: Settings) -> Facts:
+    """Return the state of service, decider and projections; what cannot be asked is null.
+
+    `problems` says in words what is wrong; `unreachable` whether that is Kafka or the database.
+    """
+    service = find_service(settings.data_dir)
+    facts: Facts = {
+        "service": None if service is None else _public(asdict(service)),
+        "data_dir": str(settings.data_dir),
+        "decider": None,
+        "commands": None,
+        "projections": None,
+        "problems": [],
+        "unreachable": False,
+    }
+    for ask in (_decider, _read_side):
+        try:
+            facts |= ask(settings)
+        except Unreachable as error:
+            facts["problems"].append(str(error))
+            facts["unreachable"] = True
+    facts["problems"] += _standing_still(facts)
+    return facts
+
+
+def _public(service: Facts) -> Facts:
+    del service["database_url"]  # it may hold a password
+    return service
+
+
+def _decider(settings: Settings) -> Facts:
+    marker = decider_marker(settings)
+    if marker is None:
+        return {}
+    with KafkaLog(kafka_options(settings)) as log:
+        ends = _ends(log, {*settings.topics.every_commands(), *marker.offsets})
+    commands = []
+    for (topic, partition), end in sorted(ends.items()):
+        decided = dict(enumerate(marker.offsets.get(topic, []))).get(partition, 0)
+        commands.append(
+            {
+                "topic": topic,
+                "partition": partition,
+                "decided": decided,
+                "end": end,
+                "lag": end - decided,
+            }
+        )
+    shown = ("owner", "generation", "batch_id", "shards", "handler_version")
+    return {"decider": {name: getattr(marker, name) for name in shown}, "commands": commands}
+
+
+def _ends(log: KafkaLog, topics: set[str]) -> Ends:
+    return {
+        (topic, partition): log.bounds(topic, partition)[1]
+        for topic in sorted(topics)
+        if log.exists(topic)
+        for partition in range(log.partitions(topic))
+    }
+
+
+def _read_side(settings: Settings) -> Facts:
+    views = view_names(projections(settings.us_exchanges))
+    with Reader(database_url(settings), views) as reader:
+        rows = {view: _rows(reader, view) for view in VIEWS}
+    try:
+        with KafkaLog(kafka_options(settings)) as log:
+            ends = _ends(log, {row["topic"] for row in rows[POSITION]})
+    except Unreachable:  # `_decider` has said so; the positions are known all the same
+        ends = {}
+    return {"projections": list(_projections(rows, ends))}
+
+
+def _rows(reader: Reader, view: str) -> list[Facts]:
+    answer = reader.select(f"SELECT * FROM {view}")
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+
+def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
+    """Yield one object per projection and version: how far, what is held, why it is parked."""
+    positions = rows[POSITION]
+    for name, version in sorted({(row["projection"], row["version"]) for row in positions}):
+        ours = [row for row in positions if (row["projection"], row["version"]) == (name, version)]
+        places = [_place(row, ends) for row in ours]
+        lags = [place["lag"] for place in places]
+        parked = [
+            row["error"]
+            for row in rows[PARKED]
+            if (row["projection"], row["version"]) == (name, version)
+        ]
+        held = [
+            {key: row[key] for key in row if not key.startswith("projection")}
+            for row in rows[HELD]
+            if (row["projection"], row["projection_version"]) == (name, version)
+        ]
+        yield {
+            "projection": name,
+            "version": version,
+            "lag": None if None in lags else sum(lags),
+            "parked": parked[0] if parked else None,
+            "held": held,
+            "positions": places,
+        }
+
+
+def _place(row: Facts, ends: Ends) -> Facts:
+    end = ends.get((row["topic"], row["partition"]))
+    lag = None if end is None else max(0, end - row["next_offset"])
+    return {name: row[name] for name in ("topic", "partition", "next_offset")} | {"lag": lag}
+
+
+def _standing_still(facts: Facts) -> Iterator[str]:
+    for projection in facts["projections"] or ():
+        name = f"projection {projection['projection']} v{projection['version']}"
+        if projection["parked"]:
+            yield f"{name} is parked: {projection['parked']}"
+        if projection["held"]:
+            first = projection["held"][0]
+            yield (
+                f"{name} holds {len(projection['held'])} aggregates, the first: "
+                f"{first['aggregate_type']} {first['aggregate_id']!r} needs version "
+                f"{first['version_needed']}"
+            )

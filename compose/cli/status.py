@@ -1,0 +1,88 @@
+"""`verdict status`: what runs, how far it has come, and what stands still."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.output import add_rows, show, show_json, table
+from compose.cli.standing import Facts, standing
+from compose.errors import Unreachable
+
+app = typer.Typer(add_completion=False)
+
+WATCH_S = 2
+
+
+@app.command()
+def status(
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
+    json: Json = False,
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Show the service, the decider's lag, and each projection's.
+
+    Lag is counted in offsets, of which a transaction takes one more than it has records.
+    Exit code 5 when Kafka or the database cannot be asked.
+    """
+    settings = settings_of(
+        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
+    )
+    if watch and not json:
+        with Live(console=Console(), screen=False, auto_refresh=False) as live:
+            while True:
+                live.update(_page(standing(settings)), refresh=True)
+                time.sleep(WATCH_S)
+    facts = standing(settings)
+    if json:
+        show_json(facts)
+    else:
+        show(_page(facts))
+    if facts["unreachable"]:
+        raise typer.Exit(Unreachable.exit_code)
+
+
+def _page(facts: Facts) -> Group:
+    parts: list[RenderableType] = [_service(facts)]
+    if decider := facts["decider"]:
+        about = (
+            f"decider  generation {decider['generation']}, batch {decider['batch_id']}, "
+            f"{decider['shards']} shards, rules {decider['handler_version']}\n"
+            f"         owner {decider['owner']}"
+        )
+        parts += [Text(about), Text()]
+        numbers = ("partition", "decided", "end", "lag")
+        shown = table("commands topic", *numbers, numbers=numbers)
+        rows = ([row["topic"], *(row[name] for name in numbers)] for row in facts["commands"])
+        parts += [add_rows(shown, rows), Text()]
+    if facts["projections"]:
+        counts = ("version", "lag", "held")
+        shown = table("projection", *counts, "state", numbers=counts)
+        rows = (
+            [p["projection"], p["version"], p["lag"], len(p["held"]), _state(p)]
+            for p in facts["projections"]
+        )
+        parts += [add_rows(shown, rows), Text()]
+    parts += [Text(f"! {problem}", "red") for problem in facts["problems"]]
+    return Group(*parts)
+
+
+def _service(facts: Facts) -> Text:
+    service = facts["service"]
+    if service is None:
+        return Text("service  down", "red")
+    page = f", page {service['page_url']}" if service["page_url"] else ""
+    about = Text("service  ").append("up", "green")
+    return about.append(f"  pid {service['pid']}, Kafka {service['bootstrap_servers']}{page}")
+
+
+def _state(projection: Facts) -> Text:
+    if projection["parked"]:
+        return Text("parked", "red")
+    return Text("holds", "yellow") if projection["held"] else Text("follows", "green")

@@ -1,0 +1,83 @@
+"""`verdict tail`: the records of a topic, decoded, one JSON object a line."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from compose.cli.decoding import Fields, Kind, decoded, topic_of
+from compose.cli.kafka_log import KafkaLog
+from compose.cli.options import (
+    BootstrapServers,
+    DataDir,
+    kafka_options,
+    known_aggregate,
+    settings_of,
+)
+from compose.cli.output import as_json, show_json
+from compose.cli.positions import parse_from, spans
+from schemas.registry import aggregate_types
+from schemas.topics import Topics
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def tail(  # noqa: PLR0913  (options)
+    kind: Annotated[Kind, typer.Argument(help="Which topics.", show_default=False)],
+    aggregate: Annotated[
+        str | None,
+        typer.Argument(
+            callback=known_aggregate, help="Of which aggregate type.", show_default="all"
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Only of this aggregate.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="beginning|end|TIME|P:O",
+            help="Start there; P:O is a partition and an offset.",
+            show_default="end; with --no-follow beginning",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="As it is anyway.")] = False,
+    data_dir: DataDir = None,
+    bootstrap_servers: BootstrapServers = None,
+) -> None:
+    """Print the records of a topic as JSON, one a line, with topic, partition and offset.
+
+    Records of several partitions come in the order in which Kafka hands them over.
+    """
+    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
+    types = _topics(settings.topics, kind, aggregate)
+    begin = parse_from(start or ("end" if follow else "beginning"))
+    if begin.place is not None and len(types) > 1:
+        raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
+    # a person gets colours, and lines that end where the record does
+    console = Console(soft_wrap=True)
+    with KafkaLog(kafka_options(settings)) as log:
+        wanted = [span for topic in types for span in spans(log, topic, begin, follow)]
+        for message in log.read(wanted):
+            if id is None or message.key() == id.encode():
+                _show(console, decoded(kind, types[str(message.topic())], message))
+
+
+def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:
+    """Return topic → the aggregate type whose records it holds."""
+    if kind is Kind.DEAD_LETTERS:
+        if aggregate is not None:
+            raise typer.BadParameter("dead letters of all aggregates lie in one topic: use --id")
+        return {topics.dead_letters: ""}
+    names = [aggregate] if aggregate else aggregate_types()
+    return {topic_of(topics, kind, name): name for name in names}
+
+
+def _show(console: Console, record: Fields) -> None:
+    if console.is_terminal:
+        console.print_json(data=record, indent=None, ensure_ascii=False, default=as_json)
+    else:
+        show_json(record, flush=True)

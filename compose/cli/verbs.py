@@ -1,0 +1,63 @@
+"""Which verbs there are; their modules, and all that those import, are loaded when called."""
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from compose.errors import VerdictError
+
+
+class Verb(NamedTuple):
+    """A verb as `verdict --help` lists it; the module of its name holds it as `app`."""
+
+    name: str
+    summary: str
+    panel: str
+
+
+RUN = "Run"
+ASK = "Commands and what became of them"
+READ = "Read side"
+SET_UP = "Set-up"
+
+VERBS = (
+    Verb("up", "Run broker, decider, projections and status page until stopped.", RUN),
+    Verb("demo", "Show the whole path on throw-away data.", RUN),
+    Verb("status", "Show what runs, how far it has come, and what stands still.", RUN),
+    Verb("send", "Send a command, or a file of them; optionally wait for the outcome.", ASK),
+    Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),
+    Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
+    Verb("state", "Show one aggregate, now or as it was.", ASK),
+    Verb("sql", "Run a read-only query on the read side.", READ),
+    Verb("topics", "Create the topics, or check them.", SET_UP),
+    Verb("config", "Show the settings and where each comes from.", SET_UP),
+)
+
+
+class Verbs(TyperGroup):
+    """Lists the verbs without loading them, and turns errors into exit codes, in this one place."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the loaded verb instead of its entry in the list."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, _loaded(name) if name else None, rest
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the verb; what a person can act on is said in one line, a bug keeps its traceback.
+
+        Exit codes: those of `compose.errors`; 2 for a wrong command line, 130 for Ctrl-C.
+        """
+        try:
+            return super().main(*args, **kwargs)
+        except VerdictError as error:
+            typer.echo(f"verdict: {error}", err=True)
+            sys.exit(error.exit_code)
+
+
+def _loaded(name: str) -> Any:
+    verb = typer.main.get_command(import_module(f"compose.cli.{name}").app)
+    verb.name = name
+    return verb

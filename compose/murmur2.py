@@ -1,0 +1,28 @@
+"""Where Java's and our producers put a key: murmur2, as Kafka's `DefaultPartitioner` uses it."""
+
+M = 0x5BD1E995
+SEED = 0x9747B28C
+WORD = 0xFFFFFFFF
+
+
+def murmur2(key: bytes) -> int:
+    """Return the unsigned 32-bit hash (Austin Appleby's MurmurHash2 with Kafka's seed).
+
+    Source: `Utils.murmur2` of Apache Kafka, which librdkafka's `rd_murmur2` follows.
+    """
+    length = len(key)
+    result = (SEED ^ length) & WORD
+    whole = length - length % 4
+    for start in range(0, whole, 4):
+        mixed = int.from_bytes(key[start : start + 4], "little") * M & WORD
+        mixed = (mixed ^ mixed >> 24) * M & WORD
+        result = (result * M & WORD) ^ mixed
+    if rest := key[whole:]:
+        result = (result ^ int.from_bytes(rest, "little")) * M & WORD
+    result = (result ^ result >> 13) * M & WORD
+    return result ^ result >> 15
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of a record with this key in a topic with so many partitions."""
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

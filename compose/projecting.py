@@ -1,0 +1,173 @@
+"""Brings all projections forward: one Spark query, one SQL transaction per projection and batch.
+
+The position in SQL is the truth. Spark's checkpoint begins anew with every start and only tells
+which offsets a batch covers.
+"""
+
+import gc
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.checkpoint import batch_of, starting_offsets
+from compose.exactly_once.offsets import Offsets
+from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Partition, Span
+from projections.engine.position import AnotherRunner
+from projections.engine.projection import Projection
+from projections.flat import from_flat
+from projections.stream import decoded
+from schemas.topics import Topics
+
+NAME = "projections"
+
+
+class Projecting:
+    """The running read side, from `start` to `stop`.
+
+    A projection that fails is parked and the others go on. The query ends by itself only when the
+    database fails, Kafka lost records, or another runner shows up; `check` says so then.
+
+    Args:
+        spark: Reads and decodes.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
+            `maxOffsetsPerTrigger` (the driver holds a whole batch in memory).
+        database: With the tables of `create_read_side`.
+        topics: Of the deployment; they exist, with as many partitions as it says.
+        projections: In the order in which a batch updates them.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kafka: Mapping[str, str],
+        database: Engine,
+        topics: Topics,
+        projections: Sequence[Projection],
+    ) -> None:
+        self._spark = spark
+        self._kafka = dict(kafka)
+        self._database = database
+        self._topics = topics
+        self._projections = projections
+        self._appliers: list[Applier] = []
+        self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
+        self._running: StreamingQuery | None = None
+        self._failure: Exception | None = None
+
+    def start(self, scratch: Path, trigger_ms: int = 0) -> None:
+        """Begin where the projection that is furthest behind stands; the others skip.
+
+        Args:
+            scratch: A directory for what no restart needs.
+            trigger_ms: The least time between the beginnings of two batches.
+
+        Raises:
+            Unreachable: The database does not answer.
+        """
+        try:
+            self._appliers = [
+                Applier(self._database, projection, self._topics)
+                for projection in self._projections
+            ]
+        except DBAPIError as error:
+            raise _for_people(error) from error
+        self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
+        self._running = (
+            decoded(self._records(), self._topics)
+            .writeStream.queryName(NAME)
+            .option("checkpointLocation", self._checkpoint.name)
+            .trigger(processingTime=f"{trigger_ms} milliseconds")
+            .foreachBatch(self._apply)
+            .start()
+        )
+
+    def check(self) -> None:
+        """Return while it runs.
+
+        Raises:
+            VerdictError: It stopped because of something that a person can act on.
+            Exception: It stopped because of a bug, or of Kafka.
+        """
+        if self._running is not None and not self._running.isActive:
+            raise self._failure or self._running.exception() or RuntimeError(f"{NAME} stopped")
+
+    def stop(self) -> None:
+        """End the query; what it has not committed by then is applied after the next start."""
+        if self._running is not None:
+            self._running.stop()
+        if self._checkpoint is not None:
+            self._checkpoint.cleanup()
+
+    def _records(self) -> DataFrame:
+        followed = {name for applier in self._appliers for name in applier.topics}
+        sizes = {t.name: t.partitions for t in self._topics.all() if t.name in followed}
+        offsets = {name: self._furthest_behind(name, size) for name, size in sizes.items()}
+        return (
+            self._spark.readStream.format("kafka")
+            .options(**self._kafka)
+            .option("kafka.isolation.level", "read_committed")
+            .option("subscribe", ",".join(sorted(sizes)))
+            .option("startingOffsets", starting_offsets(offsets, sizes))
+            .option("failOnDataLoss", "true")
+            .load()
+        )
+
+    def _furthest_behind(self, topic: str, partitions: int) -> list[int]:
+        """Return, for each partition, the least position of those who follow the topic."""
+        followers = [applier.positions for applier in self._appliers if topic in applier.topics]
+        return [
+            min(positions.get(Partition(topic, number), 0) for positions in followers)
+            for number in range(partitions)
+        ]
+
+    def _apply(self, frame: DataFrame, batch_id: int) -> None:
+        assert self._checkpoint is not None
+        try:
+            with _no_garbage_collection():
+                table = frame.toArrow()  # the one evaluation of the frame
+                planned = batch_of(Path(self._checkpoint.name), batch_id)
+                batch = Batch(from_flat(table), _spans(planned.start, planned.end))
+                for applier in self._appliers:
+                    applier.apply(batch)
+        except Exception as error:
+            self._failure = _for_people(error)
+            raise self._failure from error
+
+
+def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:
+    return {
+        Partition(topic, number): Span(start[topic][number], offset)
+        for topic, offsets in end.items()
+        for number, offset in enumerate(offsets)
+    }
+
+
+def _for_people(error: Exception) -> Exception:
+    if isinstance(error, AnotherRunner):
+        return VerdictError(str(error))
+    if isinstance(error, DBAPIError):
+        return Unreachable(f"the database of the read side failed: {error.orig}")
+    return error
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Spare a batch the collector's passes over its objects: they took 2/5 of unpacking it.
+
+    A batch makes no cycles, so its memory is free when it is done all the same.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

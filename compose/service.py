@@ -1,0 +1,88 @@
+"""Finds the service that runs on a data directory, by the file that it leaves there."""
+
+import contextlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from compose.errors import Unreachable, VerdictError
+from compose.settings import Settings
+
+FILE = "verdict.json"
+DATABASE = "verdict.db"
+CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was written
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where a service that takes commands can be found."""
+
+    pid: int
+    bootstrap_servers: str
+    database_url: str
+    page_url: str | None = None
+
+
+def announce(data_dir: Path, service: Service) -> None:
+    """Write where `service` is found, whole or not at all, for the owner's eyes only."""
+    fresh = data_dir / f"{FILE}.new"
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=0o600)  # a database URL may hold a password
+    fresh.write_text(json.dumps(asdict(service)) + "\n")
+    fresh.replace(data_dir / FILE)
+
+
+def withdraw(data_dir: Path) -> None:
+    """Take the announcement back."""
+    (data_dir / FILE).unlink(missing_ok=True)
+
+
+def find_service(data_dir: Path) -> Service | None:
+    """Return the service that runs on `data_dir`; None when none does, or it was killed.
+
+    Raises:
+        VerdictError: The announcement is damaged.
+    """
+    file = data_dir / FILE
+    try:
+        service = Service(**json.loads(file.read_text()))
+        written = file.stat().st_mtime
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise VerdictError(
+            f"{file} is damaged ({error}): remove it and start `verdict up` again"
+        ) from error
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(service.pid)
+        # a pid may have a new owner, who then began after the file was written
+        if process.is_running() and process.create_time() <= written + CLOCK_STEP_S:
+            return service
+    return None
+
+
+def bootstrap_servers(settings: Settings) -> str:
+    """Return where Kafka is: as set, else as the running service says.
+
+    Raises:
+        Unreachable: Nothing is set and no service runs.
+    """
+    if settings.bootstrap_servers:
+        return settings.bootstrap_servers
+    if service := find_service(settings.data_dir):
+        return service.bootstrap_servers
+    raise Unreachable(
+        f"no verdict runs on {settings.data_dir}: start `verdict up`, or name its directory with "
+        "--data-dir, or Kafka with --bootstrap-servers"
+    )
+
+
+def database_url(settings: Settings) -> str:
+    """Return where the read side is: as set, else as the running service says, else SQLite."""
+    if settings.database_url:
+        return settings.database_url.get_secret_value()
+    if service := find_service(settings.data_dir):
+        return service.database_url
+    return f"sqlite:///{settings.data_dir.absolute() / DATABASE}"

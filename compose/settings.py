@@ -1,0 +1,128 @@
+"""Settings: flag > `VERDICT_*` > `.env` > `verdict.toml` > default.
+
+Both files are looked for in the working directory; `verdict.toml` holds the names of the fields
+below. `compose.settings_loading` makes the one `Settings` of a process.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from platformdirs import user_data_path
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FilePath,
+    PositiveInt,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from compose.settings_values import dotted, listed
+from schemas.topics import PARTITIONS, Topics
+
+TOML = "verdict.toml"
+US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
+MIB = 1 << 20
+
+PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
+KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
+KafkaPrefix = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,80}$")]
+
+
+class Settings(BaseSettings):
+    """All that can be chosen; made by `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VERDICT_",
+        env_file=".env",
+        dotenv_filtering="match_prefix",  # the file may hold other programs' variables
+        toml_file=TOML,
+        extra="forbid",
+        frozen=True,
+    )
+
+    deployment: KafkaName = Field("verdict", description="Names markers and transactions.")
+    topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("verdict"),
+        description="What the service keeps: checkpoint, embedded broker, SQLite.",
+    )
+    bootstrap_servers: str | None = Field(None, description="Kafka; unset: the embedded one.")
+    database_url: SecretStr | None = Field(None, description="Unset: SQLite in data_dir.")
+
+    partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
+    shards: PositiveInt = Field(
+        2, description="At the first start; 1 answers sooner, more decide more."
+    )
+    cores: PositiveInt | None = Field(None, description="Spark tasks at a time; unset: all.")
+    driver_memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*[kmgt]$")] = Field(
+        "1g", description="Heap of the JVM."
+    )
+    trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        0, description="Least time between batches; more is cheaper and later."
+    )
+    max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
+    transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
+    command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
+    events_limit_bytes: PositiveInt = Field(MIB, description="Of one command's events.")
+    command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
+    us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
+        US_EXCHANGES, min_length=1, description="What us_holder counts as US."
+    )
+    page_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        8765, description="Of the status page; 0: any that is free."
+    )
+
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    kafka_user: str | None = None
+    kafka_password: SecretStr | None = None
+    kafka_ca_file: FilePath | None = Field(None, description="PEM.")
+    kafka_certificate_file: FilePath | None = Field(None, description="PEM, with its chain.")
+    kafka_key_file: FilePath | None = Field(None, description="PEM, PKCS 8.")
+    kafka_key_password: SecretStr | None = None
+    kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
+    spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
+
+    @property
+    def topics(self) -> Topics:
+        """The topics of this deployment."""
+        return Topics(self.deployment, self.topic_prefix, self.partitions)
+
+    @model_validator(mode="after")
+    def _security_is_whole(self) -> Self:
+        sasl = self.kafka_security_protocol.startswith("SASL")
+        if sasl and not (self.kafka_user and self.kafka_password):
+            raise ValueError(
+                f"kafka_security_protocol is {self.kafka_security_protocol}: "
+                "set kafka_user and kafka_password too"
+            )
+        if self.kafka_user and not sasl:
+            raise ValueError(
+                f"kafka_user is set but kafka_security_protocol is {self.kafka_security_protocol}: "
+                "set it to SASL_SSL or SASL_PLAINTEXT"
+            )
+        if bool(self.kafka_certificate_file) != bool(self.kafka_key_file):
+            raise ValueError("kafka_certificate_file and kafka_key_file belong together")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources, the strongest first."""
+        toml = TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, dotenv_settings, toml

@@ -1,0 +1,159 @@
+"""A service without Spark: the real rules behind a plain consumer, on the real broker."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from typer.testing import CliRunner, Result
+
+from aggregates.handle import Limits
+from aggregates.operator.batch import ShardBatch
+from aggregates.operator.shard_state import Entry
+from aggregates.received import CommandRecord
+from compose.cli.main import app
+from compose.local.broker import EmbeddedBroker
+from compose.service import Service, announce
+from compose.settings import Settings
+from compose.topic_check import TopicAdmin
+from schemas.source import Source
+from schemas.topics import Topics
+
+
+class Verdict(NamedTuple):
+    """What a call of the command line came to."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Return stdout as NDJSON."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+Run = Callable[..., Verdict]
+
+
+class DictState:
+    """A shard's state in memory."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, bytes] = {}
+
+    def open(self, shard: int) -> None:
+        pass
+
+    def get(self, key: bytes) -> bytes | None:
+        return self._entries.get(key)
+
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+        self._entries |= {key: entry.value for key, entry in changed.items()}
+
+
+class Decider(threading.Thread):
+    """Decides what comes on the commands topics, by the operator's own code."""
+
+    def __init__(self, servers: str, topics: Topics) -> None:
+        super().__init__(daemon=True)
+        self._servers = servers
+        self._topics = topics
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        options = {"bootstrap.servers": self._servers, "group.id": "decider"}
+        consumer = Consumer(options | {"fetch.wait.max.ms": 10})
+        partitions = range(self._topics.partitions)
+        topics = self._topics.every_commands()
+        consumer.assign([TopicPartition(topic, p, 0) for topic in topics for p in partitions])
+        producer = Producer(
+            {"bootstrap.servers": self._servers, "partitioner": "murmur2_random", "linger.ms": 0}
+        )
+        state = DictState()
+        while not self._stopping.is_set():
+            records = [command_record(message) for message in consumer.consume(500, 0.02)]
+            batch = ShardBatch(self._topics, Limits(), state)
+            for output in batch.decide(records):
+                producer.produce(output.topic, output.value, output.key)
+            batch.commit()
+            producer.flush()
+        consumer.close()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+
+def command_record(message: Message) -> CommandRecord:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    value = message.value()
+    return CommandRecord(
+        source=Source(topic, partition, offset),
+        timestamp=message.timestamp()[1],
+        key=message.key(),
+        value=value,
+        length=len(value or b""),
+        sha256=None,
+    )
+
+
+@pytest.fixture(scope="session")
+def topics(broker: EmbeddedBroker) -> Topics:
+    """The topics of the service under test, created."""
+    topics = Topics(deployment="cli", prefix="cli.")
+    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}, topics).ensure()
+    return topics
+
+
+@pytest.fixture(scope="session")
+def service(
+    broker: EmbeddedBroker, topics: Topics, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """Return the data directory of a service that runs."""
+    data_dir = tmp_path_factory.mktemp("service")
+    database = f"sqlite:///{data_dir / 'verdict.db'}"
+    decider = Decider(broker.bootstrap_servers, topics)
+    decider.start()
+    announce(data_dir, Service(os.getpid(), broker.bootstrap_servers, database))
+    yield data_dir
+    decider.stop()
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the working directory: empty, and with no settings from outside."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(environment: Path) -> Run:
+    """Return a function that calls `verdict` with some arguments."""
+
+    def call(*arguments: object, stdin: str | None = None) -> Verdict:
+        result: Result = CliRunner().invoke(app, [*map(str, arguments)], input=stdin)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Verdict(result.exit_code, result.stdout, result.stderr)
+
+    return call
+
+
+@pytest.fixture
+def verdict(run: Run, service: Path, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return `run` for the service under test."""
+    monkeypatch.setenv("VERDICT_DATA_DIR", str(service))
+    monkeypatch.setenv("VERDICT_DEPLOYMENT", topics.deployment)
+    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", topics.prefix)
+    return run

@@ -1,0 +1,104 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compose.cli.verbs import VERBS
+from tests.cli.conftest import Run
+
+VERDICT = (sys.executable, "-c", "from compose.cli.main import main; main()")
+ROOT = Path(__file__).parents[2]
+
+
+def process(*arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [*VERDICT, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_help_lists_every_verb_and_loads_none_of_them() -> None:
+    heavy = "'pyspark', 'confluent_kafka', 'sqlalchemy', 'pydantic'"
+    script = (
+        "import sys; from compose.cli.main import app\n"
+        "try: app(['--help'])\n"
+        f"finally: assert not {{{heavy}}} & set(sys.modules), 'help is slow'\n"
+    )
+
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+
+    assert shown.returncode == 0, shown.stderr
+    for verb in VERBS:
+        assert verb.summary in shown.stdout
+
+
+def test_every_verb_names_its_data_directory(run: Run) -> None:
+    alone = ("send", "tail", "history", "state", "sql", "status")
+    for verb in (*alone, "topics check", "topics create", "config show"):
+        assert "--data-dir" in run(*verb.split(), "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("send", "order", "DeleteOrder", "--id", "x", "--expected-version", "1"),
+        ("tail", "events"),
+        ("history", "order", "x"),
+        ("state", "order", "x"),
+        ("topics", "check"),
+        ("status",),
+    ],
+)
+def test_without_a_service_every_verb_ends_with_5_and_names_the_next_command(
+    run: Run, verb: tuple[str, ...]
+) -> None:
+    answer = run(*verb, "--data-dir", "nothing-here")
+
+    assert answer.exit_code == 5
+    assert "start `verdict up`" in " ".join((answer.stdout + answer.stderr).split())
+
+
+def test_an_unreachable_kafka_ends_with_5_and_the_reason(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+    answer = run("tail", "events", "--bootstrap-servers", address)
+
+    assert answer.exit_code == 5
+    assert f"cannot reach Kafka at {address}" in answer.stderr
+    assert "Connection refused" in answer.stderr
+
+
+def test_an_unknown_verb_ends_with_2_and_a_suggestion(run: Run) -> None:
+    answer = run("stat")
+
+    assert answer.exit_code == 2
+    assert "Did you mean" in answer.stderr
+
+
+def test_ctrl_c_ends_with_130_and_without_a_traceback(verdict: Run) -> None:
+    verdict("send", "order", "DeleteOrder", "--id", "x", "--expected-version", "ANY")
+    with process("tail", "commands", "order", "--from", "beginning") as tailing:
+        assert tailing.stdout is not None
+        assert tailing.stderr is not None
+        assert tailing.stdout.readline().startswith(b"{")  # it reads, and waits for more
+        tailing.send_signal(signal.SIGINT)
+        assert tailing.wait() == 130
+        assert tailing.stderr.read() == b""
+
+
+def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**flags: object) -> None:
+        raise ZeroDivisionError("a planted bug")
+
+    monkeypatch.setattr("compose.cli.config.settings_of", broken)
+
+    with pytest.raises(ZeroDivisionError, match="a planted bug"):
+        run("config", "show")

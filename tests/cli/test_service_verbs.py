@@ -1,0 +1,134 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from compose.local.broker import EmbeddedBroker
+from schemas.topics import Topics
+from tests.cli.conftest import Run
+from tests.projections.read_side import ReadSide
+
+SECRET = "hunter2-is-planted"
+
+
+@pytest.fixture
+def read_side(service: Path) -> ReadSide:
+    """The service's database, with the tables of its projections."""
+    return ReadSide(service / "verdict.db")
+
+
+def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:
+    checked = verdict("topics", "check")
+    [as_json] = verdict("topics", "check", "--json").lines
+
+    assert (checked.exit_code, checked.stdout) == (0, "")
+    assert "11 topics are as they must be" in checked.stderr
+    assert as_json["differences"] == []
+
+
+def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker) -> None:
+    Path("verdict.toml").write_text('topic_prefix = "cli-created."\n')
+    where = ("--bootstrap-servers", broker.bootstrap_servers)
+
+    missing = run("topics", "check", *where)
+    created = run("topics", "create", "--json", *where)
+    again = run("topics", "create", "--json", *where)
+
+    assert missing.exit_code == 1
+    assert "11 topic settings are not what they must be" in missing.stderr
+    assert len(created.lines[0]["created"]) == 11
+    assert again.lines == [{"created": []}]
+
+
+def test_config_shows_every_setting_with_its_origin_and_no_secret(run: Run) -> None:
+    Path("verdict.toml").write_text(
+        'partitions = 8\nkafka_security_protocol = "SASL_SSL"\nkafka_user = "ada"\n'
+        f'kafka_password = "{SECRET}"\nkafka."ssl.key.password" = "{SECRET}"\n'
+    )
+    url = f"postgresql://ada:{SECRET}@db/verdict"
+
+    [shown] = run("config", "show", "--database-url", url, "--json").lines
+    table = run("config", "show", "--database-url", url)
+
+    assert shown["partitions"] == {
+        "value": 8,
+        "from": "verdict.toml",
+        "meaning": "Of each topic, when it is created.",
+    }
+    assert shown["database_url"]["value"] == "postgresql+psycopg://ada:***@db/verdict"
+    assert (shown["database_url"]["from"], shown["cores"]["from"]) == ("flag", "default")
+    assert SECRET not in str(shown) + table.stdout + table.stderr
+    assert max(map(len, table.stdout.splitlines())) <= 100
+
+
+def test_an_unknown_setting_ends_with_2(run: Run) -> None:
+    Path("verdict.toml").write_text("partition = 8\n")
+
+    shown = run("config", "show")
+
+    assert shown.exit_code == 2
+    assert "did you mean 'partitions'?" in shown.stderr
+
+
+def test_sql_reads_the_views(verdict: Run, read_side: ReadSide) -> None:
+    with sqlite3.connect(read_side.engine.url.database or "") as connection:
+        connection.execute("INSERT INTO projection_position_v1 VALUES ('p', 1, 't', 0, 42)")
+    connection.close()
+    query = "SELECT projection, next_offset FROM projection_position WHERE projection = 'p'"
+
+    as_json = verdict("sql", query, "--json")
+    table = verdict("sql", query)
+    none = verdict("sql", "SELECT * FROM us_holder WHERE client = 'nobody'")
+
+    assert as_json.lines == [{"projection": "p", "next_offset": 42}]
+    assert table.stdout.split() == ["projection", "next_offset", "─" * 24, "p", "42"]
+    assert (none.exit_code, none.stderr) == (0, "no rows\n")
+
+
+@pytest.mark.parametrize(
+    "query", ["DELETE FROM outcome", "SELECT * FROM projection_position_v1", "SELEC"]
+)
+def test_sql_does_nothing_but_read_the_views(verdict: Run, read_side: ReadSide, query: str) -> None:
+    refused = verdict("sql", query)
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "the views" in refused.stderr
+
+
+def test_sql_as_json_needs_different_names(verdict: Run, read_side: ReadSide) -> None:
+    refused = verdict("sql", "SELECT 1 AS a, 2 AS a", "--json")
+
+    assert refused.exit_code == 1
+    assert "name them with AS" in refused.stderr
+
+
+def test_status_shows_what_runs_and_what_stands_still(
+    verdict: Run, read_side: ReadSide, topics: Topics
+) -> None:
+    place = (topics.responses("order"), 0)
+    with sqlite3.connect(read_side.engine.url.database or "") as connection:
+        connection.execute("INSERT INTO projection_position_v1 VALUES ('q', 1, ?, ?, 0)", place)
+        connection.execute(
+            "INSERT INTO projection_held_v1 VALUES ('q', 1, 'order', 'o-1', 3, 5, '2026-01-01')"
+        )
+    connection.close()
+
+    [status] = verdict("status", "--json").lines
+    table = verdict("status")
+
+    assert status["service"]["pid"] > 0
+    assert "database_url" not in status["service"]
+    assert status["decider"] is None  # the decider under test publishes no marker
+    [ours] = [p for p in status["projections"] if p["projection"] == "q"]
+    assert ours["held"][0]["version_needed"] == 3
+    assert ours["lag"] >= 0
+    assert "holds 1 aggregates, the first: order 'o-1' needs version 3" in table.stdout
+    assert table.stdout.startswith("service  up")
+
+
+def test_status_without_a_service_ends_with_5_and_says_how_to_start(run: Run) -> None:
+    status = run("status", "--data-dir", "nothing-here")
+
+    assert status.exit_code == 5
+    assert status.stdout.startswith("service  down")
+    assert "start `verdict up`" in " ".join(status.stdout.split())

@@ -1,0 +1,87 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect
+from sqlalchemy.exc import IntegrityError
+
+from compose.database import create_read_side, open_database, parse
+from compose.errors import Unreachable, VerdictError
+from projections.outcome import outcome
+from projections.registry import projections
+from projections.us_holder import us_holder
+
+
+def test_creating_the_read_side_again_changes_nothing(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'new' / 'read.db'}")
+    create_read_side(engine, projections())
+    first = inspect(engine).get_table_names(), inspect(engine).get_view_names()
+
+    create_read_side(engine, projections())
+
+    assert (inspect(engine).get_table_names(), inspect(engine).get_view_names()) == first
+    assert {"us_holder_v1", "outcome_v1"} <= set(first[0])
+    assert {"us_holder", "outcome", "us_holder_change", "projection_position"} <= set(first[1])
+    engine.dispose()
+
+
+def test_a_projection_that_was_built_with_other_settings_is_refused(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+    create_read_side(engine, projections(us_exchanges=["NYSE", "IEX"]))
+
+    with pytest.raises(
+        VerdictError, match=r"us_holder v1 was built with 'US exchanges: IEX, NYSE'"
+    ):
+        create_read_side(engine, projections(us_exchanges=["NYSE"]))
+    engine.dispose()
+
+
+def test_a_failure_leaves_no_half_of_a_read_side(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+    create_read_side(engine, [outcome()])
+
+    with pytest.raises(IntegrityError):
+        create_read_side(engine, [replace(us_holder(), sequences=(None,))])  # type: ignore[arg-type]
+
+    assert "us_holder_v1" not in inspect(engine).get_table_names()
+    engine.dispose()
+
+
+def test_sqlite_is_safe_against_kill_and_power_loss_and_lets_readers_in(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        assert connection.connection.dbapi_connection.in_transaction  # type: ignore[union-attr]
+    engine.dispose()
+
+
+@pytest.mark.parametrize("plain", ["postgresql://u:pw@host/db", "postgres://u:pw@host/db"])
+def test_a_plain_postgresql_url_gets_our_driver(plain: str) -> None:
+    expected = "postgresql+psycopg://u:pw@host/db"
+
+    assert parse(plain).render_as_string(hide_password=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("mysql://host/db", "database 'mysql' is not supported: use sqlite:"),
+        ("u:secret@host", "Could not parse SQLAlchemy URL"),
+        ("sqlite://", "needs a file"),
+    ],
+)
+def test_another_url_is_refused(url: str, problem: str) -> None:
+    with pytest.raises(VerdictError, match=problem) as refusal:
+        open_database(url)
+
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "read.db"
+    file.write_bytes(b"not a database" * 100)
+
+    with pytest.raises(Unreachable, match=r"read\.db: file is not a database"):
+        open_database(f"sqlite:///{file}")

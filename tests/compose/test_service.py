@@ -1,0 +1,80 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compose.errors import Unreachable, VerdictError
+from compose.service import (
+    FILE,
+    Service,
+    announce,
+    bootstrap_servers,
+    database_url,
+    find_service,
+    withdraw,
+)
+from compose.settings_loading import load_settings
+
+HERE = Service(os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765")
+
+
+def test_a_running_service_is_found_by_its_data_directory(tmp_path: Path) -> None:
+    announce(tmp_path, HERE)
+
+    assert find_service(tmp_path) == HERE
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    settings = load_settings(data_dir=tmp_path)
+    assert bootstrap_servers(settings) == "kafka:9092"
+    assert database_url(settings) == "sqlite:////data/verdict.db"
+
+
+def test_a_service_that_stopped_is_not_found(tmp_path: Path) -> None:
+    announce(tmp_path, HERE)
+    withdraw(tmp_path)
+
+    assert find_service(tmp_path) is None
+
+
+def test_a_service_that_was_killed_is_not_found(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    announce(tmp_path, Service(ended.pid, "kafka:9092", "sqlite:////x"))
+
+    assert find_service(tmp_path) is None
+
+
+def test_a_process_that_got_the_pid_of_a_killed_service_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    announce(tmp_path, HERE)
+    long_ago = 1_000_000_000
+    os.utime(tmp_path / FILE, (long_ago, long_ago))
+
+    assert find_service(tmp_path) is None
+
+
+def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
+    announce(tmp_path, HERE)
+    settings = load_settings(
+        data_dir=tmp_path, bootstrap_servers="other:9092", database_url="postgresql://other/db"
+    )
+
+    assert bootstrap_servers(settings) == "other:9092"
+    assert database_url(settings) == "postgresql://other/db"
+
+
+def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
+    settings = load_settings(data_dir=tmp_path)
+
+    with pytest.raises(Unreachable, match="start `verdict up`, or name its directory"):
+        bootstrap_servers(settings)
+    assert database_url(settings) == f"sqlite:///{tmp_path}/verdict.db"
+
+
+def test_a_damaged_announcement_is_named(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"pid": 1}')
+
+    with pytest.raises(VerdictError, match=f"{FILE} is damaged"):
+        find_service(tmp_path)

@@ -1,0 +1,136 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from compose.settings import Settings
+from compose.settings_loading import SettingsInvalid, load_settings, origins
+
+SECRET = "hunter2-is-planted"
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty directory that is the working one, in an environment without settings."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_flag_wins_over_the_environment_over_dotenv_over_toml_over_the_default(
+    working_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_settings().partitions == 4
+    (working_directory / "verdict.toml").write_text("partitions = 5\nshards = 3\n")
+    assert load_settings().partitions == 5
+    (working_directory / ".env").write_text("VERDICT_PARTITIONS=6\nVERDICT_CORES=1\n")
+    assert load_settings().partitions == 6
+    monkeypatch.setenv("VERDICT_PARTITIONS", "7")
+    assert load_settings().partitions == 7
+    assert load_settings(partitions=8, deployment=None).partitions == 8
+
+    assert origins(partitions=8, deployment=None) == {
+        "partitions": "flag",
+        "cores": ".env",
+        "shards": "verdict.toml",
+    }
+
+
+def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
+    working_directory: Path,
+) -> None:
+    (working_directory / "verdict.toml").write_text("partition = 5\n")
+
+    with pytest.raises(SettingsInvalid) as raised:
+        load_settings()
+
+    assert str(raised.value) == (
+        "unknown setting 'partition' (from verdict.toml): did you mean 'partitions'?"
+    )
+    assert raised.value.exit_code == 2
+
+
+def test_an_unknown_verdict_variable_in_dotenv_is_named(working_directory: Path) -> None:
+    (working_directory / ".env").write_text("VERDICT_SHARD=5\n")
+
+    with pytest.raises(SettingsInvalid, match=r"'shard' \(from .env\): did you mean 'shards'"):
+        load_settings()
+
+
+def test_variables_of_other_programs_in_dotenv_do_not_matter(working_directory: Path) -> None:
+    (working_directory / ".env").write_text("POSTGRES_PASSWORD=x\nDEPLOYMENT=other\n")
+
+    assert load_settings().deployment == "verdict"
+
+
+def test_a_wrong_value_is_named_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERDICT_SHARDS", "0")
+
+    with pytest.raises(SettingsInvalid, match=r"setting 'shards' \(from environment\): .*than 0"):
+        load_settings()
+
+
+def test_a_toml_file_that_is_none_is_named(working_directory: Path) -> None:
+    (working_directory / "verdict.toml").write_text("partitions\n")
+
+    with pytest.raises(SettingsInvalid, match=r"verdict\.toml is no TOML"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"kafka_security_protocol": "SASL_SSL"}, "set kafka_user and kafka_password too"),
+        ({"kafka_user": "ada", "kafka_password": SECRET}, "set it to SASL_SSL or SASL_PLAINTEXT"),
+        ({"kafka_key_file": __file__}, "kafka_certificate_file and kafka_key_file belong together"),
+        ({"kafka_ca_file": "/nowhere.pem"}, "setting 'kafka_ca_file'"),
+    ],
+)
+def test_half_a_security_setting_is_refused(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(SettingsInvalid, match=problem) as raised:
+        load_settings(**given)
+
+    assert SECRET not in str(raised.value)
+    assert raised.value.__cause__ is None  # it would show the values
+
+
+def test_options_of_kafka_pass_through_in_both_ways_of_writing_them(
+    working_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (working_directory / "verdict.toml").write_text(
+        'kafka.ssl.ca.location = "/ca.pem"\nkafka.socket.keepalive.enable = true\n'
+        '[spark_kafka]\n"max.poll.records" = 5\n'
+    )
+
+    found = load_settings()
+
+    assert {name: value.get_secret_value() for name, value in found.kafka.items()} == {
+        "ssl.ca.location": "/ca.pem",
+        "socket.keepalive.enable": "true",
+    }
+    assert found.spark_kafka["max.poll.records"].get_secret_value() == "5"
+    monkeypatch.setenv("VERDICT_KAFKA", json.dumps({"client.id": "x"}))
+    assert load_settings().kafka["client.id"].get_secret_value() == "x"
+
+
+def test_exchanges_may_be_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERDICT_US_EXCHANGES", "NASDAQ, NYSE Arca")
+
+    assert load_settings().us_exchanges == ("NASDAQ", "NYSE Arca")
+
+
+def test_no_secret_shows_in_the_settings() -> None:
+    settings = load_settings(
+        kafka_security_protocol="SASL_SSL",
+        kafka_user="ada",
+        kafka_password=SECRET,
+        kafka_key_password=SECRET,
+        database_url=f"postgresql://ada:{SECRET}@host/db",
+        kafka={"ssl.key.password": SECRET},
+        spark_kafka={"sasl.jaas.config": SECRET},
+    )
+
+    assert SECRET not in repr(settings)
+    assert SECRET not in str(settings)
+    assert SECRET not in settings.model_dump_json()

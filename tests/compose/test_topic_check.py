@@ -1,0 +1,97 @@
+import socket
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.errors import Unreachable
+from compose.local.broker import EmbeddedBroker
+from compose.topic_check import TopicAdmin
+from compose.topic_differences import TopicsDiffer
+from schemas.topics import Topics
+
+
+def checker(broker: EmbeddedBroker, topics: Topics) -> TopicAdmin:
+    return TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}, topics)
+
+
+def test_what_is_missing_is_created_with_its_settings_once(broker: EmbeddedBroker) -> None:
+    topics = Topics(deployment="fresh", prefix="created.", partitions=3)
+    admin = checker(broker, topics)
+
+    assert len(admin.differences()) == len(list(topics.all()))
+    assert admin.ensure() == [topic.name for topic in topics.all()]
+    assert admin.differences() == []
+    assert admin.ensure() == []
+
+
+def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
+    topics = Topics(deployment="wrong", prefix="differing.", partitions=3)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    wrong = [
+        NewTopic("differing.order.commands", 2, 1, config={"cleanup.policy": "compact"}),
+        NewTopic("differing.order.events", 3, 1),
+    ]
+    for created in admin.create_topics(wrong).values():
+        created.result(30)
+
+    with pytest.raises(TopicsDiffer) as raised:
+        checker(broker, topics).ensure()
+
+    assert str(raised.value).splitlines() == [
+        "6 topic settings are not what they must be:",
+        "  differing.order.commands: partitions is 2, must be 3",
+        "  differing.order.commands: cleanup.policy is compact, must be delete",
+        "  differing.order.commands: retention.ms is 604800000, must be 2592000000",
+        "  differing.order.commands: message.timestamp.type is CreateTime, must be LogAppendTime",
+        "  differing.order.events: retention.ms is 604800000, must be -1",
+        "  differing.order.events: max.message.bytes is 1048588, must be 4194304",
+    ]
+
+
+def test_a_missing_topic_is_a_difference_that_names_the_next_command(
+    broker: EmbeddedBroker,
+) -> None:
+    [first, *_] = checker(broker, Topics(prefix="absent.")).differences()
+
+    assert str(first) == (
+        "absent.dead-letters: topic is missing, must be there "
+        "(create it with `verdict topics create`)"
+    )
+
+
+def test_commands_topics_must_keep_the_partition_count_of_the_first_start(
+    broker: EmbeddedBroker,
+) -> None:
+    began = Topics(deployment="kept", prefix="kept.", partitions=2)
+    checker(broker, began).ensure()
+    decided = {"kept.order.commands": [5, 0, 1], "kept.position.commands": [0, 0]}
+
+    [grown] = checker(broker, began).differences(decided)
+
+    assert str(grown) == (
+        "kept.order.commands: partitions is 2, must be 3 (commands were decided with 3: with "
+        "another count keys move to other partitions and their order is lost)"
+    )
+
+
+def test_a_setting_that_asks_for_another_count_after_the_first_start_is_refused(
+    broker: EmbeddedBroker,
+) -> None:
+    checker(broker, Topics(deployment="set", prefix="set.", partitions=2)).ensure()
+    now = Topics(deployment="set", prefix="set.", partitions=6)
+    decided = {"set.order.commands": [5, 0], "set.position.commands": [0, 0]}
+
+    found = {d.topic: d for d in checker(broker, now).differences(decided)}
+
+    assert "set partitions to 2" in str(found["set.order.commands"])
+    assert str(found["set.order.events"]) == "set.order.events: partitions is 2, must be 6"
+
+
+def test_an_unreachable_kafka_is_named_with_the_reason() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    admin = TopicAdmin({"bootstrap.servers": address}, Topics())
+
+    with pytest.raises(Unreachable, match=f"cannot reach Kafka at {address}.*Connection refused"):
+        admin.differences()

@@ -1,0 +1,204 @@
+"""`verdict up` as a process of its own, and everything that went into and came out of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+
+from compose.deciding import checkpoint_of, decider_query
+from compose.exactly_once.checkpoint import checkpoint_position
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.offsets import same
+from compose.exactly_once.steps import Step
+from compose.topic_check import TopicAdmin
+from schemas.registry import aggregate_types
+from schemas.topics import Topics
+from tests.comparison import Published, assert_as_the_model_says
+from tests.model import Model, Record, fold
+from tests.traffic import Traffic
+
+ROOT = Path(__file__).parents[2]
+VERDICT = str(Path(sys.executable).with_name("verdict"))
+QUIET_S = 180
+
+
+class Deployment:
+    """One deployment on a broker that outlives it.
+
+    Args:
+        bootstrap_servers: Of the broker.
+        name: Of the deployment; also stands before its topics.
+        data_dir: Of the service.
+    """
+
+    def __init__(self, bootstrap_servers: str, name: str, data_dir: Path) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.data_dir = data_dir
+        self.topics = Topics(name, f"{name}-")
+        self._options = {"bootstrap.servers": bootstrap_servers}
+        self._admin = TopicAdmin(self._options, self.topics)
+        self._admin.create_missing()
+        self.environment = os.environ | {
+            "VERDICT_BOOTSTRAP_SERVERS": bootstrap_servers,
+            "VERDICT_DATA_DIR": str(data_dir),
+            "VERDICT_DEPLOYMENT": name,
+            "VERDICT_TOPIC_PREFIX": self.topics.prefix,
+        }
+
+    def start(self, doom: tuple[Step, int] | None = None) -> "subprocess.Popen[str]":
+        """Start the service, doomed or not; it is not ready yet."""
+        command = [VERDICT, "up"]
+        if doom is not None:
+            doomed = [sys.executable, "-m", "tests.e2e.doomed"]
+            command = [*doomed, doom[0], str(doom[1]), str(self.data_dir)]
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=(self.data_dir.parent / "stderr").open("a"),
+            text=True,
+        )
+
+    @contextmanager
+    def running(self) -> Iterator["subprocess.Popen[str]"]:
+        """Run the service, ready, and stop it cleanly afterwards."""
+        service = self.start()
+        try:
+            await_ready(service)
+            yield service
+            stop(service)
+        finally:
+            service.kill()
+            service.wait()
+
+    def cli(self, *arguments: str, data: str | None = None) -> "subprocess.CompletedProcess[str]":
+        """Run `verdict` with `arguments` against this deployment."""
+        return subprocess.run(
+            [VERDICT, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            input=data,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    def crash_table_row(self) -> str | None:
+        """Return where a killed process was; None when no batch was open."""
+        kafka = Kafka(settings=self._options)
+        seen = read_marker(kafka, decider_query(self.topics, 2), wait=False)
+        position = checkpoint_position(checkpoint_of(self.data_dir))
+        if not seen.settled:
+            return "inside the transaction"
+        if position.last is None or position.committed:
+            return None
+        assert seen.marker is not None
+        published = same(position.last.end, seen.marker.offsets)
+        return "after the transaction" if published else "before the transaction"
+
+    @contextmanager
+    def traffic(self, seed: int, pause_s: float = 0.005) -> Iterator[None]:
+        """Send random commands of every kind until the block ends."""
+        ended, random = threading.Event(), Random(seed)
+        traffic, model = Traffic(random, aggregates=30), Model()
+        producer = Producer(self._options | {"partitioner": "murmur2_random", "linger.ms": 5})
+
+        def send() -> None:
+            while not ended.wait(pause_s):
+                record = traffic.next(model)
+                model.take(record)
+                topic = self.topics.prefix + record.topic
+                producer.produce(topic, key=record.key, value=record.value)
+                producer.poll(0)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            sender.join()
+            assert producer.flush(60) == 0
+
+    def commands(self) -> list[Record]:
+        """Return the whole commands log."""
+        return [
+            Record(m.topic(), m.partition(), m.offset(), m.timestamp()[1], m.key(), m.value())
+            for m in self._read(self.topics.every_commands())
+        ]
+
+    def published(self) -> list[Published]:
+        """Return everything that a read_committed consumer sees on the output topics."""
+        topics = [self.topics.dead_letters]
+        for name in aggregate_types():
+            topics += [
+                self.topics.events(name),
+                self.topics.responses(name),
+                self.topics.rejected(name),
+            ]
+        return [
+            Published(m.topic(), m.partition(), m.offset(), m.key(), m.value())
+            for m in self._read(topics)
+        ]
+
+    def await_quiet(self) -> None:
+        """Return when every command has its outcome; call it when nothing is sent any more."""
+        wanted, deadline = len(self.commands()), time.monotonic() + QUIET_S
+        responses = [self.topics.responses(name) for name in aggregate_types()]
+        while (found := len(self._read([*responses, self.topics.dead_letters]))) < wanted:
+            assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
+        assert found == wanted
+
+    def assert_as_the_model_says(self) -> None:
+        """Hold everything that was published against the model folded over the commands log."""
+        expected = fold(self.commands(), topic_prefix=self.topics.prefix)
+        assert_as_the_model_says(expected, self.published(), topic_prefix=self.topics.prefix)
+
+    def _read(self, topics: list[str]) -> list:  # type: ignore[type-arg]
+        consumer = Consumer(
+            self._options
+            | {
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+        known = consumer.list_topics(timeout=30).topics
+        open_ends = {(topic, number) for topic in topics for number in known[topic].partitions}
+        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in open_ends])
+        found = []
+        while open_ends:
+            for message in consumer.consume(10_000, timeout=1):
+                error = message.error()
+                if error is None:
+                    found.append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    open_ends.discard((message.topic(), message.partition()))
+                else:
+                    raise AssertionError(error)
+        consumer.close()
+        return found
+
+
+def await_ready(service: "subprocess.Popen[str]") -> None:
+    """Return when the service says that it takes commands; fail when it ends instead."""
+    assert service.stdout is not None
+    line = service.stdout.readline()
+    assert line.startswith("ready"), f"verdict up ended with {service.wait()}: {line}"
+
+
+def stop(service: "subprocess.Popen[str]") -> None:
+    """Ask the service to end; it must do so cleanly."""
+    service.send_signal(signal.SIGTERM)
+    assert service.wait(60) == 0

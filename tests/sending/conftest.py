@@ -1,0 +1,139 @@
+"""A deciding side of a few lines: it answers what a test tells it to answer."""
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.local.broker import EmbeddedBroker
+from schemas.response import Response, Status
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.commands import decode_command
+from schemas.wire.records import encode
+
+PARTITIONS = 4
+
+Answers = Callable[[Response], list[Response]]
+
+
+def accepted(sent: dict[str, Any], aggregate_type: str, source: Source) -> Response:
+    """Return the response to a command that was accepted as the aggregate's first."""
+    return Response(
+        command_id=sent["command_id"],
+        command_digest=b"d" * 32,
+        aggregate_type=aggregate_type,
+        aggregate_id=sent["aggregate_id"],
+        command_type=sent["payload"]["type"],
+        status=Status.ACCEPTED,
+        duplicate=False,
+        from_version=0,
+        to_version=1,
+        event_ids=["e-1"],
+        reason=None,
+        message=None,
+        details={},
+        expected_version=sent["expected_version"],
+        actual_version=None,
+        actual_state=None,
+        retriable=False,
+        correlation_id=sent["correlation_id"] or sent["command_id"],
+        source=source,
+        decided_at=0,
+        handler_version="1",
+    )
+
+
+class Responder(threading.Thread):
+    """Reads every commands topic and answers on the responses topic, until it is stopped."""
+
+    def __init__(self, servers: str, topics: Topics) -> None:
+        super().__init__(daemon=True)
+        self.received: list[dict[str, Any]] = []
+        self.answers: Answers = lambda response: [response]
+        self._topics = topics
+        self._servers = servers
+        self._stopping = threading.Event()
+        self._seen: dict[str, Response] = {}
+
+    def run(self) -> None:
+        options = {"bootstrap.servers": self._servers, "group.id": "responder"}
+        consumer = Consumer(options | {"fetch.wait.max.ms": 10})
+        producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 0})
+        topics = self._topics.every_commands()
+        consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(PARTITIONS)])
+        while not self._stopping.is_set():
+            for message in consumer.consume(500, 0.02):
+                value, topic = message.value(), message.topic()
+                assert value is not None
+                assert topic is not None
+                aggregate_type = self._topics.aggregate_of(topic)
+                sent = decode_command(aggregate_type, value)
+                self.received.append(sent)
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                for response in self.answers(
+                    self._decided(sent, aggregate_type, Source(topic, partition, offset))
+                ):
+                    producer.produce(
+                        self._topics.responses(aggregate_type),
+                        encode(response),
+                        response.aggregate_id.encode(),
+                    )
+            producer.poll(0)
+        producer.flush()
+        consumer.close()
+
+    def _decided(self, sent: dict[str, Any], aggregate_type: str, source: Source) -> Response:
+        if earlier := self._seen.get(sent["command_id"]):
+            return replace(earlier, duplicate=True, source=source)
+        response = accepted(sent, aggregate_type, source)
+        self._seen[response.command_id] = response
+        return response
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+
+@pytest.fixture
+def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
+    """The topics of this test alone, created."""
+    prefix = re.sub(r"\W", "-", request.node.name)[:80]
+    topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    wanted = [NewTopic(topic.name, topic.partitions, 1) for topic in topics.all()]
+    for created in admin.create_topics(wanted).values():
+        created.result(30)
+    await_leaders(broker.bootstrap_servers, topics)
+    return topics
+
+
+def await_leaders(servers: str, topics: Topics) -> None:
+    """Return when every partition answers, which takes a moment after its creation."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "asking"})
+    places = [TopicPartition(t.name, p) for t in topics.all() for p in range(t.partitions)]
+    while places:
+        try:
+            consumer.get_watermark_offsets(places[-1], timeout=1)
+            places.pop()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+    consumer.close()
+
+
+@pytest.fixture
+def responder(broker: EmbeddedBroker, topics: Topics) -> Iterator[Responder]:
+    """A deciding side that accepts everything."""
+    thread = Responder(broker.bootstrap_servers, topics)
+    thread.start()
+    yield thread
+    thread.stop()

@@ -1,0 +1,312 @@
+import gc
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Thread
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pydantic import ValidationError
+
+from commands.client import Client
+from commands.order import CancelOrder, ModifyOrder, PlaceOrder
+from commands.position import ClosePosition
+from commands.sending.errors import (
+    KafkaUnavailable,
+    NotDelivered,
+    OutcomeUnknown,
+    ResponsesUnreadable,
+    TooLarge,
+)
+from commands.sending.pending import Pending
+from compose.local.broker import EmbeddedBroker
+from schemas.command_envelope import Expectation
+from schemas.life_cycle import LifeCycle
+from schemas.response import Response, Status
+from schemas.topics import Topics
+from schemas.wire.commands import decode_command
+from tests.sending.conftest import PARTITIONS, Responder
+
+ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
+PATIENCE_S = 30
+IMPATIENCE_S = 0.2
+
+
+@pytest.fixture
+def client(broker: EmbeddedBroker, topics: Topics) -> Iterator[Client]:
+    with Client(broker.bootstrap_servers, topics) as client:
+        yield client
+
+
+def sent_bytes(broker: EmbeddedBroker, topic: str) -> list[tuple[int, bytes]]:
+    """Return (partition, value) of all that lies on a topic."""
+    options = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader"}
+    consumer = Consumer(options)
+    places = [TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)]
+    wanted = sum(consumer.get_watermark_offsets(place)[1] for place in places)
+    consumer.assign(places)
+    found: list[tuple[int, bytes]] = []
+    while len(found) < wanted:
+        for message in consumer.consume(wanted - len(found), 1):
+            partition, value = message.partition(), message.value()
+            assert partition is not None
+            assert value is not None
+            found.append((partition, value))
+    consumer.close()
+    return found
+
+
+def unused_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_the_outcome_of_a_command_comes_back_to_its_sender(
+    client: Client, responder: Responder
+) -> None:
+    outcome = client.send("order-1", ORDER, expected_version=0).wait(PATIENCE_S)
+
+    assert outcome.status == Status.ACCEPTED
+    assert (outcome.aggregate_id, outcome.to_version) == ("order-1", 1)
+
+
+def test_a_rejection_is_returned_and_not_raised(client: Client, responder: Responder) -> None:
+    def reject(response: Response) -> list[Response]:
+        rejected = replace(
+            response,
+            status=Status.REJECTED,
+            reason="VERSION_CONFLICT",
+            message="expected version 3, order 'order-1' is ACTIVE at version 1",
+            actual_version=1,
+            actual_state=LifeCycle.ACTIVE,
+        )
+        return [rejected]
+
+    responder.answers = reject
+
+    outcome = client.send("order-1", ORDER, expected_version=3).wait(PATIENCE_S)
+
+    assert (outcome.status, outcome.reason) == (Status.REJECTED, "VERSION_CONFLICT")
+
+
+def test_the_envelope_carries_what_the_sender_said(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    client.send(
+        "order-1",
+        ModifyOrder(quantity=7),
+        Expectation.EXISTS,
+        command_id="c-1",
+        deadline=datetime(2030, 1, 1, tzinfo=UTC),
+        correlation_id="flow",
+        causation_id="cause",
+        actor="ada",
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    )
+    client.flush()
+
+    [(_, value)] = sent_bytes(broker, topics.commands("order"))
+    sent = decode_command("order", value)
+    assert sent.pop("issued_at") > 0
+    assert sent == {
+        "command_id": "c-1",
+        "aggregate_id": "order-1",
+        "expected_version": "EXISTS",
+        "deadline": 1_893_456_000_000,
+        "correlation_id": "flow",
+        "causation_id": "cause",
+        "actor": "ada",
+        "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "payload": {"type": "ModifyOrder", "quantity": 7, "limit_price_cents": None},
+    }
+
+
+def test_commands_of_one_aggregate_lie_in_one_partition_in_the_order_of_sending(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    for number in range(200):
+        client.send(f"order-{number % 5}", ORDER, Expectation.ANY, command_id=f"c-{number}")
+    client.flush()
+
+    placed: dict[str, list[tuple[int, int]]] = {}
+    for partition, value in sent_bytes(broker, topics.commands("order")):
+        sent = decode_command("order", value)
+        number = int(sent["command_id"].removeprefix("c-"))
+        placed.setdefault(sent["aggregate_id"], []).append((partition, number))
+    assert len(placed) == 5
+    for records in placed.values():
+        assert len({partition for partition, _ in records}) == 1
+        assert records == sorted(records)
+
+
+def test_the_same_command_id_again_gets_the_original_outcome(
+    client: Client, responder: Responder
+) -> None:
+    first = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
+    again = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
+
+    assert (first.duplicate, again.duplicate) == (False, True)
+    assert again.to_version == first.to_version
+
+
+def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
+    client: Client, responder: Responder
+) -> None:
+    responder.answers = lambda response: [replace(response, message=str(response.source))]
+    sendings = [client.send("order-1", ORDER, 0, command_id="c-1") for _ in range(5)]
+
+    outcomes = [sending.wait(PATIENCE_S) for sending in sendings]
+
+    assert [outcome.source for outcome in outcomes] == [sending.source for sending in sendings]
+    assert [outcome.duplicate for outcome in outcomes] == [False, True, True, True, True]
+
+
+def test_an_outcome_that_does_not_come_is_unknown_and_says_what_to_do(client: Client) -> None:
+    pending = client.send("order-1", ORDER, 0, command_id="c-1")
+    client.flush()
+
+    with pytest.raises(OutcomeUnknown, match="unknown, ask again with the same command id"):
+        pending.wait(IMPATIENCE_S)
+
+
+def test_after_a_timeout_the_same_pending_can_be_asked_again(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    pending = client.send("order-1", ORDER, expected_version=0)
+    with pytest.raises(OutcomeUnknown):
+        pending.wait(IMPATIENCE_S)
+    late = Responder(broker.bootstrap_servers, topics)
+    late.start()
+
+    assert pending.wait(PATIENCE_S).status == Status.ACCEPTED
+    late.stop()
+
+
+def test_several_aggregate_types_share_a_client(client: Client, responder: Responder) -> None:
+    order = client.send("x", ORDER, expected_version=0)
+    position = client.send("x", ClosePosition(), expected_version=4)
+
+    assert position.wait(PATIENCE_S).command_type == "ClosePosition"
+    assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
+
+
+def test_threads_may_share_a_client(client: Client, responder: Responder) -> None:
+    pendings: dict[str, list[Pending]] = {name: [] for name in "abcd"}
+
+    def send(name: str) -> None:
+        for number in range(250):
+            pendings[name].append(client.send(f"{name}-{number}", ORDER, 0))
+
+    threads = [Thread(target=send, args=(name,)) for name in pendings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for name, sent in pendings.items():
+        outcomes = [pending.wait(PATIENCE_S) for pending in sent]
+        assert [outcome.aggregate_id for outcome in outcomes] == [f"{name}-{n}" for n in range(250)]
+
+
+def test_a_full_queue_makes_the_sender_wait_and_fails_nothing(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    small = {"queue.buffering.max.messages": "100"}
+    with Client(broker.bootstrap_servers, topics, small) as client:
+        for number in range(3_000):
+            client.send(f"order-{number}", ORDER, expected_version=0)
+
+    assert len(sent_bytes(broker, topics.commands("order"))) == 3_000
+
+
+def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> None:
+    for number in range(500):
+        client.send(f"order-{number}", ORDER, expected_version=0)
+    client.flush()
+    gc.collect()
+
+    client._waiting.sweep()
+
+    assert len(client._waiting) == 0
+
+
+def test_what_the_deciding_side_would_not_read_is_not_sent(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    with pytest.raises(TooLarge, match=r"has \d+ bytes, at most 65536 are read"):
+        client.send("order-1", CancelOrder(cause="x" * 65_536), expected_version=1)
+
+    client.flush()
+    assert sent_bytes(broker, topics.commands("order")) == []
+
+
+@pytest.mark.parametrize("expected", [-1, True, "SOME"])
+def test_an_expected_version_is_a_count_or_a_known_word(client: Client, expected: int) -> None:
+    with pytest.raises(ValidationError, match="must be an integer from 0, or one of ANY"):
+        client.send("order-1", ORDER, expected_version=expected)
+
+
+def test_an_unreachable_broker_is_named() -> None:
+    address = unused_address()
+    client = Client(address, config={"socket.connection.setup.timeout.ms": "1000"})
+
+    with pytest.raises(KafkaUnavailable, match=f"cannot reach Kafka at {address}"):
+        client.send("order-1", ORDER, expected_version=0)
+    client.close()
+
+
+def test_a_missing_topic_is_named(broker: EmbeddedBroker) -> None:
+    with (
+        Client(broker.bootstrap_servers, Topics(prefix="nowhere.")) as client,
+        pytest.raises(KafkaUnavailable, match=r"nowhere\.order\.responses .*verdict topics create"),
+    ):
+        client.send("order-1", ORDER, expected_version=0)
+
+
+def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    """The limit of the producer stands for any refusal of Kafka's."""
+    strict = {"message.max.bytes": "1000"}
+    client = Client(broker.bootstrap_servers, topics, strict)
+    with pytest.raises(NotDelivered, match="command 'c-1' to order 'order-1' was not sent"):
+        client.send("order-1", CancelOrder(cause="x" * 2_000), 1, command_id="c-1")
+    client.close()
+
+
+def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    hasty = {"delivery.timeout.ms": "1", "linger.ms": "0"}
+    client = Client(broker.bootstrap_servers, topics, hasty)
+    client.send("order-1", ORDER, expected_version=0)
+
+    with pytest.raises(NotDelivered, match="send it again with the same command id"):
+        client.flush()
+    client.close()
+
+
+def test_unreadable_responses_end_the_waiting_with_the_reason(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    pending = client.send("order-1", ORDER, expected_version=0)
+    client.flush()
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(topics.responses("order"), b"no response", b"order-1")
+    producer.flush()
+
+    with pytest.raises(ResponsesUnreadable, match="value has no Confluent header"):
+        pending.wait(PATIENCE_S)
+    with pytest.raises(ResponsesUnreadable):
+        client.send("order-2", ORDER, expected_version=0).wait(PATIENCE_S)
+
+
+def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Topics) -> None:
+    with Client(broker.bootstrap_servers, topics) as client:
+        pending = client.send("order-1", ORDER, expected_version=0)
+
+    with pytest.raises(OutcomeUnknown, match="closed before the outcome came"):
+        pending.wait(PATIENCE_S)
+    with pytest.raises(ValueError, match="client that is closed"):
+        client.send("order-2", ORDER, expected_version=0)

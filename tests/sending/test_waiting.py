@@ -1,0 +1,99 @@
+import gc
+
+import pytest
+
+from commands.sending.errors import NotDelivered, OutcomeUnknown, ResponsesUnreadable
+from commands.sending.pending import Pending, Trouble
+from commands.sending.waiting import Waiting
+from schemas.response import Response
+from schemas.source import Source
+from tests.sending.conftest import accepted
+
+ABOUT = ("order", b"o-1")
+
+
+def pending_in(waiting: Waiting) -> Pending:
+    pending = Pending("order", "o-1", "c-1", Trouble())
+    waiting.add(pending)
+    return pending
+
+
+def place(offset: int) -> Source:
+    return Source("order.commands", 0, offset)
+
+
+def response_at(offset: int) -> Response:
+    sent = {
+        "command_id": "c-1",
+        "aggregate_id": "o-1",
+        "payload": {"type": "DeleteOrder"},
+        "expected_version": 1,
+        "correlation_id": None,
+    }
+    return accepted(sent, "order", place(offset))
+
+
+def test_an_answer_may_overtake_the_acknowledgement() -> None:
+    waiting = Waiting()
+    first, second = pending_in(waiting), pending_in(waiting)
+
+    waiting.answer(ABOUT, response_at(8))
+    waiting.answer(ABOUT, response_at(7))
+    waiting.place(first, place(7))
+    waiting.place(second, place(8))
+
+    assert first.wait(0).source == place(7)
+    assert second.wait(0).source == place(8)
+    assert len(waiting) == 0
+
+
+def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+    waiting.answer(ABOUT, response_at(3))
+    waiting.place(pending, place(7))
+
+    waiting.answer(ABOUT, response_at(5))
+
+    with pytest.raises(OutcomeUnknown, match=r"it lies at order\.commands:0:7"):
+        pending.wait(0)
+    assert waiting.expects(ABOUT)
+
+
+def test_a_dropped_command_is_forgotten_and_its_answer_harms_nobody() -> None:
+    waiting = Waiting()
+    dropped = pending_in(waiting)
+    waiting.place(dropped, place(7))
+    del dropped
+    gc.collect()
+
+    waiting.sweep()
+    waiting.answer(ABOUT, response_at(7))
+
+    assert len(waiting) == 0
+    assert not waiting.expects(ABOUT)
+
+
+def test_a_lost_command_is_over() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+
+    waiting.lose(pending, NotDelivered("timed out"))
+
+    with pytest.raises(NotDelivered):
+        pending.wait(0)
+    assert len(waiting) == 0
+
+
+def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
+    waiting = Waiting()
+    placed, unplaced = pending_in(waiting), pending_in(waiting)
+    waiting.place(placed, place(7))
+
+    waiting.fail(ResponsesUnreadable("gone"))
+    waiting.place(unplaced, place(8))
+
+    for pending in (placed, unplaced):
+        with pytest.raises(ResponsesUnreadable, match="gone"):
+            pending.wait(0)
+    assert len(waiting) == 0
