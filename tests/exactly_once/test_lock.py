@@ -1,14 +1,17 @@
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from compose.errors import VerdictError
+from compose.exactly_once import lock
 from compose.exactly_once.lock import DataDirectoryLock
 
 HOLDER = """
 import sys
+import threading
 from pathlib import Path
 from compose.exactly_once.lock import DataDirectoryLock
 
@@ -37,3 +40,50 @@ def test_a_released_directory_can_be_locked_again(tmp_path: Path) -> None:
         pass
 
     DataDirectoryLock(tmp_path / "new").release()
+
+
+LEAVES_A_CHILD = """
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from compose.exactly_once.lock import DataDirectoryLock
+
+lock = DataDirectoryLock(Path(sys.argv[1]))
+child = subprocess.Popen(["cat"], stdin=0, pass_fds=[lock.fileno()])
+print(child.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_child_that_a_killed_process_left_behind_is_waited_for(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LEAVES_A_CHILD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        killed.stdout.readline()
+        killed.wait()
+        taken: list[DataDirectoryLock] = []
+        waiting = threading.Thread(target=lambda: taken.append(DataDirectoryLock(tmp_path)))
+        waiting.start()
+        assert killed.stdin is not None
+
+        killed.stdin.close()  # now the child ends
+
+        waiting.join(20)
+    assert len(taken) == 1
+    taken[0].release()
+
+
+def test_a_child_that_does_not_end_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "CHILDREN_END_S", 0)
+    command = [sys.executable, "-c", LEAVES_A_CHILD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout is not None
+        killed.stdout.readline()
+        killed.wait()
+
+        with pytest.raises(VerdictError, match=f"child of process {killed.pid}, which is gone"):
+            DataDirectoryLock(tmp_path)

@@ -1,0 +1,1 @@
+"""Read models: tables and outbound topics that follow from events."""

@@ -1,0 +1,58 @@
+"""One row per record, written once and never changed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, MetaData, Table
+
+from projections.engine.batch import Delivery, Record, Unreadable
+from projections.engine.projection import Applied, Unprojectable, View
+from projections.engine.statements import Values, add_new
+from schemas.topics import Topics
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendProjection:
+    """A read model that only grows.
+
+    Args:
+        name: Of the projection.
+        version: Part of its table's name.
+        table: Its primary key tells records apart: one that is there already is skipped.
+        row: Record → the values of its row; pure.
+        follows: The topics, by their names in a deployment.
+        views: View name → what it selects.
+        settings: What `row` depends on besides the record, spelled out.
+    """
+
+    name: str
+    version: int
+    table: Table
+    row: Callable[[Record], Values]
+    follows: Callable[[Topics], Sequence[str]]
+    views: Mapping[str, View]
+    settings: str = ""
+
+    sequences = ()
+
+    @property
+    def metadata(self) -> MetaData:
+        """The table of this projection and no others."""
+        return self.table.metadata
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the topics that it follows."""
+        return self.follows(topics)
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Insert a row for each record that has none."""
+        rows = [self._row(delivery) for delivery in deliveries]
+        new = add_new(connection, self.table, rows)
+        return Applied(applied=new, skipped=len(rows) - new)
+
+    def _row(self, delivery: Delivery) -> Values:
+        assert not isinstance(delivery.record, Unreadable)  # the engine parks before these
+        try:
+            return self.row(delivery.record)
+        except Exception as error:
+            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,143 @@
+"""Batches onto one projection: one transaction each, applied exactly once or not at all."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+
+from projections.engine import holding, parking, position
+from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
+from projections.engine.position import AnotherRunner
+from projections.engine.projection import Applied, Projection, Unprojectable
+from schemas.topics import Topics
+
+log = logging.getLogger(__name__)
+
+NOT_ITS_FAULT = (AnotherRunner, OperationalError, InterfaceError, InternalError)
+
+
+class RecordsMissing(Exception):
+    """A batch begins behind the position, so records in between would be passed over."""
+
+    def __init__(self, projection: Projection, place: Partition, next_offset: int, start: int):
+        super().__init__(
+            f"projection {projection.name} v{projection.version} needs "
+            f"{place.topic}:{place.partition} from offset {next_offset} and was given it from "
+            f"{start}: Kafka no longer has what is between, or it was not read"
+        )
+
+
+def wall_clock() -> int:
+    """Return now in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class Applier:
+    """Brings one projection forward; the only one that does so, or it stops.
+
+    A projection that fails is parked: this applier leaves it as it is from then on, and the error
+    is in `projection_parked`. The next applier tries again from the same position, since the code
+    may have been mended, and the first success takes the error away.
+
+    Args:
+        engine: Where the tables are; `creation.create` has made them.
+        projection: Whose batches are applied.
+        topics: Of the deployment.
+        clock: Epoch milliseconds, for what people want to know of gaps and failures.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        projection: Projection,
+        topics: Topics,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self.projection = projection
+        self.topics = projection.topics(topics)
+        self._engine = engine
+        self._clock = clock
+        self._stands_still = False
+        with engine.connect() as connection:
+            self._positions = position.load(connection, projection)
+            self._was_parked = parking.is_parked(connection, projection)
+
+    @property
+    def positions(self) -> Mapping[Partition, int]:
+        """Return the next offset of each partition, as loaded and advanced by this applier."""
+        return self._positions
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the projection failed under this applier, which leaves it alone since."""
+        return self._stands_still
+
+    def apply(self, batch: Batch) -> Applied:
+        """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
+
+        Returns:
+            What became of the records, nothing when the projection stands still.
+
+        Raises:
+            AnotherRunner: Somebody else moved the position.
+            OperationalError, InterfaceError, InternalError: The database failed; whether the
+                batch was committed is for the next applier to find out.
+        """
+        spans = batch.spans(self.topics)
+        ends = {
+            place: span.end
+            for place, span in spans.items()
+            if span.end > self._positions.get(place, 0)
+        }
+        if self._stands_still or not ends:
+            return Applied()
+        try:
+            return self._apply(batch, spans, ends)
+        except NOT_ITS_FAULT:
+            raise
+        except Exception as error:  # whatever it was, the other projections go on
+            self._park(error)
+            return Applied()
+
+    def _apply(
+        self, batch: Batch, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
+    ) -> Applied:
+        with self._engine.begin() as connection:
+            # before anything is read, as its locks keep other runners out up to the commit
+            reached = position.advance(connection, self.projection, self._positions, ends)
+            self._check_complete(spans, ends)
+            applied = self.projection.apply(connection, self._new(batch))
+            holding.record(connection, self.projection, applied, self._clock())
+            if self._was_parked:
+                parking.unpark(connection, self.projection)
+        self._positions = reached
+        self._was_parked = False
+        return applied
+
+    def _check_complete(
+        self, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
+    ) -> None:
+        for place in ends:
+            next_offset = self._positions.get(place, 0)
+            if spans[place].start > next_offset:
+                raise RecordsMissing(self.projection, place, next_offset, spans[place].start)
+
+    def _new(self, batch: Batch) -> Sequence[Delivery]:
+        new = [
+            delivery
+            for delivery in batch.deliveries(self.topics)
+            if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
+        ]
+        for delivery in new:
+            if isinstance(delivery.record, Unreadable):
+                raise Unprojectable(delivery, f"not readable: {delivery.record.error}")
+        return new
+
+    def _park(self, error: Exception) -> None:
+        name, version = self.projection.name, self.projection.version
+        log.error("projection %s v%s stands still: %s", name, version, error, exc_info=error)
+        self._stands_still = True
+        with self._engine.begin() as connection:
+            parking.park(connection, self.projection, error, self._clock())

@@ -1,0 +1,73 @@
+"""What the engine is given: decoded records with their places, and how far the batch goes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
+
+from schemas.recorded_event import RecordedEvent
+from schemas.response import Response
+
+
+class Partition(NamedTuple):
+    """One partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The offsets of a batch in one partition: from `start` up to, and without, `end`.
+
+    Not every offset holds a record, as Kafka's own control records take offsets too.
+    """
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands for a record that could not be decoded, and says why."""
+
+    error: str
+
+
+Record = RecordedEvent | Response
+
+
+class Delivery(NamedTuple):
+    """A decoded record and its place."""
+
+    topic: str
+    partition: int
+    offset: int
+    record: Record | Unreadable
+
+
+class Batch:
+    """Records of any number of topics, each partition's in the order of its offsets.
+
+    Args:
+        deliveries: In any order; all that lie within `spans`.
+        spans: What the batch covers, empty stretches too.
+    """
+
+    def __init__(self, deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> None:
+        self._spans = dict(spans)
+        self._of_topic: dict[str, list[Delivery]] = {}
+        for delivery in deliveries:
+            self._of_topic.setdefault(delivery.topic, []).append(delivery)
+        for found in self._of_topic.values():
+            found.sort(key=attrgetter("partition", "offset"))
+
+    def spans(self, topics: Iterable[str]) -> dict[Partition, Span]:
+        """Return what the batch covers of `topics`."""
+        wanted = set(topics)
+        return {place: span for place, span in self._spans.items() if place.topic in wanted}
+
+    def deliveries(self, topics: Iterable[str]) -> Iterator[Delivery]:
+        """Yield the records of `topics`, topic by topic, in the order of (partition, offset)."""
+        for topic in topics:
+            yield from self._of_topic.get(topic, ())

@@ -1,0 +1,92 @@
+"""Makes what a projection needs in the database; making it again changes nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    CreateView,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    select,
+)
+
+from projections.engine import holding, parking, position, sequence
+from projections.engine.projection import Projection, View
+from projections.engine.statements import add_new
+
+metadata = MetaData()
+built = Table(
+    "projection_built_v1",
+    metadata,
+    Column("projection", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True),
+    Column("settings", Text, nullable=False),
+)
+
+OWN_METADATA = (position.metadata, holding.metadata, parking.metadata, sequence.metadata, metadata)
+OWN_VIEWS: Mapping[str, View] = {
+    "projection_position": select(position.table),
+    "projection_held": select(holding.table),
+    "projection_parked": select(parking.table),
+}
+
+
+class BuiltOtherwise(Exception):
+    """The tables of a projection were filled under other settings than it has now."""
+
+    def __init__(self, projection: Projection, found: str) -> None:
+        super().__init__(
+            f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
+            f"configured with {projection.settings!r} now: set it back, or let the projection be "
+            "built anew in an empty database"
+        )
+
+
+def create(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Create the tables, views and sequences that are missing.
+
+    A view that exists is left alone: which version it shows is nobody's choice but that of a swap.
+
+    Raises:
+        BuiltOtherwise: A projection's settings differ from those that its tables were built with.
+    """
+    for own in OWN_METADATA:
+        own.create_all(connection)
+    _create_views(connection, OWN_VIEWS)
+    for projection in projections:
+        projection.metadata.create_all(connection)
+        _create_views(connection, projection.views)
+        for name in projection.sequences:
+            sequence.begin(connection, name)
+        _check_settings(connection, projection)
+
+
+def view_names(projections: Sequence[Projection]) -> list[str]:
+    """Return the names of all views that readers may select from, sorted."""
+    return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
+
+
+def _create_views(connection: Connection, views: Mapping[str, View]) -> None:
+    there = inspect(connection).get_view_names()
+    for name, selected in views.items():
+        if name not in there:
+            connection.execute(CreateView(selected, name))
+
+
+def _check_settings(connection: Connection, projection: Projection) -> None:
+    row = {
+        "projection": projection.name,
+        "version": projection.version,
+        "settings": projection.settings,
+    }
+    add_new(connection, built, [row])
+    statement = select(built.c.settings).where(
+        built.c.projection == projection.name, built.c.version == projection.version
+    )
+    found: str = connection.execute(statement).scalar_one()
+    if found != projection.settings:
+        raise BuiltOtherwise(projection, found)

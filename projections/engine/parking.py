@@ -1,0 +1,61 @@
+"""Projections that failed, written down with the error: what stands still, and why."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    select,
+)
+
+from projections.engine.instant import InstantType
+from projections.engine.projection import Projection, Unprojectable
+from projections.engine.statements import put
+
+metadata = MetaData()
+table = Table(
+    "projection_parked_v1",
+    metadata,
+    Column("projection", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True),
+    Column("error", Text, nullable=False),
+    Column("topic", Text),
+    Column("partition", BigInteger),
+    Column("offset", BigInteger),
+    Column("parked_at", InstantType, nullable=False),
+)
+
+SHOWN_CHARS = 2000
+
+
+def park(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
+    """Write down that `projection` stands still since `now` (epoch milliseconds), and why."""
+    at_fault = error.delivery if isinstance(error, Unprojectable) else None
+    row = {
+        "projection": projection.name,
+        "version": projection.version,
+        "error": str(error).replace("\0", "\\0")[:SHOWN_CHARS],  # PostgreSQL stores no NUL
+        "topic": at_fault and at_fault.topic,
+        "partition": at_fault and at_fault.partition,
+        "offset": at_fault and at_fault.offset,
+        "parked_at": now,
+    }
+    put(connection, table, [row])
+
+
+def is_parked(connection: Connection, projection: Projection) -> bool:
+    """Tell whether `projection` was parked by an earlier run, or is."""
+    return connection.execute(select(table).where(_of(projection))).first() is not None
+
+
+def unpark(connection: Connection, projection: Projection) -> None:
+    """Forget why `projection` stood still, as it goes on."""
+    connection.execute(delete(table).where(_of(projection)))
+
+
+def _of(projection: Projection) -> ColumnElement[bool]:
+    return (table.c.projection == projection.name) & (table.c.version == projection.version)

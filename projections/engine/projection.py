@@ -1,0 +1,84 @@
+"""What a projection is to the engine, whichever kind it is of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, MetaData, Select
+
+from projections.engine.batch import Delivery
+from schemas.topics import Topics
+
+View = Select[*tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """An aggregate whose events beyond `version_needed` came without that one."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version_needed: int
+    version_seen: int
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of the records of a batch.
+
+    `skipped` were known already. `gaps` are as the batch left them; the aggregates in `reached`
+    stand at that version now and have no gap as far as this batch knows.
+    """
+
+    applied: int = 0
+    skipped: int = 0
+    gaps: Sequence[Gap] = ()
+    reached: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+class Projection(Protocol):
+    """A read model: its tables, its views, and how records change them.
+
+    `name` and `version` say whose position it is: another version is built beside this one, with
+    tables of its own. `settings` spells what the tables depend on besides the records; tables that
+    were built with other settings are refused.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def settings(self) -> str: ...
+    @property
+    def metadata(self) -> MetaData: ...
+    @property
+    def views(self) -> Mapping[str, View]: ...
+    @property
+    def sequences(self) -> Sequence[str]: ...
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the topics that it follows."""
+        ...
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Change the tables by new records, inside the transaction of `connection`.
+
+        Args:
+            connection: The engine commits it, or rolls back when this raises.
+            deliveries: Readable, and each partition's in the order of its offsets.
+
+        Raises:
+            Unprojectable: One record is at fault.
+        """
+        ...
+
+
+class Unprojectable(Exception):
+    """A projection cannot go on behind this record."""
+
+    def __init__(self, delivery: Delivery, problem: str) -> None:
+        super().__init__(
+            f"record {delivery.topic}:{delivery.partition}:{delivery.offset}: {problem}"
+        )
+        self.delivery = delivery

@@ -1,0 +1,16 @@
+"""Which read models there are."""
+
+from collections.abc import Collection
+
+from projections.engine.projection import Projection
+from projections.outcome import outcome
+from projections.us_holder import US_EXCHANGES, us_holder
+
+
+def projections(us_exchanges: Collection[str] = US_EXCHANGES) -> list[Projection]:
+    """Return the read models of this distribution, in the order in which a batch updates them.
+
+    Args:
+        us_exchanges: What counts as a US exchange.
+    """
+    return [outcome(), us_holder(us_exchanges)]

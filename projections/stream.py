@@ -1,0 +1,69 @@
+"""Kafka's bytes in, decoded records out: a pure function from DataFrame to DataFrame."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from projections.engine.batch import Delivery, Record, Unreadable
+from projections.flat import FLAT_SCHEMA, to_flat
+from schemas.response import Response
+from schemas.topics import Topics
+from schemas.wire.records import decode, decode_event
+
+KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
+SHOWN_CHARS = 500
+
+
+def decoded(records: DataFrame, topics: Topics) -> DataFrame:
+    """Decode events and responses, on the executors.
+
+    Args:
+        records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
+            `offset BIGINT`, of events and responses topics.
+        topics: Of the deployment.
+
+    Returns:
+        `FLAT_SCHEMA`: one row per record, for `flat.from_flat`. What cannot be decoded is there
+        too, with the reason.
+    """
+    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics), FLAT_SCHEMA)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes the record batches of one task."""
+
+    topics: Topics
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the records of `batches`, whose columns are `KAFKA_COLUMNS`."""
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
+            yield from to_flat(
+                Delivery(topic, partition, offset, self._readable(topic, key, value))
+                for topic, partition, offset, key, value in zip(*columns, strict=True)
+            )
+
+    def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
+        try:
+            return self._record(topic, key, value)
+        except Exception as error:  # a bug or tampering, for the driver to report with the place
+            return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])
+
+    def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
+        if value is None:
+            raise ValueError("the record has no value")
+        aggregate_type = self.topics.aggregate_of(topic)
+        record: Record = (
+            decode_event(aggregate_type, value)
+            if topic == self.topics.events(aggregate_type)
+            else decode(Response, value)
+        )
+        if (record.aggregate_type, record.aggregate_id.encode()) != (aggregate_type, key):
+            raise ValueError(
+                f"the record is of {record.aggregate_type} {record.aggregate_id!r}, its place is "
+                f"that of {aggregate_type} {key!r}"
+            )
+        return record

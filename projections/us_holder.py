@@ -1,0 +1,101 @@
+"""`us_holder`: one row per client who holds at least one position on a US exchange."""
+
+from collections.abc import Collection
+from typing import NamedTuple, assert_never, cast
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, select
+
+from projections.engine.change_feed import ChangeFeed, feed_table
+from projections.engine.instant import InstantType
+from projections.engine.membership import Membership
+from projections.engine.row_projection import RowProjection, row_table
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionEvent,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from schemas.recorded_event import RecordedEvent
+
+VERSION = 1
+US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
+
+
+class OpenPosition(NamedTuple):
+    """What decides who is a holder."""
+
+    client: str
+    exchange: str
+    opened_at: int
+
+
+def evolve(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPosition | None:
+    """Return the position after an event, None once it is closed."""
+    event = cast(PositionEvent, recorded.payload)
+    if isinstance(event, PositionOpened):
+        return OpenPosition(event.client, event.exchange, opened_at=recorded.decided_at)
+    assert position is not None, "the position is not open"
+    match event:
+        case PositionAdjusted():
+            return position
+        case PositionRelisted(exchange=exchange):
+            return position._replace(exchange=exchange)
+        case PositionTransferred(client=client):
+            return position._replace(client=client)
+        case PositionClosed():
+            return None
+        case _:
+            assert_never(event)
+
+
+def us_holder(
+    exchanges: Collection[str] = US_EXCHANGES, version: int = VERSION
+) -> RowProjection[OpenPosition]:
+    """Return the projection; `since` is the earliest opening among the positions held now.
+
+    Args:
+        exchanges: What counts as a US exchange, spelled as in the events.
+        version: Of the tables; the feed is the same for all.
+    """
+
+    def holder(position: OpenPosition) -> str | None:
+        return position.client if position.exchange in exchanges else None
+
+    metadata = MetaData()
+    positions = row_table(
+        f"us_holder_position_v{version}",
+        metadata,
+        Column("client", Text),
+        Column("exchange", Text),
+        Column("opened_at", InstantType),
+    )
+    Index(f"{positions.name}_held", positions.c.group_key, positions.c.opened_at)
+    holders = Table(
+        f"us_holder_v{version}",
+        metadata,
+        Column("client", Text, primary_key=True),
+        Column("positions", BigInteger, nullable=False),
+        Column("since", InstantType, nullable=False),
+    )
+    changes = feed_table("us_holder_change_v1", metadata, key="client", member="position_id")
+    return RowProjection(
+        name="us_holder",
+        version=version,
+        aggregate_type="position",
+        row=OpenPosition,
+        table=positions,
+        evolve=evolve,
+        group=holder,
+        shows=Membership(
+            table=holders,
+            members=positions,
+            count="positions",
+            reads={"since": func.min(positions.c.opened_at)},
+            feed=ChangeFeed(changes, key="client", member="position_id"),
+        ),
+        views={"us_holder": select(holders), "us_holder_change": select(changes)},
+        sequences=(changes.name,),
+        settings=f"US exchanges: {', '.join(sorted(exchanges))}",
+    )

@@ -1,0 +1,120 @@
+"""Position events as the decider writes them: versions without gaps, several partitions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from zlib import crc32
+
+from projections.engine.batch import Batch, Delivery, Partition, Span
+from schemas.message import Event
+from schemas.position import PositionOpened
+from schemas.recorded_event import RecordedEvent, event_id
+from schemas.source import Source
+
+TOPIC = "position.events"
+START = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+SECOND = 1000
+
+
+class EventLog:
+    """The topic `position.events`; each event happens a second after the one before it."""
+
+    def __init__(self, partitions: int = 4) -> None:
+        self.partitions = [Partition(TOPIC, number) for number in range(partitions)]
+        self.deliveries: list[Delivery] = []
+        self.ends = dict.fromkeys(self.partitions, 0)
+        self._versions: dict[str, int] = {}
+        self._happened = 0
+        self._taken = dict(self.ends)
+
+    def add(self, position_id: str, *payloads: Event) -> None:
+        """Let these events happen to a position."""
+        for payload in payloads:
+            self._append(position_id, self._next(position_id, payload))
+
+    def add_unseen(self, position_id: str, payload: Event) -> RecordedEvent:
+        """Let an event happen that never gets to the topic."""
+        return self._next(position_id, payload)
+
+    def repeat(self, event: RecordedEvent) -> None:
+        """Write an event (again), at the end."""
+        self._append(event.aggregate_id, event)
+
+    def pass_over(self, place: Partition) -> None:
+        """Take an offset, as one of Kafka's control records does."""
+        self.ends[place] += 1
+
+    def batch(self) -> Batch:
+        """Return what came since the last batch."""
+        starts, self._taken = self._taken, dict(self.ends)
+        return self.between(starts, self.ends)
+
+    def everything(self) -> Batch:
+        """Return all there is, from the beginning."""
+        return self.between(dict.fromkeys(self.partitions, 0), self.ends)
+
+    def between(self, starts: Mapping[Partition, int], ends: Mapping[Partition, int]) -> Batch:
+        """Return what lies in these partitions from `starts` up to, and without, `ends`."""
+        spans = {place: Span(starts[place], end) for place, end in ends.items()}
+        found = (d for d in self.deliveries if _lies_in(d, spans))
+        return Batch(found, spans)
+
+    def place_of(self, position_id: str) -> Partition:
+        """Return the partition that a position's events are on."""
+        return self.partitions[crc32(position_id.encode()) % len(self.partitions)]
+
+    def events(self, ends: Mapping[Partition, int]) -> list[RecordedEvent]:
+        """Return the events before `ends`, in the order in which they were written."""
+        reached = {place: Span(0, end) for place, end in ends.items()}
+        return [
+            d.record
+            for d in self.deliveries
+            if _lies_in(d, reached) and isinstance(d.record, RecordedEvent)
+        ]
+
+    def _next(self, position_id: str, payload: Event) -> RecordedEvent:
+        version = self._versions[position_id] = self._versions.get(position_id, 0) + 1
+        self._happened += 1
+        return replace(
+            AN_EVENT,
+            event_id=event_id("position", position_id, version),
+            aggregate_id=position_id,
+            version=version,
+            decided_at=START + self._happened * SECOND,
+            payload=payload,
+        )
+
+    def _append(self, position_id: str, event: RecordedEvent) -> None:
+        place = self.place_of(position_id)
+        self.deliveries.append(Delivery(*place, self.ends[place], event))
+        self.ends[place] += 1
+
+
+def opened(client: str, exchange: str = "NASDAQ", amount: int = 1) -> PositionOpened:
+    """Return the opening of a position whose ticker does not matter."""
+    return PositionOpened(client=client, ticker="AAPL", exchange=exchange, amount=amount)
+
+
+def _lies_in(delivery: Delivery, spans: Mapping[Partition, Span]) -> bool:
+    span = spans.get(Partition(delivery.topic, delivery.partition), Span(0, 0))
+    return span.start <= delivery.offset < span.end
+
+
+AN_EVENT = RecordedEvent(
+    event_id="",
+    aggregate_type="position",
+    aggregate_id="",
+    version=0,
+    index=0,
+    count=1,
+    command_id="c-1",
+    command_digest=b"\1" * 32,
+    correlation_id="flow-1",
+    causation_id="c-1",
+    actor=None,
+    traceparent=None,
+    decided_at=0,
+    source=Source("position.commands", 0, 0),
+    handler_version="1",
+    previous_hash=b"",
+    payload=opened("nobody"),
+)

@@ -1,0 +1,89 @@
+"""Responses as the decider writes them."""
+
+from collections.abc import Iterable
+
+from projections.engine.batch import Batch, Delivery, Partition, Span
+from schemas.command_envelope import Expectation
+from schemas.life_cycle import LifeCycle
+from schemas.reason import Reason
+from schemas.response import Response, Status
+from schemas.source import Source
+
+TOPIC = "order.responses"
+NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
+
+ACCEPTED = Response(
+    command_id="c-1",
+    command_digest=b"\1" * 32,
+    aggregate_type="order",
+    aggregate_id="order-1",
+    command_type="PlaceOrder",
+    status=Status.ACCEPTED,
+    duplicate=False,
+    from_version=0,
+    to_version=1,
+    event_ids=["e-1"],
+    reason=None,
+    message=None,
+    details={},
+    expected_version=0,
+    actual_version=None,
+    actual_state=None,
+    retriable=False,
+    correlation_id="flow-1",
+    source=Source("order.commands", 2, 40),
+    decided_at=NOON,
+    handler_version="1",
+)
+REJECTED = Response(
+    command_id="c-2",
+    command_digest=b"\2" * 32,
+    aggregate_type="order",
+    aggregate_id="order-1",
+    command_type="ModifyOrder",
+    status=Status.REJECTED,
+    duplicate=True,
+    from_version=1,
+    to_version=1,
+    event_ids=[],
+    reason=Reason.DELETED,
+    message="order-1 is deleted",
+    details={"actual": 1, "wanted": "EXISTS"},
+    expected_version=Expectation.EXISTS,
+    actual_version=1,
+    actual_state=LifeCycle.DELETED,
+    retriable=False,
+    correlation_id="flow-1",
+    source=Source("order.commands", 2, 41),
+    decided_at=NOON + 1,
+    handler_version="1",
+)
+MALFORMED = Response(
+    command_id="c-3",
+    command_digest=None,
+    aggregate_type="order",
+    aggregate_id="order-1",
+    command_type=None,
+    status=Status.REJECTED,
+    duplicate=False,
+    from_version=None,
+    to_version=None,
+    event_ids=[],
+    reason=Reason.UNKNOWN_TYPE,
+    message="order has no command 'Explode'",
+    details={},
+    expected_version=None,
+    actual_version=None,
+    actual_state=None,
+    retriable=False,
+    correlation_id="c-3",
+    source=Source("order.commands", 2, 42),
+    decided_at=NOON + 2,
+    handler_version="1",
+)
+
+
+def batch_of(responses: Iterable[Response], start: int = 0) -> Batch:
+    """Return a batch with these responses, one behind the other on one partition."""
+    found = [Delivery(TOPIC, 0, start + n, response) for n, response in enumerate(responses)]
+    return Batch(found, {Partition(TOPIC, 0): Span(start, start + len(found))})

@@ -1,0 +1,113 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from projections.engine.batch import Delivery, Record, Unreadable
+from projections.flat import ARROW_SCHEMA, from_flat, to_flat
+from projections.stream import KAFKA_COLUMNS, Decoder
+from schemas.order import OrderCancelled, OrderPlaced
+from schemas.response import Response
+from schemas.topics import Topics
+from schemas.wire.records import encode, encode_event
+from tests.projections.event_log import AN_EVENT, opened
+from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED
+
+EVENT = replace(AN_EVENT, event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
+ORDER_EVENT = replace(
+    EVENT,
+    aggregate_type="order",
+    actor="ünïcode",
+    traceparent="00-1",
+    previous_hash=b"\xff" * 32,
+    payload=OrderPlaced(
+        client="ada", ticker="AAPL", side="BUY", quantity=2**63 - 1, limit_price_cents=1
+    ),
+)
+RECORDS: list[Record | Unreadable] = [
+    EVENT,
+    ORDER_EVENT,
+    replace(ORDER_EVENT, payload=OrderCancelled(cause=None)),
+    ACCEPTED,
+    REJECTED,
+    MALFORMED,
+    Unreadable("why"),
+]
+
+Sent = tuple[str, int, int, bytes | None, bytes | None]
+
+
+def decode(*sent: Sent) -> list[Delivery]:
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(column) for column in zip(*sent, strict=True)], names=KAFKA_COLUMNS
+    )
+    return restored(list(Decoder(Topics())(iter([batch]))))
+
+
+def restored(batches: Sequence[pa.RecordBatch]) -> list[Delivery]:
+    table = pa.Table.from_batches(batches, ARROW_SCHEMA)
+    return sorted(from_flat(table), key=lambda delivery: delivery[:3])
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
+    delivery = Delivery("a-topic", 3, 2**40, record)
+
+    assert restored(list(to_flat([delivery]))) == [delivery]
+
+
+def test_all_kinds_travel_together() -> None:
+    deliveries = [Delivery("a-topic", 0, number, record) for number, record in enumerate(RECORDS)]
+
+    assert restored(list(to_flat(deliveries))) == deliveries
+
+
+def test_no_records_are_no_deliveries() -> None:
+    assert restored([]) == []
+
+
+def test_events_and_responses_are_decoded_by_their_topics() -> None:
+    deliveries = decode(
+        ("position.events", 0, 7, b"p-1", encode_event(EVENT)),
+        ("order.responses", 1, 8, b"order-1", encode(REJECTED)),
+    )
+
+    assert deliveries == [
+        Delivery("order.responses", 1, 8, REJECTED),
+        Delivery("position.events", 0, 7, EVENT),
+    ]
+    assert isinstance(deliveries[0].record, Response)
+
+
+@pytest.mark.parametrize(
+    ("topic", "key", "value", "error"),
+    [
+        ("position.events", b"p-1", None, "ValueError: the record has no value"),
+        ("position.events", b"p-1", b"garbage", "Undecodable: value has no Confluent header"),
+        ("position.events", b"p-1", encode_event(EVENT)[:-1], "Undecodable: Avro body does not"),
+        ("order.events", b"p-1", encode_event(EVENT), "Undecodable: schema id 8 is position_event"),
+        ("position.responses", b"order-1", encode(ACCEPTED), "is of order 'order-1', its place"),
+        ("position.events", b"p-2", encode_event(EVENT), "that of position b'p-2'"),
+        ("position.events", None, encode_event(EVENT), "that of position None"),
+    ],
+)
+def test_what_cannot_be_decoded_says_why(
+    topic: str, key: bytes | None, value: bytes | None, error: str
+) -> None:
+    (delivery,) = decode((topic, 0, 3, key, value))
+
+    assert delivery[:3] == (topic, 0, 3)
+    assert isinstance(delivery.record, Unreadable)
+    assert error in delivery.record.error
+
+
+def test_an_event_that_breaks_the_rules_of_its_class_is_undecodable() -> None:
+    never = opened("ada").model_copy(update={"amount": -1})
+
+    (delivery,) = decode(
+        ("position.events", 0, 0, b"p-1", encode_event(replace(EVENT, payload=never)))
+    )
+
+    assert isinstance(delivery.record, Unreadable)
+    assert "greater than 0" in delivery.record.error

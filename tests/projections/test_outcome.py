@@ -1,0 +1,117 @@
+from dataclasses import replace
+
+import pytest
+
+from schemas.response import Response
+from tests.projections.read_side import ReadSide
+from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
+
+
+@pytest.mark.parametrize(
+    ("response", "row"),
+    [
+        (
+            ACCEPTED,
+            {
+                "command_id": "c-1",
+                "aggregate_type": "order",
+                "aggregate_id": "order-1",
+                "command_type": "PlaceOrder",
+                "status": "ACCEPTED",
+                "reason": None,
+                "message": None,
+                "expected_version": "0",
+                "actual_version": None,
+                "from_version": 0,
+                "to_version": 1,
+                "duplicate": 0,
+                "correlation_id": "flow-1",
+                "topic": "order.commands",
+                "partition": 2,
+                "offset": 40,
+                "decided_at": "2026-11-21T12:00:00.000Z",
+            },
+        ),
+        (
+            REJECTED,
+            {
+                "command_id": "c-2",
+                "aggregate_type": "order",
+                "aggregate_id": "order-1",
+                "command_type": "ModifyOrder",
+                "status": "REJECTED",
+                "reason": "DELETED",
+                "message": "order-1 is deleted",
+                "expected_version": "EXISTS",
+                "actual_version": 1,
+                "from_version": 1,
+                "to_version": 1,
+                "duplicate": 1,
+                "correlation_id": "flow-1",
+                "topic": "order.commands",
+                "partition": 2,
+                "offset": 41,
+                "decided_at": "2026-11-21T12:00:00.001Z",
+            },
+        ),
+        (
+            MALFORMED,
+            {
+                "command_id": "c-3",
+                "aggregate_type": "order",
+                "aggregate_id": "order-1",
+                "command_type": None,
+                "status": "REJECTED",
+                "reason": "UNKNOWN_TYPE",
+                "message": "order has no command 'Explode'",
+                "expected_version": None,
+                "actual_version": None,
+                "from_version": None,
+                "to_version": None,
+                "duplicate": 0,
+                "correlation_id": "c-3",
+                "topic": "order.commands",
+                "partition": 2,
+                "offset": 42,
+                "decided_at": "2026-11-21T12:00:00.002Z",
+            },
+        ),
+    ],
+)
+def test_every_response_is_a_row(
+    read_side: ReadSide, response: Response, row: dict[str, object]
+) -> None:
+    read_side.applier("outcome").apply(batch_of([response]))
+
+    with read_side.reader() as reader:
+        found = reader.select("SELECT * FROM outcome")
+        assert [dict(zip(found.columns, values, strict=True)) for values in found.rows] == [row]
+        assert list(found.columns) == list(row)
+
+
+def test_a_response_that_was_written_twice_is_one_row(read_side: ReadSide) -> None:
+    applied = read_side.applier("outcome").apply(batch_of([ACCEPTED, REJECTED, ACCEPTED]))
+
+    assert (applied.applied, applied.skipped) == (2, 1)
+    assert read_side.select("SELECT command_id FROM outcome ORDER BY offset") == [
+        ("c-1",),
+        ("c-2",),
+    ]
+
+
+def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:
+    source = replace(ACCEPTED.source, offset=99)
+    read_side.applier("outcome").apply(
+        batch_of([ACCEPTED, replace(ACCEPTED, duplicate=True, source=source)])
+    )
+
+    assert read_side.select("SELECT offset, duplicate FROM outcome ORDER BY offset") == [
+        (40, 0),
+        (99, 1),
+    ]
+
+
+def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSide) -> None:
+    read_side.applier("outcome").apply(batch_of([replace(REJECTED, message="a\0b")]))
+
+    assert read_side.select("SELECT message FROM outcome") == [("a\\0b",)]

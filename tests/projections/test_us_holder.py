@@ -1,0 +1,240 @@
+from dataclasses import replace
+
+import pytest
+
+from projections.us_holder import OpenPosition, evolve, us_holder
+from schemas.message import Event, iso_time
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog, opened
+from tests.projections.read_side import ReadSide
+
+OPEN = OpenPosition("ada", "LON", opened_at=7)
+
+
+@pytest.mark.parametrize(
+    ("before", "event", "after"),
+    [
+        (None, opened("ada", "LON"), OpenPosition("ada", "LON", opened_at=AN_EVENT.decided_at)),
+        (OPEN, PositionAdjusted(amount=9), OPEN),
+        (OPEN, PositionRelisted(exchange="NYSE"), OpenPosition("ada", "NYSE", opened_at=7)),
+        (OPEN, PositionTransferred(client="bob"), OpenPosition("bob", "LON", opened_at=7)),
+        (OPEN, PositionClosed(), None),
+    ],
+)
+def test_what_each_event_makes_of_a_position(
+    before: OpenPosition | None, event: Event, after: OpenPosition | None
+) -> None:
+    assert evolve(before, replace(AN_EVENT, payload=event)) == after
+
+
+@pytest.mark.parametrize(
+    "exchange", ["NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX"]
+)
+def test_us_exchanges_by_default(exchange: str) -> None:
+    assert us_holder().group(OpenPosition("ada", exchange, 0)) == "ada"
+
+
+def test_what_counts_as_a_us_exchange_is_configuration() -> None:
+    projection = us_holder(exchanges=["LON"])
+
+    assert projection.group(OpenPosition("ada", "LON", 0)) == "ada"
+    assert projection.group(OpenPosition("ada", "NASDAQ", 0)) is None
+
+
+def test_the_golden_positions(read_side: ReadSide, log: EventLog) -> None:
+    for number, client, ticker, amount, exchange in [
+        (1, "client1", "AAPL", 100, "NASDAQ"),
+        (2, "client1", "VOD", 5, "LON"),
+        (3, "client1", "FB", 33, "NASDAQ"),
+        (4, "client2", "AAPL", 25, "NASDAQ"),
+        (5, "client3", "VOD", 33, "LON"),
+    ]:
+        position = PositionOpened(client=client, ticker=ticker, amount=amount, exchange=exchange)
+        log.add(f"position-{number}", position)
+
+    read_side.applier("us_holder").apply(log.batch())
+
+    assert read_side.select("SELECT * FROM us_holder ORDER BY client") == [
+        ("client1", 2, iso_time(START + 1 * SECOND)),
+        ("client2", 1, iso_time(START + 4 * SECOND)),
+    ]
+    assert read_side.changes() == [
+        ("client1", "entered", "position-1"),
+        ("client2", "entered", "position-4"),
+    ]
+
+
+class Story:
+    """Batches onto `us_holder`, and what changed by each."""
+
+    def __init__(self, read_side: ReadSide, log: EventLog) -> None:
+        self._read_side = read_side
+        self._log = log
+        self._applier = read_side.applier("us_holder")
+
+    def happens(self, position_id: str, *events: Event) -> list[tuple[object, ...]]:
+        """Return the feed's new rows after one batch with these events."""
+        seen = len(self._read_side.changes())
+        self._log.add(position_id, *events)
+        self._applier.apply(self._log.batch())
+        return self._read_side.changes()[seen:]
+
+
+@pytest.fixture
+def story(read_side: ReadSide, log: EventLog) -> Story:
+    return Story(read_side, log)
+
+
+def test_closing_one_of_two_positions_keeps_the_client(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada"))
+    story.happens("p-2", opened("ada"))
+
+    assert story.happens("p-1", PositionClosed()) == []
+    assert read_side.holders() == {"ada": 1}
+
+
+def test_closing_the_last_position_removes_the_client(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada"))
+
+    assert story.happens("p-1", PositionClosed()) == [("ada", "left", "p-1")]
+    assert read_side.holders() == {}
+
+
+def test_another_amount_changes_nothing(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada", amount=99))
+    before = read_side.select("SELECT * FROM us_holder")
+
+    assert story.happens("p-1", PositionAdjusted(amount=1)) == []
+    assert read_side.select("SELECT * FROM us_holder") == before
+
+
+def test_a_relisting_out_of_the_us_leaves_and_one_into_it_enters(story: Story) -> None:
+    story.happens("p-1", opened("ada"))
+
+    assert story.happens("p-1", PositionRelisted(exchange="LON")) == [("ada", "left", "p-1")]
+    assert story.happens("p-1", PositionRelisted(exchange="NYSE")) == [("ada", "entered", "p-1")]
+
+
+def test_a_relisting_within_the_us_changes_nothing(story: Story) -> None:
+    story.happens("p-1", opened("ada"))
+
+    assert story.happens("p-1", PositionRelisted(exchange="NYSE")) == []
+
+
+def test_a_transfer_of_the_only_position_shows_both_sides(
+    story: Story, read_side: ReadSide
+) -> None:
+    story.happens("p-1", opened("ada"))
+
+    changes = story.happens("p-1", PositionTransferred(client="bob"))
+
+    assert changes == [("ada", "left", "p-1"), ("bob", "entered", "p-1")]
+    assert read_side.holders() == {"bob": 1}
+
+
+def test_a_transfer_abroad_changes_nothing(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada", "LON"))
+
+    assert story.happens("p-1", PositionTransferred(client="bob")) == []
+    assert read_side.holders() == {}
+
+
+def test_what_comes_and_goes_within_a_batch_is_not_announced(story: Story) -> None:
+    there_and_back = PositionTransferred(client="bob"), PositionTransferred(client="ada")
+    story.happens("p-1", opened("ada"))
+
+    assert story.happens("p-1", *there_and_back) == []
+    assert story.happens("p-2", opened("cleo"), PositionClosed()) == []
+
+
+def test_the_cause_of_a_change_is_the_event_behind_it(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada"))
+    story.happens(
+        "p-1",
+        PositionAdjusted(amount=2),
+        PositionTransferred(client="bob"),
+        PositionTransferred(client="ada"),
+        PositionTransferred(client="cleo"),
+        PositionAdjusted(amount=3),
+    )
+    rows = read_side.select("SELECT seq, client, kind, at FROM us_holder_change ORDER BY seq")
+
+    assert rows == [
+        (1, "ada", "entered", iso_time(START + 1 * SECOND)),
+        (2, "ada", "left", iso_time(START + 5 * SECOND)),
+        (3, "cleo", "entered", iso_time(START + 5 * SECOND)),
+    ]
+
+
+def test_a_position_that_passes_through_leaves_first_and_arrives_last(
+    story: Story, read_side: ReadSide
+) -> None:
+    story.happens("p-1", opened("ada"))
+    story.happens("p-1", PositionTransferred(client="bob"), PositionTransferred(client="cleo"))
+
+    rows = read_side.select("SELECT client, kind, at FROM us_holder_change WHERE seq > 1")
+    assert rows == [
+        ("ada", "left", iso_time(START + 2 * SECOND)),
+        ("cleo", "entered", iso_time(START + 3 * SECOND)),
+    ]
+
+
+def test_a_client_enters_by_the_first_position_and_leaves_by_the_last(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    for events in ([opened("ada")], [PositionClosed()]):
+        for position_id in ("p-3", "p-1", "p-2"):
+            log.add(position_id, *events)
+        applier.apply(log.batch())
+
+    assert read_side.changes() == [("ada", "entered", "p-3"), ("ada", "left", "p-2")]
+
+
+def test_since_is_the_earliest_opening_among_the_positions_held_now(
+    story: Story, read_side: ReadSide
+) -> None:
+    def since() -> list[tuple[object, ...]]:
+        return read_side.select("SELECT since FROM us_holder")
+
+    story.happens("p-1", opened("ada", "LON"))
+    story.happens("p-2", opened("ada"))
+    assert since() == [(iso_time(START + 2 * SECOND),)]
+
+    story.happens("p-1", PositionRelisted(exchange="NYSE"))
+    assert since() == [(iso_time(START + 1 * SECOND),)]
+
+    story.happens("p-1", PositionClosed(), opened("ada"))
+    assert since() == [(iso_time(START + 2 * SECOND),)]
+
+    story.happens("p-2", PositionClosed())
+    assert since() == [(iso_time(START + 5 * SECOND),)]
+
+
+def test_a_client_with_positions_on_every_partition(read_side: ReadSide, log: EventLog) -> None:
+    ids = [f"p-{number}" for number in range(40)]
+    for position_id in ids:
+        log.add(position_id, opened("ada"))
+    assert {log.place_of(position_id) for position_id in ids} == set(log.partitions)
+    applier = read_side.applier("us_holder")
+
+    applier.apply(log.batch())
+    for position_id in ids[:39]:
+        log.add(position_id, PositionClosed())
+    applier.apply(log.batch())
+
+    assert read_side.holders() == {"ada": 1}
+    assert len(read_side.changes()) == 1
+
+
+def test_a_position_may_be_opened_again(story: Story, read_side: ReadSide) -> None:
+    story.happens("p-1", opened("ada"), PositionClosed())
+
+    assert story.happens("p-1", opened("bob")) == [("bob", "entered", "p-1")]
+    assert read_side.holders() == {"bob": 1}
