@@ -1,5 +1,6 @@
 """`verdict up` as a process of its own, and everything that went into and came out of it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
@@ -29,6 +31,11 @@ from tests.traffic import Traffic
 ROOT = Path(__file__).parents[2]
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 QUIET_S = 180
+
+# the rows of the design's crash table: where a killed process was in its batch
+BEFORE = "before the transaction"
+INSIDE = "inside the transaction"
+AFTER = "after the transaction"
 
 
 class Deployment:
@@ -55,38 +62,40 @@ class Deployment:
         }
 
     def start(self, doom: tuple[Step, int] | None = None) -> "subprocess.Popen[str]":
-        """Start the service, doomed or not; it is not ready yet."""
+        """Start the service, doomed or not; it is not ready yet. Close it as a context manager."""
         command = [VERDICT, "up"]
         if doom is not None:
             doomed = [sys.executable, "-m", "tests.e2e.doomed"]
             command = [*doomed, doom[0], str(doom[1]), str(self.data_dir)]
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=(self.data_dir.parent / "stderr").open("a"),
-            text=True,
-        )
+        with (self.data_dir.parent / "stderr").open("a") as said:
+            return subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+            )
 
     @contextmanager
     def running(self) -> Iterator["subprocess.Popen[str]"]:
         """Run the service, ready, and stop it cleanly afterwards."""
-        service = self.start()
-        try:
-            await_ready(service)
-            yield service
-            stop(service)
-        finally:
-            service.kill()
-            service.wait()
+        with self.start() as service:
+            try:
+                await_ready(service)
+                yield service
+                stop(service)
+            finally:
+                service.kill()
 
-    def cli(self, *arguments: str, data: str | None = None) -> "subprocess.CompletedProcess[str]":
+    def cli(
+        self, *arguments: str, data: str | None = None, **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         """Run `verdict` with `arguments` against this deployment."""
         return subprocess.run(
             [VERDICT, *arguments],
             cwd=ROOT,
-            env=self.environment,
+            env=self.environment | environment,
             input=data,
             capture_output=True,
             text=True,
@@ -99,12 +108,12 @@ class Deployment:
         seen = read_marker(kafka, decider_query(self.topics, 2), wait=False)
         position = checkpoint_position(checkpoint_of(self.data_dir))
         if not seen.settled:
-            return "inside the transaction"
+            return INSIDE
         if position.last is None or position.committed:
             return None
         assert seen.marker is not None
         published = same(position.last.end, seen.marker.offsets)
-        return "after the transaction" if published else "before the transaction"
+        return AFTER if published else BEFORE
 
     @contextmanager
     def traffic(self, seed: int, pause_s: float = 0.005) -> Iterator[None]:
@@ -158,6 +167,28 @@ class Deployment:
         while (found := len(self._read([*responses, self.topics.dead_letters]))) < wanted:
             assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
         assert found == wanted
+
+    def sql(self, query: str) -> list[list[Any]]:
+        """Return the rows of a query on the read side, as `verdict sql` shows them."""
+        done = self.cli("sql", query, "--json")
+        assert done.returncode == 0, done.stderr
+        return [list(json.loads(line).values()) for line in done.stdout.splitlines()]
+
+    def await_read_side(self) -> None:
+        """Return when every projection has applied all that is published now."""
+        deadline = time.monotonic() + QUIET_S
+        ends: dict[tuple[str, int], int] = {}
+        for one in self.published():
+            place = (one.topic, one.partition)
+            ends[place] = max(ends.get(place, 0), one.offset + 1)
+        followed = (
+            "select topic, partition, min(next_offset) from projection_position group by 1, 2"
+        )
+        while True:
+            positions = {(topic, number): offset for topic, number, offset in self.sql(followed)}
+            if all(offset >= ends.get(place, 0) for place, offset in positions.items()):
+                return
+            assert time.monotonic() < deadline, f"the read side is at {positions}, not {ends}"
 
     def assert_as_the_model_says(self) -> None:
         """Hold everything that was published against the model folded over the commands log."""

@@ -9,18 +9,17 @@ import pytest
 
 from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
-from tests.e2e.deployment import Deployment, await_ready
+from tests.e2e.deployment import AFTER, BEFORE, INSIDE, Deployment, await_ready
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500)]
 
-FAILPOINTS = (
-    (Step.OUTPUT_COMPUTED, 2),
-    (Step.TRANSACTION_OPEN, 3),
-    (Step.BEFORE_COMMIT, 1),
-    (Step.COMMITTED, 3),
-)
+FAILPOINTS = {
+    (Step.OUTPUT_COMPUTED, 2): BEFORE,
+    (Step.TRANSACTION_OPEN, 3): INSIDE,
+    (Step.BEFORE_COMMIT, 1): INSIDE,
+    (Step.COMMITTED, 3): AFTER,
+}
 RANDOM_KILLS = 3
-CRASH_TABLE = ("before the transaction", "inside the transaction", "after the transaction")
 
 
 def test_after_every_kill_everything_is_what_the_model_says(
@@ -30,10 +29,10 @@ def test_after_every_kill_everything_is_what_the_model_says(
     deployment = Deployment(broker.bootstrap_servers, "kills", tmp_path / "d")
     hits: Counter[str | None] = Counter()
     with deployment.traffic(seed=1):
-        for doom in FAILPOINTS:
-            service = deployment.start(doom)
-            assert service.wait() == -9
-            hits[deployment.crash_table_row()] += 1
+        for doom, row in FAILPOINTS.items():
+            with deployment.start(doom) as service:
+                assert service.wait() == -9
+            hits[row] += 1
         for seed in range(RANDOM_KILLS):
             kill_at_random(deployment, Random(seed))
             hits[deployment.crash_table_row()] += 1
@@ -42,14 +41,13 @@ def test_after_every_kill_everything_is_what_the_model_says(
         deployment.await_quiet()
 
     deployment.assert_as_the_model_says()
-    assert all(hits[row] for row in CRASH_TABLE), hits
+    assert all(hits[row] for row in (BEFORE, INSIDE, AFTER)), hits
 
 
 def kill_at_random(deployment: Deployment, random: Random) -> None:
     """Kill the service some moment after it began to answer."""
-    service = deployment.start()
-    await_ready(service)
-    with pytest.raises(subprocess.TimeoutExpired):
-        service.wait(timeout=random.uniform(0, 15))
-    service.kill()
-    service.wait()
+    with deployment.start() as service:
+        await_ready(service)
+        with pytest.raises(subprocess.TimeoutExpired):
+            service.wait(timeout=random.uniform(0, 15))
+        service.kill()

@@ -1,0 +1,207 @@
+"""One `verdict up` on a real broker: what senders and readers see of it."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from confluent_kafka import Producer
+
+from commands.client import Client
+from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
+from commands.position import ClosePosition, OpenPosition
+from compose.local.broker import EmbeddedBroker
+from projections.us_holder import US_EXCHANGES
+from schemas.response import Response
+from tests.e2e.deployment import Deployment
+from tests.model import fold
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+
+WAIT_S = 120
+RACES = 40
+PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
+
+
+@pytest.fixture(scope="module")
+def deployment(
+    broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployment]:
+    """A deployment whose service runs."""
+    found = Deployment(broker.bootstrap_servers, "up", tmp_path_factory.mktemp("up") / "d")
+    with found.running():
+        yield found
+
+
+def client(deployment: Deployment) -> Client:
+    return Client(deployment.bootstrap_servers, topics=deployment.topics)
+
+
+def both(deployment: Deployment, first: list, second: list) -> list[tuple[Response, Response]]:  # type: ignore[type-arg]
+    """Send two lists of (id, command, expected version) by two producers at once."""
+
+    def send(commands: list) -> list[Response]:  # type: ignore[type-arg]
+        with client(deployment) as sender:
+            pending = [sender.send(at, what, expected_version=v) for at, what, v in commands]
+            return [one.wait(timeout_s=WAIT_S) for one in pending]
+
+    with ThreadPoolExecutor(2) as producers:
+        left, right = producers.map(send, (first, second))
+    return list(zip(left, right, strict=True))
+
+
+def place(deployment: Deployment, ids: list[str]) -> None:
+    with client(deployment) as sender:
+        pending = [sender.send(at, PLACE, expected_version=0) for at in ids]
+        assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
+
+
+def assert_one_winner(pair: tuple[Response, Response]) -> None:
+    loser = next(one for one in pair if one.status == "REJECTED")
+    winner = next(one for one in pair if one.status == "ACCEPTED")
+    assert winner.to_version == winner.from_version + 1  # type: ignore[operator]
+    assert (loser.reason, loser.expected_version) == ("VERSION_CONFLICT", winner.from_version)
+    assert loser.actual_version == winner.to_version
+    assert loser.actual_state in ("ACTIVE", "DELETED")
+
+
+def test_of_delete_and_modify_on_one_version_exactly_one_passes(deployment: Deployment) -> None:
+    """C-02, by two producers under load."""
+    ids = [f"race-{n}" for n in range(RACES)]
+    place(deployment, ids)
+
+    pairs = both(
+        deployment,
+        [(at, DeleteOrder(), 1) for at in ids],
+        [(at, ModifyOrder(quantity=5), 1) for at in ids],
+    )
+
+    for pair in pairs:
+        assert_one_winner(pair)
+
+
+def test_of_two_producers_with_one_expected_version_exactly_one_wins(
+    deployment: Deployment,
+) -> None:
+    """C-03."""
+    ids = [f"duel-{n}" for n in range(RACES)]
+
+    pairs = both(deployment, [(at, PLACE, 0) for at in ids], [(at, PLACE, 0) for at in ids])
+
+    for pair in pairs:
+        assert_one_winner(pair)
+
+
+def test_a_command_may_cause_two_events(deployment: Deployment) -> None:
+    """C-08."""
+    place(deployment, ["filled"])
+
+    with client(deployment) as sender:
+        fill = FillOrder(quantity=10, price_cents=149_00)
+        outcome = sender.send("filled", fill, expected_version=1).wait(timeout_s=WAIT_S)
+
+    assert (outcome.from_version, outcome.to_version, len(outcome.event_ids)) == (1, 3, 2)
+
+
+def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) -> None:
+    """H-01 and H-03: some by hand as JSON, some through the client."""
+    golden = [
+        ("1", "client1", "AAPL", 100, "NASDAQ"),
+        ("2", "client1", "VOD", 5, "LON"),
+        ("3", "client1", "FB", 33, "NASDAQ"),
+        ("4", "client2", "AAPL", 25, "NASDAQ"),
+        ("5", "client3", "VOD", 33, "LON"),
+    ]
+    by_hand = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    for at, owner, ticker, amount, exchange in golden[:3]:
+        payload = {"type": "OpenPosition", "client": owner, "ticker": ticker, "amount": amount}
+        envelope = {
+            "command_id": f"golden-{at}",
+            "aggregate_id": at,
+            "expected_version": "NO_STREAM",
+            "payload": payload | {"exchange": exchange},
+        }
+        by_hand.produce(deployment.topics.commands("position"), key=at, value=json.dumps(envelope))
+    assert by_hand.flush(30) == 0
+    with client(deployment) as sender:
+        for at, owner, ticker, amount, exchange in golden[3:]:
+            opened = OpenPosition(client=owner, ticker=ticker, exchange=exchange, amount=amount)
+            sender.send(at, opened, expected_version=0).wait(timeout_s=WAIT_S)
+    deployment.await_read_side()
+    select = "select client, positions from us_holder where client like 'client%' order by 1"
+
+    assert deployment.sql(select) == [["client1", 2], ["client2", 1]]
+
+    with client(deployment) as sender:
+        for at in ("1", "4"):
+            sender.send(at, ClosePosition(), expected_version=1).wait(timeout_s=WAIT_S)
+    deployment.await_read_side()
+    assert deployment.sql(select) == [["client1", 1]]
+
+
+def test_hostile_input_is_contained(deployment: Deployment) -> None:
+    """C-11: nothing stops, and everything is there with its bytes and place."""
+    topic = deployment.topics.commands("order")
+    sender = Producer(
+        {"bootstrap.servers": deployment.bootstrap_servers, "message.max.bytes": 1_000_000}
+    )
+    hostile: list[tuple[bytes | None, bytes | None]] = [
+        (b"k", b"\xff\xfegarbage"),
+        (None, b"no key"),
+        (b"k", None),
+        (b"\xff\xfe", b"{}"),
+        (b"k", b"\0\0\0\xff\xffwrong schema"),
+        (b"k", b"x" * 900_000),
+        (b"k", b"[" * 10_000),
+        (b"k", b'{"a":' * 10_000),
+        (b"k", b"\0\0\0\0\5" + b"\xff" * 9 + b"\1"),
+    ]
+    for key, value in hostile:
+        sender.produce(topic, key=key, value=value)
+    assert sender.flush(30) == 0
+
+    place(deployment, ["after the storm"])
+
+    deployment.await_quiet()
+    letters = [p for p in deployment.published() if p.topic == deployment.topics.dead_letters]
+    assert len(letters) >= len(hostile)
+
+
+def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
+    deployment: Deployment,
+) -> None:
+    """C-01, C-04, C-16, H-07: topics against the model, views against topics and model."""
+    with deployment.traffic(seed=7, pause_s=0.002):
+        place(deployment, [f"meanwhile-{n}" for n in range(20)])
+    deployment.await_quiet()
+    deployment.await_read_side()
+
+    deployment.assert_as_the_model_says()
+    expected = fold(deployment.commands(), topic_prefix=deployment.topics.prefix)
+    answered = [one for one in expected.outcomes.values() if one.response is not None]
+    assert deployment.sql("select count(*) from outcome") == [[len(answered)]]
+    assert deployment.sql(
+        "select reason, count(*) from outcome where status = 'REJECTED' and not duplicate "
+        "group by 1 order by 1"
+    ) == sorted(
+        [reason, count]
+        for reason, count in expected.counts().items()
+        if reason not in ("ACCEPTED", "duplicate", "dead letter")
+    )
+    holders = {
+        state["client"]
+        for (kind, _), aggregate in expected.aggregates.items()
+        if kind == "position" and (state := aggregate.state) is not None
+        if state["exchange"] in US_EXCHANGES
+    }
+    assert {row[0] for row in deployment.sql("select client from us_holder")} == holders
+
+
+def test_topics_that_are_not_what_they_must_be_are_named(deployment: Deployment) -> None:
+    """U-02."""
+    good = deployment.cli("topics", "check")
+    odd = deployment.cli("topics", "check", VERDICT_PARTITIONS="6")
+
+    assert good.returncode == 0
+    assert odd.returncode == 1
+    assert f"{deployment.topics.commands('order')}: partitions is 4" in odd.stderr
