@@ -1,9 +1,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
+KILLS ?= 20
+SEED ?= 1
 PACKAGES := schemas commands aggregates projections compose
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format schemas lock
+.PHONY: help setup demo test chaos lint format schemas lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +23,9 @@ demo: setup ## Run the whole path on throw-away data and tell its story
 
 test: setup ## Run all tests (a real broker and a real Spark)
 	$(BIN)/python -m pytest
+
+chaos: setup ## Kill the service KILLS times under traffic, then check everything (SEED)
+	$(BIN)/python -m tests.e2e.chaos --kills $(KILLS) --seed $(SEED)
 
 lint: setup ## Check format, style, types and spelling
 	$(BIN)/ruff format --check .

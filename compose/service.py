@@ -22,7 +22,7 @@ class Service:
     pid: int
     bootstrap_servers: str
     database_url: str
-    page_url: str | None = None
+    page_url: str | None = None  # there is no page yet; the file has its place already
 
 
 def announce(data_dir: Path, service: Service) -> None:

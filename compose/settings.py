@@ -77,9 +77,6 @@ class Settings(BaseSettings):
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         US_EXCHANGES, min_length=1, description="What us_holder counts as US."
     )
-    page_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        8765, description="Of the status page; 0: any that is free."
-    )
 
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"

@@ -3,7 +3,6 @@
 import signal
 import threading
 from contextlib import ExitStack
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -21,14 +20,12 @@ def up(
     data_dir: DataDir = None,
     bootstrap_servers: BootstrapServers = None,
     database_url: DatabaseUrl = None,
-    port: Annotated[int | None, typer.Option(help="Of the status page.")] = None,
 ) -> None:
-    """Run broker, decider, projections and status page until stopped."""
+    """Run broker, decider and projections until stopped."""
     settings = settings_of(
         data_dir=data_dir,
         bootstrap_servers=bootstrap_servers,
         database_url=database_url,
-        page_port=port,
     )
     serve(settings)
 

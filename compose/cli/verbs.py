@@ -24,7 +24,7 @@ READ = "Read side"
 SET_UP = "Set-up"
 
 VERBS = (
-    Verb("up", "Run broker, decider, projections and status page until stopped.", RUN),
+    Verb("up", "Run broker, decider and projections until stopped.", RUN),
     Verb("demo", "Show the whole path on throw-away data.", RUN),
     Verb("status", "Show what runs, how far it has come, and what stands still.", RUN),
     Verb("send", "Send a command, or a file of them; optionally wait for the outcome.", ASK),

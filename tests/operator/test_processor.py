@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,12 +13,18 @@ import pandas as pd
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
+from aggregates import order
 from aggregates.handle import Limits
+from aggregates.operator import batch
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.output import Output
 from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
 from aggregates.operator.shard_state import MapShardState
+from commands.order import ModifyOrder
+from schemas.dead_letter import DeadLetter
+from schemas.response import Response
 from schemas.topics import Topics
+from schemas.wire.records import decode
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
@@ -111,6 +118,43 @@ def test_two_commands_in_one_batch_see_each_other(make_state: MakeState) -> None
         "order.rejected",
         "order.responses",
     ]
+
+
+def test_a_bug_in_the_rules_costs_its_own_command_only(
+    make_state: MakeState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-10: rejected as HANDLER_ERROR, kept as a dead letter, forgotten, and others go on."""
+    place = {"type": "PlaceOrder", "client": "ada", "ticker": "AAPL",
+             "side": "BUY", "quantity": 10, "limit_price_cents": 1}  # fmt: skip
+    sound = order.decider.decide
+
+    def decide(state: Any, command: Any) -> list[Any]:
+        if isinstance(command, ModifyOrder):
+            raise ZeroDivisionError(f"division by zero in {object()}")
+        return sound(state, command)
+
+    buggy = replace(order.decider, decide=decide)
+    monkeypatch.setattr(batch, "decider_of", {"order": buggy}.__getitem__)
+    modify = {"type": "ModifyOrder", "quantity": 5}
+    log = [
+        json_command(0, 0, place),
+        json_command(1, 1, modify),
+        json_command(1, 1, modify)._replace(offset=2),
+        json_command(3, 1, {"type": "FillOrder", "quantity": 1, "price_cents": 1}),
+    ]
+
+    outputs = run(make_state, [log])
+
+    responses = [decode(Response, o.value) for o in outputs if o.topic == "order.responses"]
+    reasons = [(one.reason, one.retriable, one.duplicate) for one in responses]
+    failed = ("HANDLER_ERROR", True, False)
+    assert reasons == [(None, False, False), failed, failed, (None, False, False)]
+    assert responses[1].message == "ZeroDivisionError: division by zero in <object object at 0x>"
+    assert responses[3].to_version == 2
+    letters = [decode(DeadLetter, o.value) for o in outputs if o.topic == "dead-letters"]
+    assert [letter.bytes for letter in letters] == [log[1].value, log[2].value]
+    volatile = {o.topic for o in outputs if not o.replayable}
+    assert volatile == {"order.responses", "order.rejected", "dead-letters"}
 
 
 def json_command(offset: int, expected: int, payload: dict[str, Any]) -> Record:

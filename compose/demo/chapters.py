@@ -1,0 +1,16 @@
+"""The chapters, in the order in which they are told; a new one is a module and a line here."""
+
+from collections.abc import Callable, Sequence
+
+from compose.demo import holders, load, measured, races, refusal
+from compose.demo.story import Story
+
+Chapter = Callable[[Story], None]
+
+CHAPTERS: Sequence[Chapter] = (
+    holders.tell,
+    races.tell,
+    load.tell,
+    refusal.tell,
+    measured.tell,  # last, as the others hand it what they measured
+)

@@ -1,0 +1,78 @@
+"""Waiting for what is behind: first the decider, then the read side, by their own positions."""
+
+from collections.abc import Iterable, Mapping
+
+from compose.cli.kafka_log import KafkaLog
+from compose.cli.marker import decider_marker
+from compose.demo.story import Story
+from projections.registry import projections
+
+Place = tuple[str, int]
+Reached = Mapping[tuple[str, str, int], int]  # (projection, topic, partition) → next offset
+
+
+def settle(story: Story) -> None:
+    """Return when every command that is there is decided, and the views show it.
+
+    Raises:
+        TimedOut: It takes too long.
+        VerdictError: A part of the application stopped.
+    """
+    settings = story.application.settings
+    wanted = ends(story.log, story.topics.every_commands())
+
+    def decided() -> bool:
+        marker = decider_marker(settings)
+        offsets = marker.offsets if marker else {}
+        return all(
+            number < len(offsets.get(topic, ())) and offsets[topic][number] >= end
+            for (topic, number), end in wanted.items()
+        )
+
+    story.wait_until(decided, "the decider's marker behind the last command")
+    await_views(story)
+
+
+def await_views(story: Story) -> None:
+    """Return when every projection has applied what lies on the topics that it follows now.
+
+    Raises:
+        TimedOut: It takes too long.
+        VerdictError: A part of the application stopped.
+    """
+    read_models = projections(story.application.settings.us_exchanges)
+    followed = {model.name: model.topics(story.topics) for model in read_models}
+    targets = ends(story.log, {topic for topics in followed.values() for topic in topics})
+    wanted = {
+        (name, topic, number): end
+        for name, topics in followed.items()
+        for (topic, number), end in targets.items()
+        if topic in topics and end
+    }
+    story.wait_until(
+        lambda: not behind(wanted, reached(story)),
+        "the read side's position behind the last record",
+        progress=lambda: sum(reached(story).values()),
+    )
+
+
+def reached(story: Story) -> Reached:
+    """Return how far each projection has come."""
+    rows = story.select(
+        "SELECT projection, topic, partition, next_offset FROM projection_position"
+    ).rows
+    return {(name, topic, number): offset for name, topic, number, offset in rows}
+
+
+def behind(wanted: Reached, positions: Reached) -> list[tuple[str, str, int]]:
+    """Return which projections have not come far enough, and where."""
+    return [place for place, end in wanted.items() if positions.get(place, 0) < end]
+
+
+def ends(log: KafkaLog, topics: Iterable[str]) -> dict[Place, int]:
+    """Return the offset behind the last committed record of every partition."""
+    return {
+        (topic, number): log.bounds(topic, number)[1]
+        for topic in sorted(topics)
+        for number in range(log.partitions(topic))
+    }
