@@ -19,6 +19,7 @@ from compose.kafka_config import librdkafka_options, spark_options
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
 from compose.projecting import Projecting
+from compose.read_side import ReadSide
 from compose.service import Service, announce, database_url, withdraw
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
@@ -71,19 +72,19 @@ class Application:
         """Return when `stopped` is set.
 
         Raises:
-            VerdictError: A part stopped, and a person can act on it.
+            VerdictError: The decider stopped, and a person can act on it.
         """
         while not stopped.wait(CHECK_S):
             self.check()
 
     def check(self) -> None:
-        """Return while everything runs.
+        """Return while commands are decided; look after the projections.
 
         Raises:
-            VerdictError: A part stopped, and a person can act on it.
+            VerdictError: The decider stopped, and a person can act on it.
         """
         self._deciding.check()
-        self._projecting.check()
+        self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
@@ -103,9 +104,8 @@ class Application:
         self._deciding = Deciding(spark, kafka, source, settings, self._on_step)
         parts.callback(self._deciding.stop)
         self._deciding.start()
-        self._projecting = self._read_side(spark, source)
-        parts.callback(self._projecting.stop)
-        self._projecting.start(settings.data_dir / SPARK, settings.trigger_ms)
+        self._read_side = ReadSide(lambda: self._project(spark, source))
+        parts.callback(self._read_side.stop)
         self.service = self._announce(parts, servers)
 
     def _ensure_topics(self, kafka: Kafka) -> None:
@@ -123,13 +123,15 @@ class Application:
         parts.callback(withdraw, folder)
         return service
 
-    def _read_side(self, spark: SparkSession, source: Mapping[str, str]) -> Projecting:
+    def _project(self, spark: SparkSession, source: Mapping[str, str]) -> Projecting:
         settings = self.settings
         read_models = projections(settings.us_exchanges)
         database = open_database(database_url(settings))
         create_read_side(database, read_models)
         size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
-        return Projecting(spark, {**source, **size}, database, settings.topics, read_models)
+        projecting = Projecting(spark, {**source, **size}, database, settings.topics, read_models)
+        projecting.start(settings.data_dir / SPARK, settings.trigger_ms)
+        return projecting
 
     def _broker(self, parts: ExitStack) -> str:
         if self.settings.bootstrap_servers is not None:

@@ -72,6 +72,7 @@ class Projecting:
         Raises:
             Unreachable: The database does not answer.
         """
+        self._failure = None
         try:
             self._appliers = [
                 Applier(self._database, projection, self._topics)

@@ -1,5 +1,6 @@
 """`verdict up`: everything in one process, until it is stopped."""
 
+import logging
 import signal
 import threading
 from contextlib import ExitStack
@@ -36,6 +37,7 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     Raises:
         VerdictError: Something is missing or does not fit, or a part stopped.
     """
+    _log_to_stderr()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _once(stopped))
@@ -47,6 +49,12 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
         typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {service.database_url}")
         application.run_until(stopped)
         said.print("stopping: the batch under way is finished first")
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    # what librdkafka only warns of, such as a coordinator that is still loading, it retries
+    logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
 
 
 def _once(stopped: threading.Event):  # type: ignore[no-untyped-def]

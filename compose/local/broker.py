@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import re
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,7 @@ from compose.local.java import find_java
 
 HERE = Path(__file__).parent
 READY_S = 60
+LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 
@@ -69,7 +71,10 @@ class EmbeddedBroker:
     """
 
     def __init__(self, data_dir: Path, port: int | None = None) -> None:
-        """Name where it keeps everything, and its port (None: the first start picks one)."""
+        """Name where it keeps everything, and its port.
+
+        None: the port of the last start when it is free, else one that is.
+        """
         self.data_dir = data_dir.absolute()
         self.log = self.data_dir / "broker.log"
         self._port = port
@@ -97,7 +102,7 @@ class EmbeddedBroker:
         java = _java()
         self._claim = Claim(self.data_dir / "broker.pid", mark=str(self._properties))
         try:
-            self._port, controller_port = _free_ports(self._port)
+            self._port, controller_port = self._ports()
             self._format(java, controller_port)
             self._write_properties(self._properties, self._logs, controller_port)
             self._launch(java, self._claim)
@@ -133,6 +138,13 @@ class EmbeddedBroker:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+    def _ports(self) -> tuple[int, int]:
+        """Return the port that was asked for, else the one of the last start if it is free."""
+        if self._port is None and (last := LISTENER.search(_text(self._properties))):
+            with contextlib.suppress(VerdictError):
+                return _free_ports(int(last[1]))
+        return _free_ports(self._port)
 
     @property
     def _properties(self) -> Path:
@@ -203,6 +215,10 @@ class EmbeddedBroker:
 def _java() -> list[str]:
     logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
     return [str(find_java()), *JVM_OPTIONS, logging, "-cp", broker_classpath()]
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def _tail(text: str) -> str:

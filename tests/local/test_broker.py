@@ -158,3 +158,14 @@ def test_topics_may_take_records_of_up_to_4_mib(broker: EmbeddedBroker) -> None:
 
 def test_ctrl_c_in_the_terminal_does_not_reach_the_broker(broker: EmbeddedBroker) -> None:
     assert os.getsid(jvm_of(broker.data_dir).pid) != os.getsid(0)
+
+
+def test_the_port_of_the_last_start_is_kept_while_it_is_free(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        last = taken.getsockname()[1]
+        listeners = f"listeners=PLAINTEXT://127.0.0.1:{last},CONTROLLER://127.0.0.1:1"
+        (tmp_path / "server.properties").write_text(f"node.id=1\n{listeners}\n")
+
+        assert EmbeddedBroker(tmp_path)._ports()[0] != last
+
+    assert EmbeddedBroker(tmp_path)._ports()[0] == last

@@ -1,0 +1,57 @@
+"""The projections, kept going: whatever happens to them, commands are decided."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from compose.errors import Unreachable
+from compose.projecting import Projecting
+
+LOG = logging.getLogger("verdict.read_side")
+RETRY_S = 5.0
+
+
+class ReadSide:
+    """Starts the projections again while their database is out of reach.
+
+    Anything else that ends them, a second runner or a bug, is said once and needs a person; the
+    write side goes on, and the positions in SQL say where to continue.
+
+    Args:
+        start: Starts the projections and returns them, running.
+    """
+
+    def __init__(self, start: Callable[[], Projecting]) -> None:
+        self._start = start
+        self._projecting: Projecting | None = start()
+        self._retry_at: float | None = None
+
+    def check(self) -> None:
+        """Look after the projections; returns at once."""
+        if self._projecting is None:
+            if self._retry_at is not None and time.monotonic() >= self._retry_at:
+                self._try(self._restart)
+            return
+        self._try(self._projecting.check)
+
+    def stop(self) -> None:
+        """End the projections."""
+        if self._projecting is not None:
+            self._projecting.stop()
+            self._projecting = None
+
+    def _restart(self) -> None:
+        self._retry_at = None
+        self._projecting = self._start()
+        LOG.warning("the projections follow again")
+
+    def _try(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Unreachable as error:
+            LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
+            self._retry_at = time.monotonic() + RETRY_S
+            self.stop()
+        except Exception as error:
+            LOG.error("the projections stopped, commands are decided on: %s", error, exc_info=error)
+            self.stop()
