@@ -70,8 +70,9 @@ def tell(story: Story) -> None:
     story.voice.say("")
     story.voice.say(f'verdict sql "{QUERY}"')
     story.voice.show(("client", "positions"), found, numbers=("positions",))
-    story.voice.expect("client1 and client2 hold US stock; client3, with London only, does not", HOLDERS,
-                 found)  # fmt: skip
+    story.voice.expect(
+        "client1 and client2 hold US stock; client3, with London only, does not", HOLDERS, found
+    )
 
 
 def _send_plainly(story: Story, holding: Holding) -> None:

@@ -82,7 +82,7 @@ def _outcomes(story: Story, plan: Planned) -> None:
         outcome_rows(found, plan),
         numbers=(*aggregate_types(), "all", "must be"),
     )
-    won = dict(story.select(WINNERS).rows)
+    won = {"A": 0, "B": 0} | dict(story.select(WINNERS).rows)
     story.voice.expect(
         "accepted and rejected by reason are what they must be",
         dict(plan.verdicts),
@@ -148,7 +148,7 @@ def identities(counts: Counts) -> Iterator[tuple[str, int, int]]:
     answered = counts.responses + counts.dead_letters
     yield (
         f"{counts.commands:,} commands = {counts.responses:,} responses + "
-        f"{counts.dead_letters:,} dead letters",
+        f"{counts.dead_letters:,} dead letter{'s' * (counts.dead_letters != 1)}",
         counts.commands,
         answered,
     )

@@ -24,8 +24,8 @@ def tell(story: Story) -> None:
     story.measures.append(
         Measure(
             f"{median(latencies_ms):,.0f} ms",
-            f"one command, from sending it to holding its verdict: median of {ISOLATED}, "
-            f"the slowest took {max(latencies_ms):,.0f} ms",
+            f"one command alone, sent to verdict received: median of {ISOLATED} "
+            f"(slowest {max(latencies_ms):,.0f} ms)",
         )
     )
     cores = os.cpu_count()

@@ -39,22 +39,21 @@ def tell(story: Story) -> None:
         "command is answered and not done again, and garbage stops nobody.",
     )
     first, second = story.clients
-    answers = [story.outcome(first.send("order-1", order(), expected_version=0))]
-    ended = _race(story, "order-1", (DeleteOrder(), ModifyOrder(quantity=7)), 1)
-    placed = _race(story, "order-2", (order(), order(quantity=9)), 0)
-    modified = _race(story, "order-2", (ModifyOrder(quantity=7), ModifyOrder(quantity=8)), 1)
+    answers = [story.outcome(first.send("o-1", order(), expected_version=0))]
+    ended = _race(story, "o-1", (DeleteOrder(), ModifyOrder(quantity=7)), 1)
+    placed = _race(story, "o-2", (order(), order(quantity=9)), 0)
+    modified = _race(story, "o-2", (ModifyOrder(quantity=7), ModifyOrder(quantity=8)), 1)
     repeated = [_send_named(story, second, order()) for _ in range(2)]
     reused = _send_named(story, second, order(quantity=11))
     letters = _garbage(story)
     story.voice.show(
-        ("from", "sent", "verdict", "why"),
+        ("by", "sent", "verdict", "why"),
         [
-            *_entries(("A",), ["PlaceOrder order-1, at version 0"], answers),
-            *_entries(NAMES, ["DeleteOrder, at version 1", "ModifyOrder, at version 1"], ended),
-            *_entries(NAMES, ["PlaceOrder order-2, at version 0"] * 2, placed),
-            *_entries(NAMES, ["ModifyOrder, at version 1"] * 2, modified),
-            *_entries("BB", ["PlaceOrder order-3, id c-17", "the same again, id c-17"], repeated),
-            *_entries("B", ["another PlaceOrder, id c-17"], [reused]),
+            *_entries(("A",), ["PlaceOrder"], answers),
+            *_entries(NAMES, ["DeleteOrder", "ModifyOrder"], ended),
+            *_entries(NAMES, ["PlaceOrder", "PlaceOrder"], placed),
+            *_entries(NAMES, ["ModifyOrder", "ModifyOrder"], modified),
+            *_entries("BBB", ["PlaceOrder", "same again", "id reused"], [*repeated, reused]),
             *_letters(letters),
         ],
     )
@@ -113,11 +112,11 @@ def _race(
 
 
 def _send_named(story: Story, client: Client, command: Command) -> Response:
-    return story.outcome(client.send("order-3", command, expected_version=0, command_id="c-17"))
+    return story.outcome(client.send("o-3", command, expected_version=0, command_id="c-17"))
 
 
 def _garbage(story: Story) -> list[DeadLetter]:
-    produce(story, story.topics.commands("order"), "order-4", GARBAGE)
+    produce(story, story.topics.commands("order"), "o-4", GARBAGE)
     settle(story)
     everything = spans(story.log, story.topics.dead_letters, From(), follow=False)
     return [decode(DeadLetter, m.value() or b"") for m in story.log.read(everything)]
@@ -127,16 +126,18 @@ def _entries(
     producers: Sequence[str], sent: Sequence[str], answers: Sequence[Response]
 ) -> Iterator[Entry]:
     for producer, about, answer in zip(producers, sent, answers, strict=True):
-        verdict = Text(answer.status, "red" if answer.reason else "green")
-        why = f"{answer.reason}: {answer.message}" if answer.reason else _versions(answer)
-        yield Entry(producer, about, verdict, why)
+        verdict = Text(answer.reason or answer.status, "red" if answer.reason else "green")
+        yield Entry(producer, about, verdict, answer.message or _versions(answer))
 
 
 def _versions(answer: Response) -> str:
-    again = "; a duplicate, not done again" if answer.duplicate else ""
-    return f"version {answer.from_version} to {answer.to_version}{again}"
+    again = ", answered from memory" if answer.duplicate else ""
+    return (
+        f"{answer.aggregate_type} {answer.aggregate_id!r} "
+        f"version {answer.from_version} to {answer.to_version}{again}"
+    )
 
 
 def _letters(letters: Sequence[DeadLetter]) -> Iterator[Entry]:
     for letter in letters:
-        yield Entry("any", "garbage bytes", Text("DEAD LETTER", "yellow"), letter.error)
+        yield Entry("-", "garbage", Text("dead letter", "yellow"), letter.error)

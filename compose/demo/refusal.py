@@ -8,9 +8,11 @@ SELECT min(command_id) FROM outcome
 WHERE command_id LIKE '_-race-%' AND reason = 'VERSION_CONFLICT'"""
 
 WHY = """\
-SELECT lost.command_id, lost.command_type, lost.reason, lost.message, won.command_id AS won_by
+SELECT lost.command_id, lost.command_type, lost.reason, lost.message,
+       won.command_id AS won_by
 FROM outcome lost LEFT JOIN outcome won
-  ON won.aggregate_type = lost.aggregate_type AND won.aggregate_id = lost.aggregate_id
+  ON won.aggregate_type = lost.aggregate_type
+  AND won.aggregate_id = lost.aggregate_id
   AND won.from_version = lost.expected_version AND won.status = 'ACCEPTED'
 WHERE lost.command_id = '{command_id}'"""
 

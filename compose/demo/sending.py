@@ -17,11 +17,19 @@ LOAD = "load"  # the correlation id of every command of the load
 
 
 class Sender(threading.Thread):
-    """Sends its wishes through its own client, as fast as it can."""
+    """Sends its wishes through its own client, as fast as it can.
 
-    def __init__(self, client: Client, wishes: Sequence[Wish]) -> None:
+    Args:
+        client: No other sender's.
+        wishes: In order.
+        meeting: Where the senders wait for each other before every race; without it the faster
+            one would win them all.
+    """
+
+    def __init__(self, client: Client, wishes: Sequence[Wish], meeting: threading.Barrier) -> None:
         super().__init__(name="demo-sender", daemon=True)
         self._client = client
+        self._meeting = meeting
         self._wishes = wishes
         self._stopping = threading.Event()
         self.pendings: list[Pending] = []
@@ -33,15 +41,22 @@ class Sender(threading.Thread):
             for wish in self._wishes:
                 if self._stopping.is_set():
                     return
+                if wish.verdict is None:
+                    self._meeting.wait()
                 self.pendings.append(self._send(wish))
             self._client.flush()
+        except threading.BrokenBarrierError:
+            return  # the other one failed, or all is being stopped
         except Exception as error:  # nobody looks at a thread: the story asks for it
             self.failure = error
+            self._meeting.abort()
 
     def stop(self) -> None:
         """End after the command under way."""
         self._stopping.set()
-        self.join()
+        self._meeting.abort()
+        if self.ident is not None:
+            self.join()
 
     def check(self) -> None:
         """Return while all is well.
@@ -78,7 +93,8 @@ def send_all(story: Story, parts: Sequence[Sequence[Wish]]) -> float:
         SendingFailed: Kafka did not take a command.
     """
     total = sum(map(len, parts))
-    senders = [Sender(client, part) for client, part in zip(story.clients, parts, strict=True)]
+    meeting = threading.Barrier(len(parts))
+    senders = [Sender(*each, meeting) for each in zip(story.clients, parts, strict=True)]
     with _progress() as progress:
         sent = progress.add_task("sent", total=total)
         decided = progress.add_task("decided", total=total)

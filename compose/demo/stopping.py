@@ -1,11 +1,12 @@
 """However the demo ends, nothing of it stays: signals become exceptions, children are awaited."""
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 
 import psutil
 from pyspark import SparkContext
@@ -14,17 +15,49 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CHILDREN_END_S = 15
 
 
-def listen() -> None:
-    """Turn Ctrl-C and SIGTERM into exceptions; again after Spark, which takes Ctrl-C for itself."""
-    for number in SIGNALS:
-        signal.signal(number, _leave)
+class Interruption:
+    """Ctrl-C or SIGTERM, as an exception in the main thread: KeyboardInterrupt, SystemExit.
 
+    Used as a context manager it leaves with that exception whatever came of it on the way: one
+    that is raised inside a callback from C (SQLite's authorizer, say) becomes another, or none.
+    """
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    _ignore_signals()  # a second one would interrupt the cleaning up
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(128 + number)
+    def __init__(self) -> None:
+        self._number: int | None = None
+
+    def listen(self) -> None:
+        """Take both signals; again after Spark has started, which takes Ctrl-C for itself."""
+        for number in SIGNALS:
+            signal.signal(number, self._take)
+
+    def check(self) -> None:
+        """Return unless it came.
+
+        Raises:
+            KeyboardInterrupt, SystemExit: It came.
+        """
+        if self._number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._number is not None:
+            sys.exit(128 + self._number)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self._number = number
+        _ignore_signals()  # a second one would interrupt the cleaning up
+        os.write(sys.stderr.fileno(), b"\nverdict: stopping, so that nothing is left running\n")
+        self.check()
+
+    def __enter__(self) -> "Interruption":
+        self.listen()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.check()
 
 
 def _ignore_signals() -> None:

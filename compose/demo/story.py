@@ -11,6 +11,7 @@ from commands.client import Client
 from commands.sending.pending import Pending
 from compose.application import Application
 from compose.cli.kafka_log import KafkaLog
+from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
 from compose.errors import TimedOut
 from compose.reader import Reader, Selected
@@ -36,6 +37,7 @@ class Story:
 
     Args:
         application: Runs; is looked at whenever the story waits for something.
+        interruption: Is looked at then, too.
         voice: Tells it.
         topics: Of the deployment.
         clients: Two senders that know nothing of each other.
@@ -46,6 +48,7 @@ class Story:
     """
 
     application: Application
+    interruption: Interruption
     voice: Voice
     topics: Topics
     clients: tuple[Client, Client]
@@ -85,6 +88,7 @@ class Story:
         """
         seen, deadline = progress(), time.monotonic() + PATIENCE_S
         while not condition():
+            self.interruption.check()
             self.application.check()
             if (now := progress()) != seen:
                 seen, deadline = now, time.monotonic() + PATIENCE_S

@@ -17,7 +17,7 @@ from compose.application import Application
 from compose.cli.kafka_log import KafkaLog
 from compose.demo.chapters import CHAPTERS, Chapter
 from compose.demo.checks import Checks
-from compose.demo.stopping import listen, nothing_left_running
+from compose.demo.stopping import Interruption, nothing_left_running
 from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
@@ -41,12 +41,17 @@ def run(commands: int, keep: Path | None = None, chapters: Sequence[Chapter] = C
     Raises:
         VerdictError: The application cannot start, stopped, or does not get on.
     """
-    listen()
     voice = Voice(Console(highlight=False, markup=False))
     status = Console(stderr=True).status("")
-    with data_directory(keep) as folder, nothing_left_running(), status:
+    with (
+        Interruption() as interruption,
+        data_directory(keep) as folder,
+        nothing_left_running(),
+        status,
+    ):
         status.update("starting Kafka and Spark")
-        with _running(voice, DefaultSettings(data_dir=folder), commands) as story:
+        settings = DefaultSettings(data_dir=folder)
+        with _running(voice, interruption, settings, commands) as story:
             status.stop()
             _tell(story, chapters)
             _close(voice, keep)
@@ -56,26 +61,27 @@ def run(commands: int, keep: Path | None = None, chapters: Sequence[Chapter] = C
 
 
 @contextmanager
-def _running(voice: Voice, settings: Settings, commands: int) -> Iterator[Story]:
+def _running(
+    voice: Voice, interruption: Interruption, settings: Settings, commands: int
+) -> Iterator[Story]:
     """Start everything, say so, and stop it at the end."""
-    where = "a directory that is removed at the end"
     voice.begin(
         "Start",
-        "One process: a real Kafka broker, one Spark query that decides, one that fills tables in "
-        f"SQLite, all on {where}. `verdict up` starts the same as a service, on your Kafka if "
-        "you name one.",
+        "What `verdict up` runs as a service, here on throw-away data: a real Kafka broker, a "
+        "Spark query that decides commands, and one that fills tables in SQLite.",
     )
     began = time.monotonic()
     with ExitStack() as parts:
         application = parts.enter_context(Application(settings))
-        listen()
+        interruption.listen()
         servers, url = application.service.bootstrap_servers, application.service.database_url
         first, second = (parts.enter_context(Client(servers, settings.topics)) for _ in range(2))
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
         views = view_names(projections(settings.us_exchanges))
-        voice.say(f"Kafka at {servers}; started in {time.monotonic() - began:.1f} s")
+        voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
         yield Story(
             application=application,
+            interruption=interruption,
             voice=voice,
             topics=settings.topics,
             clients=(first, second),
@@ -92,6 +98,7 @@ def _running(voice: Voice, settings: Settings, commands: int) -> Iterator[Story]
 def _tell(story: Story, chapters: Sequence[Chapter]) -> None:
     try:
         for tell in chapters:
+            story.interruption.check()
             tell(story)
     except SendingFailed as error:
         raise Unreachable(str(error)) from error
@@ -103,7 +110,8 @@ def _close(voice: Voice, keep: Path | None) -> None:
     voice.begin("What to type next", "In one terminal the first, in another the others:")
     for line in (
         f"{verdict} up{place}",
-        f"{verdict} send{place} order PlaceOrder --id order-9 --expected-version 0 --wait 30 \\",
+        f"{verdict} send{place} order PlaceOrder \\",
+        "  --id order-9 --expected-version 0 --wait 30 \\",
         "  --field client=ada --field ticker=AAPL --field side=BUY \\",
         "  --field quantity=10 --field limit_price_cents=19000",
         f'{verdict} sql{place} "SELECT * FROM outcome"',

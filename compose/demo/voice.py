@@ -21,7 +21,7 @@ class Voice:
     def __init__(self, console: Console) -> None:
         self.checks = Checks()
         self._console = console
-        self._console.width = min(console.width, WIDTH)
+        self._console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
         self._chapters = 0
         utf = console.encoding.startswith("utf")
         self._right, self._wrong = ("✓ ", "✗ ") if utf else ("ok ", "NOT OK ")

@@ -1,0 +1,28 @@
+from io import StringIO
+
+from compose.demo.voice import Voice
+
+
+def test_what_is_as_it_must_be_is_counted_and_ticked(voice: Voice, heard: StringIO) -> None:
+    voice.expect("one and one are two", 2, 1 + 1)
+
+    assert (voice.checks.made, voice.checks.differences) == (1, [])
+    assert heard.getvalue() == "   ✓ one and one are two\n"
+
+
+def test_what_differs_is_named_with_what_was_expected_and_found(
+    voice: Voice, heard: StringIO
+) -> None:
+    voice.expect("one and one are two", 2, 3)
+
+    assert heard.getvalue() == "   ✗ one and one are two: expected 2, found 3\n"
+    assert [*map(str, voice.checks.differences)] == ["one and one are two: expected 2, found 3"]
+
+
+def test_long_sentences_are_wrapped_at_a_hundred_columns(voice: Voice, heard: StringIO) -> None:
+    voice.begin("A title", "word " * 50)
+
+    _, title, *lines = heard.getvalue().splitlines()
+    assert title == "1  A title"
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 100

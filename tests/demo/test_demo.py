@@ -1,0 +1,94 @@
+"""`verdict demo` for real, as a process of its own: told to the end, and interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+VERDICT = str(Path(sys.executable).with_name("verdict"))
+ENDS_S = 240
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """Return where the demo makes its data directory."""
+    with tempfile.TemporaryDirectory(prefix="verdict-test-") as folder:
+        yield Path(folder)
+
+
+def environment(temporary: Path) -> dict[str, str]:
+    """Return one in which the settings name a Kafka and a database that the demo must not use."""
+    return os.environ | {
+        "TMPDIR": str(temporary),
+        "PYTHONUNBUFFERED": "1",
+        "VERDICT_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+        "VERDICT_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+    }
+
+
+def runs(process: psutil.Process) -> bool:
+    """Tell whether a process still does something; who takes note of its end is not our affair."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) -> None:
+    told = subprocess.run(
+        [VERDICT, "demo", "--commands", "500"],
+        cwd=temporary,
+        env=environment(temporary),
+        capture_output=True,
+        text=True,
+        timeout=ENDS_S,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert max(map(len, told.stdout.splitlines())) <= 100
+    for line in (
+        "✓ client1 and client2 hold US stock; client3, with London only, does not",
+        "✓ of DeleteOrder and ModifyOrder on version 1 exactly one wins",
+        "✓ the same command twice is decided once, and both are told the same",
+        "✓ garbage is kept in dead-letters, byte for byte",
+        "✓ accepted and rejected by reason are what they must be",
+        "✓ 516 commands = 515 responses + 1 dead letter",
+        "checks, and everything is what it must be.",
+    ):
+        assert line in told.stdout
+    assert "✗" not in told.stdout
+    assert [*temporary.iterdir()] == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_it_leaves_no_process_and_no_file(
+    temporary: Path, number: signal.Signals, code: int
+) -> None:
+    demo = subprocess.Popen(
+        [VERDICT, "demo"],
+        cwd=temporary,
+        env=environment(temporary),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert demo.stdout is not None
+    assert any("takes commands" in line for line in demo.stdout)
+    children = psutil.Process(demo.pid).children(recursive=True)
+    assert children
+
+    demo.send_signal(number)
+    _, said = demo.communicate(timeout=ENDS_S)
+
+    said = said.strip()
+    assert (said, demo.returncode) == ("verdict: stopping, so that nothing is left running", code)
+    assert [child for child in children if runs(child)] == []
+    assert [*temporary.iterdir()] == []

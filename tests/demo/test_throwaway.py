@@ -1,0 +1,45 @@
+from pathlib import Path
+
+import pytest
+
+from compose.demo.throwaway import DefaultSettings, data_directory
+from compose.errors import VerdictError
+
+
+def test_nothing_outside_changes_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", "production:9092")
+    (tmp_path / ".env").write_text("VERDICT_TOPIC_PREFIX=production.\n")
+    (tmp_path / "verdict.toml").write_text('deployment = "production"\n')
+
+    settings = DefaultSettings(data_dir=tmp_path)
+
+    assert settings.data_dir == tmp_path
+    assert settings.model_fields_set == {"data_dir"}
+
+
+def test_the_directory_is_gone_afterwards_whatever_happened() -> None:
+    with pytest.raises(KeyboardInterrupt), data_directory(None) as folder:  # noqa: PT012
+        (folder / "broker").mkdir()
+        raise KeyboardInterrupt
+
+    assert not folder.exists()
+    assert str(folder.name) == str(folder.name).lower()
+
+
+def test_a_directory_to_keep_stays(tmp_path: Path) -> None:
+    with data_directory(tmp_path / "new") as folder:
+        (folder / "file").touch()
+
+    assert (tmp_path / "new" / "file").exists()
+
+
+def test_a_directory_with_something_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+
+    with pytest.raises(VerdictError, match="is not empty"), data_directory(tmp_path):
+        pass
+
+    assert (tmp_path / "mine").exists()

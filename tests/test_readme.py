@@ -1,0 +1,277 @@
+"""What the documents say is there is there, and README's commands do what it shows.
+
+A little longer than others: each of README's tables has its counterpart in the code.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from subprocess import PIPE
+from tomllib import loads
+
+import pytest
+from sqlalchemy import inspect
+
+from compose.cli.verbs import VERBS
+from compose.database import create_read_side, open_database
+from compose.settings import Settings
+from projections.engine.creation import view_names
+from projections.registry import projections
+from schemas.reason import Reason
+from schemas.response import Response
+from schemas.topics import FOREVER, Topic, Topics
+from tests.documents import README, ROOT, Shell, blocks, code, commands, files, shape, table
+from tests.e2e.deployment import VERDICT, await_ready, stop
+
+GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
+ROWS = (
+    *(f"C-{number:02}" for number in (*range(1, 11), 12, 14, 15, 16)),
+    *("H-01", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "A-05", "A-06", "U-02"),
+)
+NAMED_AS_MISSING = {"recover"}
+PACKAGES = ("schemas", "commands", "aggregates", "projections", "compose", "tests")
+FOLLOWS_S = 60
+
+
+def test_every_target_of_make_is_there() -> None:
+    there = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    named = set(re.findall(r"^(?:\$ )?make ([a-z]+)", code(), re.MULTILINE))
+
+    assert named >= {"demo", "test"}
+    assert named <= there
+
+
+def test_every_verb_is_there_and_named() -> None:
+    verbs = {verb.name for verb in VERBS}
+    listed = [row[0].strip("`").removeprefix("verdict ") for row in table("verb")]
+    used = set(re.findall(r"^(?:\$ )?verdict ([a-z]+)", code(), re.MULTILINE))
+
+    assert sorted(listed) == sorted(verbs)
+    assert used - verbs == NAMED_AS_MISSING
+
+
+def test_every_setting_has_the_default_that_is_named() -> None:
+    named = {row[0].strip("`"): row[1] for row in table("setting")}
+    defaults = {name: field.get_default() for name, field in Settings.model_fields.items()}
+    defaults["data_dir"] = "per user"
+
+    assert named == {name: _shown(value) for name, value in defaults.items()}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value) if value else "0" if value == 0 else ""
+
+
+def test_every_view_has_the_columns_that_are_named(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+    create_read_side(engine, projections())
+    there = {
+        name: [column["name"] for column in inspect(engine).get_columns(name)]
+        for name in view_names(projections())
+    }
+    engine.dispose()
+
+    assert {row[0].strip("`"): row[2].split(", ") for row in table("view")} == there
+
+
+def test_every_topic_is_kept_as_long_as_is_said() -> None:
+    named = {name: row[2] for row in table("topic") for name in re.findall(r"`(\S+)`", row[0])}
+
+    assert named == {topic.name: _kept(topic) for topic in Topics().all()}
+
+
+def _kept(topic: Topic) -> str:
+    retention = topic.settings.get("retention.ms")
+    if retention is None:
+        return "compacted"
+    return "for ever" if retention == FOREVER else f"{int(retention) // 86_400_000} days"
+
+
+def test_every_reason_is_named_with_whether_it_may_be_tried_again() -> None:
+    rows = {row[0]: row[2] for row in table("reason")}
+
+    assert set(rows) == set(Reason)
+    assert {name for name, advice in rows.items() if "`retriable`" in advice} == {
+        reason for reason in Reason if reason.retriable
+    }
+
+
+def test_a_response_has_the_fields_that_are_shown() -> None:
+    shown = json.loads(blocks("json")[1])
+
+    assert list(shown) == [field.name for field in fields(Response)]
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    named = set(re.findall(rf"\b(?:{'|'.join(PACKAGES)})/[\w./]*\w", code()))
+    named |= set(re.findall(r"\]\((?!http)([^)]+)\)", README))
+
+    missing = {name for name in named if not (ROOT / name).exists()}
+    assert missing == {name for name in files("python") if "/" in name}
+
+
+def test_the_rules_that_are_shown_are_the_rules() -> None:
+    rules = (ROOT / "aggregates" / "order.py").read_text()
+    [shown] = [block for block in blocks("python") if block.startswith("# from ")]
+
+    for part in shown.partition("\n")[2].split("...\n"):
+        assert part in rules
+
+
+def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
+    """In a copy of the checkout, as README says: three files, one name, `make schemas`."""
+    for package in ("schemas", "commands", "aggregates"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    for name, text in files("python").items():
+        if "parcel" in name:
+            (tmp_path / name).write_text(text)
+    registry = tmp_path / "schemas" / "registry.py"
+    listed = registry.read_text().replace('BUILT_IN = ("order"', 'BUILT_IN = ("parcel", "order"')
+    registry.write_text(listed)
+    asked = {
+        "command_id": "c-1",
+        "aggregate_id": "p-1",
+        "expected_version": "NO_STREAM",
+        "payload": {"type": "SendParcel", "address": "Main Street 1"},
+    }
+    decide = f"""
+from aggregates.handle import Limits
+from aggregates.operator.batch import ShardBatch
+from aggregates.received import CommandRecord
+from schemas.source import Source
+from schemas.topics import Topics
+class Empty:
+    def get(self, key): return None
+value = {json.dumps(asked).encode()!r}
+record = CommandRecord(Source("parcel.commands", 0, 0), 1, b"p-1", value, len(value), None)
+for output in ShardBatch(Topics(), Limits(), Empty()).decide([record]): print(output.topic)
+"""
+    run = [sys.executable, "-m", "schemas.wire.generate"], [sys.executable, "-c", decide]
+
+    made, decided = (
+        subprocess.run(command, cwd=tmp_path, capture_output=True, text=True) for command in run
+    )
+
+    assert made.stdout.count("parcel_") == 2, made.stderr
+    assert decided.stdout.split() == ["parcel.events", "parcel.responses"], decided.stderr
+
+
+def test_every_guarantee_names_tests_that_exist() -> None:
+    named = set(re.findall(r"(tests/[\w/]+\.py)::(\w+)", GUARANTEES))
+
+    assert {(file, name) for file, name in named if name not in _tests(file)} == set()
+
+
+def _tests(file: str) -> Iterator[str]:
+    for node in ast.parse((ROOT / file).read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.Assign):
+            yield from (name.id for name in node.targets if isinstance(name, ast.Name))
+
+
+def test_every_promise_has_a_row() -> None:
+    rows = re.findall(r"^### ([A-Z]-\d\d)", GUARANTEES, re.MULTILINE)
+
+    assert rows == list(ROWS)
+
+
+def test_the_demo_that_is_shown_is_the_one_that_is_tested() -> None:
+    tested = (ROOT / "tests" / "demo" / "test_demo.py").read_text()
+    [shown] = [block for block in blocks("text") if block.startswith("$ make demo")]
+
+    ticks = [tick for tick in re.findall(r'"(✓ [^"]+)"', tested) if not re.search(r"\d\d", tick)]
+    assert ticks
+    assert [tick for tick in ticks if tick not in shown] == []
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    version = loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+
+    assert re.findall(r"^## \[([\d.]+)\]", changes, re.MULTILINE)[0] == version
+
+
+KCAT = f"""#!{sys.executable}
+# takes the arguments of kcat that README uses; kcat itself is no package of Python
+import argparse, pathlib
+from confluent_kafka import Producer
+parser = argparse.ArgumentParser()
+parser.add_argument("-P", action="store_true", required=True)
+for option in ("-b", "-t", "-k", "-X"):
+    parser.add_argument(option, required=True)
+parser.add_argument("file", type=pathlib.Path)
+sent = parser.parse_args()
+name, _, value = sent.X.partition("=")
+producer = Producer({{"bootstrap.servers": sent.b, name: value}})
+producer.produce(sent.t, sent.file.read_bytes(), sent.k)
+assert producer.flush(30) == 0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a directory with all that README's commands find in the checkout, and a kcat."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    for name, text in files("python").items():
+        if "/" not in name:
+            (tmp_path / name).write_text(text)
+    (tmp_path / "position.json").write_text(blocks("json")[0])
+    (tmp_path / "kcat").write_text(KCAT)
+    (tmp_path / "kcat").chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
+    """All of "Run it as a service", with the embedded broker, as a newcomer does it."""
+    environment = {name: os.environ[name] for name in os.environ if not name.startswith("VERDICT_")}
+    environment |= {"COLUMNS": "100", "PATH": f"{folder}:{os.environ['PATH']}"}
+    [[(exported, _), (started, ready)], *rest] = [list(commands(b)) for b in blocks("console")]
+    assert started == "verdict up"
+    here = {"VERDICT_DATA_DIR": str(folder / ".verdict")}
+    with subprocess.Popen(
+        [VERDICT, "up"], cwd=folder, env=environment | here, stdout=PIPE, text=True
+    ) as service:
+        try:
+            await_ready(service)
+            found = json.loads((folder / ".verdict" / "verdict.json").read_text())
+            assert shape(ready) == f"ready: Kafka {'SERVERS'}, database DATABASE"
+            with subprocess.Popen(
+                ["bash"], cwd=folder, env=environment, stdin=PIPE, stdout=PIPE, text=True
+            ) as bash:
+                shell = Shell(bash, found["bootstrap_servers"])
+                shell.run(exported)
+                for block in rest:
+                    for command, shown in block:
+                        _does(shell, command, shown)
+                answers = shell.run("verdict tail responses order --id order-1 --no-follow")
+            stop(service)
+        finally:
+            service.kill()
+    refused = json.loads(answers.splitlines()[2])
+    shown = json.loads(blocks("json")[1])
+    assert shape(json.dumps({name: refused[name] for name in shown})) == shape(json.dumps(shown))
+
+
+def _does(shell: Shell, command: str, shown: str) -> None:
+    """Run a command; what it asks of the tables may follow a little later."""
+    deadline = time.monotonic() + FOLLOWS_S
+    found = shell.run(command)
+    while command.startswith("verdict sql") and shape(found) != shape(shown):
+        assert time.monotonic() < deadline, f"{command}\n{found}"
+        found = shell.run(command)
+    assert shape(found) == shape(shown), command
