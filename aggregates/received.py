@@ -51,6 +51,11 @@ class CommandRecord:
     sha256: bytes | None
 
     @property
+    def place(self) -> tuple[str, int, int]:
+        """Topic, partition and offset: commands are decided in this order."""
+        return self.source.topic, self.source.partition, self.source.offset
+
+    @property
     def cut(self) -> bool:
         """Whether the value is longer than a command may be."""
         return self.sha256 is not None

@@ -1,6 +1,7 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +14,18 @@ from aggregates.decider import handler_versions
 from aggregates.handle import Limits
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
+from aggregates.operator.seed import SEEDS_SCHEMA
 from aggregates.operator.stream import decisions
 from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.checkpoint import batch_of, checkpoint_position, starting_offsets
+from compose.exactly_once.errors import Misfit
 from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
 from compose.exactly_once.owner import take_over
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.query import Query, query_of
 from compose.exactly_once.steps import OnStep, unobserved
+from compose.generation import Generation, generation_of
 from compose.settings import Settings
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -71,7 +76,7 @@ class Deciding:
         self._source = source
         self._settings = settings
         self._on_step = on_step
-        self._checkpoint = checkpoint_of(settings.data_dir)
+        self._checkpoint = Path()
         self._publisher: Publisher | None = None
         self._running: StreamingQuery | None = None
         self._failure: BaseException | None = None
@@ -83,13 +88,16 @@ class Deciding:
             Misfit: The checkpoint does not continue where the marker ends.
             NotPublished, Unreachable, VerdictError: As `take_over` does.
         """
-        query = decider_query(self._settings.topics, self._settings.shards)
-        position = checkpoint_position(self._checkpoint)
-        self._publisher = take_over(query, self._kafka, position, self._on_step)
+        seeds = self._take_over()
+        assert self._publisher is not None
         shards = self._publisher.marker.shards
         self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
         decided = decisions(
-            self._commands(), self._processor(), shards, self._settings.command_limit_bytes
+            self._commands(),
+            self._processor(),
+            shards,
+            self._settings.command_limit_bytes,
+            self._spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
         )
         self._running = (
             decided.writeStream.queryName(NAME)
@@ -117,6 +125,32 @@ class Deciding:
         if self._publisher is not None:
             self._publisher.close()
 
+    def _take_over(self) -> list[tuple[int, str]]:
+        """Become the owner of the generation that the marker names; return what it begins with."""
+        query = decider_query(self._settings.topics, self._settings.shards)
+        generation = self._current(query)
+        try:
+            return self._take_over_as(query, generation)
+        except Misfit:
+            # the marker of a recovery may have stood behind a transaction that was open
+            newer = self._current(query)
+            if newer.number == generation.number:
+                raise
+            return self._take_over_as(query, newer)
+
+    def _take_over_as(self, query: Query, generation: Generation) -> list[tuple[int, str]]:
+        position = checkpoint_position(generation.checkpoint)
+        query = replace(query, seeded=generation.number if generation.seeded else None)
+        self._publisher = take_over(query, self._kafka, position, self._on_step)
+        self._checkpoint = generation.checkpoint
+        generation.note_formats()
+        generation.tidy(position)
+        return generation.seeds(position)
+
+    def _current(self, query: Query) -> Generation:
+        marker = read_marker(self._kafka, query, wait=False).marker
+        return generation_of(self._settings.data_dir, marker)
+
     def _commands(self) -> DataFrame:
         topics, publisher = self._settings.topics, self._publisher
         assert publisher is not None
@@ -134,9 +168,8 @@ class Deciding:
 
     def _processor(self) -> CommandProcessor:
         settings = self._settings
-        limits = Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
         state = partial(LogStructuredState, folder=settings.data_dir.absolute() / "state")
-        return CommandProcessor(settings.topics, limits, state)
+        return CommandProcessor(settings.topics, limits_of(settings), state)
 
     def _publish(self, frame: DataFrame, batch_id: int) -> None:
         assert self._publisher is not None
@@ -149,9 +182,9 @@ class Deciding:
             raise
 
 
-def checkpoint_of(data_dir: Path) -> Path:
-    """Return where Spark keeps the decider's checkpoint."""
-    return data_dir.absolute() / "decider" / "checkpoint"
+def limits_of(settings: Settings) -> Limits:
+    """Return what bounds a decision."""
+    return Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
 
 
 def _records(table: pa.Table) -> Iterator[OutputRecord]:

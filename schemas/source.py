@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class Source:
-    """The place of one record; sorting by it is the order in which commands are decided."""
+    """The place of one record; in the order in which commands are decided."""
 
     topic: str
     partition: int

@@ -36,7 +36,7 @@ ROWS = (
     *(f"C-{number:02}" for number in (*range(1, 11), 12, 14, 15, 16)),
     *("H-01", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "A-05", "A-06", "U-02"),
 )
-NAMED_AS_MISSING = {"recover"}
+NAMED_AS_MISSING: set[str] = set()
 PACKAGES = ("schemas", "commands", "aggregates", "projections", "compose", "tests")
 FOLLOWS_S = 60
 

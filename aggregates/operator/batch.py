@@ -1,6 +1,7 @@
 """One shard's part of a micro-batch: read, decide one by one in memory, write what changed."""
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from aggregates.answering import malformed
@@ -50,7 +51,7 @@ class ShardBatch:
 
     def decide(self, records: Iterable[CommandRecord]) -> list[Output]:
         """Give every record its one outcome, in the order of (topic, partition, offset)."""
-        in_order = sorted(records, key=lambda record: record.source)
+        in_order = sorted(records, key=attrgetter("place"))
         return [output for record in in_order for output in self._decide(record)]
 
     def commit(self) -> None:
@@ -91,8 +92,7 @@ class ShardBatch:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
-            forgettable = verdict.response.decided_at + self._limits.memory_ms + FORGET_AFTER_MS
-            self._changed[asked] = Entry(response, forgettable)
+            self._changed[asked] = outcome_entry(verdict.response, response, self._limits)
 
     def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
         if key not in self._snapshots:
@@ -105,3 +105,8 @@ class ShardBatch:
         changed = self._changed.get(key)
         stored = self._state.get(key) if changed is None else changed.value
         return None if stored is None else decode(Response, stored)
+
+
+def outcome_entry(response: Response, encoded: bytes, limits: Limits) -> Entry:
+    """Return a remembered outcome as the state keeps it, `encoded` being its bytes."""
+    return Entry(encoded, response.decided_at + limits.memory_ms + FORGET_AFTER_MS)

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.stateful_processor import (
 from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
 from aggregates.operator.output import Output
+from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
 from aggregates.received import CommandRecord
 from schemas.source import Source
@@ -59,6 +60,21 @@ class CommandProcessor(StatefulProcessor):
         outputs = batch.decide(record for frame in rows for record in _records(frame))
         batch.commit()
         yield pd.DataFrame(outputs, columns=list(Output._fields))
+
+    def handleInitialState(  # type: ignore[override]
+        self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues
+    ) -> None:
+        """Let a fresh shard begin with what its seed files hold; Spark calls it in batch 0 only.
+
+        Args:
+            key: The shard.
+            initialState: A row for each seed file, `SEEDS_SCHEMA`.
+            timerValues: Not used.
+        """
+        for file in initialState["file"]:
+            for piece in pieces(file):
+                self._state.open(key[0])
+                self._state.commit(piece, 0)
 
 
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:

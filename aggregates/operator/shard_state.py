@@ -29,6 +29,8 @@ class ShardState(Protocol):
     def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
         """Replace the entries that this batch changed; called once, at the end of the batch.
 
+        A fresh state is seeded by several commits in one batch, each after an `open`.
+
         Args:
             changed: What to keep from now on.
             now: The latest Kafka time in this batch, in milliseconds; with it entries expire.

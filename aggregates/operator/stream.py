@@ -8,7 +8,11 @@ from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
 
 
 def decisions(
-    commands: DataFrame, processor: CommandProcessor, shards: int, command_limit_bytes: int
+    commands: DataFrame,
+    processor: CommandProcessor,
+    shards: int,
+    command_limit_bytes: int,
+    seeds: DataFrame | None = None,
 ) -> DataFrame:
     """Decide every command.
 
@@ -20,15 +24,23 @@ def decisions(
             keeps one state per partition.
         command_limit_bytes: Longer values are cut here, before the shuffle, so that no worker
             ever holds them.
+        seeds: `SEEDS_SCHEMA`: the files that each shard of a fresh checkpoint begins with. They
+            are read in batch 0 only: a checkpoint that has committed it needs them no more.
 
     Returns:
         `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard.
     """
     return (
         _bounded(commands, command_limit_bytes)
-        .withColumn("shard", _shard(shard_keys(commands.sparkSession, shards)))
+        .withColumn("shard", shard_of("key", shard_keys(commands.sparkSession, shards)))
         .groupBy("shard")
-        .transformWithStateInPandas(processor, OUTPUT_SCHEMA, "append", "none")
+        .transformWithStateInPandas(
+            processor,
+            OUTPUT_SCHEMA,
+            "append",
+            "none",
+            initialState=None if seeds is None else seeds.groupBy("shard"),
+        )
     )
 
 
@@ -44,6 +56,17 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
     return [placed[shard] for shard in range(shards)]
 
 
+def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-defined]
+    """Choose the shard by the record's key: correctness must not hang on who partitioned it.
+
+    Args:
+        key: The column with the aggregate id in UTF-8.
+        keys: One per shard, of `shard_keys`.
+    """
+    number = F.pmod(F.xxhash64(key), F.lit(len(keys))).cast("int")
+    return F.element_at(F.array(*map(F.lit, keys)), number + 1)
+
+
 def _bounded(commands: DataFrame, limit: int) -> DataFrame:
     whole = F.length("value") <= limit
     return commands.select(
@@ -56,9 +79,3 @@ def _bounded(commands: DataFrame, limit: int) -> DataFrame:
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
     ).select(*INPUT_COLUMNS)
-
-
-def _shard(keys: list[int]) -> F.Column:  # type: ignore[name-defined]
-    """Choose the shard by the record's key: correctness must not hang on who partitioned it."""
-    number = F.pmod(F.xxhash64("key"), F.lit(len(keys))).cast("int")
-    return F.element_at(F.array(*map(F.lit, keys)), number + 1)

@@ -39,12 +39,13 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     """
     _log_to_stderr()
     stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _once(stopped))
+    _stop_on_signals(stopped)
     said = Console(stderr=True)
     with ExitStack() as running:
-        with said.status("starting Kafka and Spark"):
-            application = running.enter_context(Application(settings, on_step))
+        with said.status("starting Kafka and Spark") as status:
+            started = Application(settings, on_step, status.update)
+            application = running.enter_context(started)
+        _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         service = application.service
         typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {service.database_url}")
         application.run_until(stopped)
@@ -57,9 +58,10 @@ def _log_to_stderr() -> None:
     logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
 
 
-def _once(stopped: threading.Event):  # type: ignore[no-untyped-def]
-    def handler(number: int, frame: object) -> None:
+def _stop_on_signals(stopped: threading.Event) -> None:
+    def stop(number: int, frame: object) -> None:
         stopped.set()
         signal.signal(number, signal.SIG_DFL)
 
-    return handler
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)

@@ -26,6 +26,7 @@ SET_UP = "Set-up"
 VERBS = (
     Verb("up", "Run broker, decider and projections until stopped.", RUN),
     Verb("demo", "Show the whole path on throw-away data.", RUN),
+    Verb("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
     Verb("status", "Show what runs, how far it has come, and what stands still.", RUN),
     Verb("send", "Send a command, or a file of them; optionally wait for the outcome.", ASK),
     Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),

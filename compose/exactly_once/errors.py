@@ -21,3 +21,7 @@ class DamagedCheckpoint(VerdictError):
 
 class NotPublished(VerdictError):
     """Kafka did not confirm a transaction, not when it was repeated either; the marker tells."""
+
+
+class UnreadableMarker(VerdictError):
+    """What lies in the place of a query's marker is none."""

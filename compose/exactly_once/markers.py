@@ -3,7 +3,8 @@
 import time
 from typing import NamedTuple
 
-from compose.errors import Unreachable, VerdictError
+from compose.errors import Unreachable
+from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.offsets import Offsets
 from compose.exactly_once.query import Query
@@ -42,7 +43,8 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
     Raises:
         Unreachable: Kafka does not answer within the transaction timeout, or with `wait` a
             transaction stays open for twice as long.
-        VerdictError: The markers topic does not exist, or holds something else.
+        UnreadableMarker: There is something else in its place.
+        VerdictError: The markers topic does not exist.
     """
     place = {query.markers: 1}
     with Reader(kafka, kafka.transaction_timeout_s * (2 if wait else 1)) as reader:
@@ -115,7 +117,7 @@ def _decoded(query: Query, value: bytes | str | None) -> Marker | None:
     try:
         return decode(Marker, value if isinstance(value, bytes) else value.encode())
     except Undecodable as error:
-        raise VerdictError(
+        raise UnreadableMarker(
             f"the last record of {query.markers} under the key {query.name!r} is no marker "
             f"({error}): see who wrote it, then run `verdict recover`"
         ) from error

@@ -15,12 +15,13 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-from compose.deciding import checkpoint_of, decider_query
+from compose.deciding import decider_query
 from compose.exactly_once.checkpoint import checkpoint_position
 from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import read_marker
+from compose.exactly_once.markers import Seen, read_marker
 from compose.exactly_once.offsets import same
 from compose.exactly_once.steps import Step
+from compose.generation import Generation, generation_of
 from compose.topic_check import TopicAdmin
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -104,9 +105,8 @@ class Deployment:
 
     def crash_table_row(self) -> str | None:
         """Return where a killed process was; None when no batch was open."""
-        kafka = Kafka(settings=self._options)
-        seen = read_marker(kafka, decider_query(self.topics, 2), wait=False)
-        position = checkpoint_position(checkpoint_of(self.data_dir))
+        seen = self._marker()
+        position = checkpoint_position(generation_of(self.data_dir, seen.marker).checkpoint)
         if not seen.settled:
             return INSIDE
         if position.last is None or position.committed:
@@ -114,6 +114,10 @@ class Deployment:
         assert seen.marker is not None
         published = same(position.last.end, seen.marker.offsets)
         return AFTER if published else BEFORE
+
+    def generation(self) -> Generation:
+        """Return the directory of the decider that the marker names."""
+        return generation_of(self.data_dir, self._marker().marker)
 
     @contextmanager
     def traffic(self, seed: int, pause_s: float = 0.005) -> Iterator[None]:
@@ -195,6 +199,10 @@ class Deployment:
         expected = fold(self.commands(), topic_prefix=self.topics.prefix)
         assert_as_the_model_says(expected, self.published(), topic_prefix=self.topics.prefix)
 
+    def _marker(self) -> Seen:
+        kafka = Kafka(settings=self._options)
+        return read_marker(kafka, decider_query(self.topics, 2), wait=False)
+
     def _read(self, topics: list[str]) -> list:  # type: ignore[type-arg]
         consumer = Consumer(
             self._options
@@ -229,7 +237,7 @@ def await_ready(service: "subprocess.Popen[str]") -> None:
     assert line.startswith("ready"), f"verdict up ended with {service.wait()}: {line}"
 
 
-def stop(service: "subprocess.Popen[str]") -> None:
+def stop(service: "subprocess.Popen[str]", by: signal.Signals = signal.SIGTERM) -> None:
     """Ask the service to end; it must do so cleanly."""
-    service.send_signal(signal.SIGTERM)
+    service.send_signal(by)
     assert service.wait(60) == 0

@@ -59,7 +59,7 @@ def test_a_jvm_that_outlives_its_process_is_waited_for(
             await_ready(service)
             assert not jvm.is_running()
             send(deployment, PLACE, expected_version=0, command_id="c-1")
-            stop(service)
+            stop(service, by=signal.SIGINT)  # Ctrl-C
     with deployment.running():
         deployment.await_quiet()
 

@@ -1,0 +1,41 @@
+"""Entries that a fresh state begins with: Parquet files, read in pieces of bounded size.
+
+Spark would bring a query's initial state to the operator itself, but PySpark 4.2.1 then holds all
+of a group in the worker's memory (`itertools.tee` in `pyspark/worker.py`), and a group is a whole
+shard. So Spark brings only the names of the shard's files, and the operator reads them.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+
+from aggregates.operator.shard_state import Entry
+
+SEED_SCHEMA = "key binary, entry binary, expires_at bigint"
+SEEDS_SCHEMA = "shard int, file string"
+
+PIECE_BYTES = 4 * 2**20
+ROWS = 1000  # that are decoded at a time
+
+
+def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
+    """Yield the entries of a file in pieces of about 4 MiB; no key comes twice in it."""
+    piece: dict[bytes, Entry] = {}
+    size = 0
+    for key, entry in _entries(file):
+        piece[key] = entry
+        size += len(key) + len(entry.value)
+        if size >= PIECE_BYTES:
+            yield piece
+            piece, size = {}, 0
+    if piece:
+        yield piece
+
+
+def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
+    with pq.ParquetFile(file) as parquet:
+        batches = parquet.iter_batches(ROWS, columns=["key", "entry", "expires_at"])
+        for batch in batches:
+            columns = (column.to_pylist() for column in batch.columns)
+            for key, value, expires_at in zip(*columns, strict=True):
+                yield key, Entry(value, expires_at)

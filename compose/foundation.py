@@ -1,0 +1,104 @@
+"""What the service and its recovery both stand on: a locked directory, Kafka, topics, Spark."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from compose.deciding import decider_query
+from compose.exactly_once.errors import UnreadableMarker
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.lock import DataDirectoryLock
+from compose.exactly_once.markers import read_marker
+from compose.kafka_config import librdkafka_options, spark_options
+from compose.local.broker import EmbeddedBroker
+from compose.local.spark import spark_session
+from compose.service import withdraw
+from compose.settings import Settings
+from compose.topic_check import TopicAdmin
+from schemas.marker import Marker
+
+SPARK = "spark"
+
+# Waiting for more data at the broker would be waiting twice: Spark gathers what comes while a
+# batch runs. With Kafka's default of 500 ms a lonely command takes a second longer.
+SOURCE = {"kafka.fetch.max.wait.ms": "10"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """What runs, and how to reach it.
+
+    `source` holds the options of Spark's Kafka source; `marker` is the decider's, as far as it
+    could be read without waiting for anybody.
+    """
+
+    spark: SparkSession
+    kafka: Kafka
+    source: dict[str, str]
+    servers: str
+    marker: Marker | None
+
+
+def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
+    """Lock the data directory, start Spark and, unless one is given, Kafka; check the topics.
+
+    Args:
+        settings: All that can be chosen.
+        parts: Takes what must be stopped, in reverse order.
+
+    Raises:
+        VerdictError: Something is missing, in use, or does not fit.
+    """
+    lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
+    withdraw(settings.data_dir)  # that of a process that was killed
+    with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
+        broker = beside.submit(_broker, settings, parts)
+        spark = _spark(settings, lock)
+        parts.callback(spark.stop)
+        servers = broker.result()
+    kafka = Kafka(
+        settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
+        transaction_timeout_s=settings.transaction_timeout_s,
+    )
+    return Foundation(
+        spark=spark,
+        kafka=kafka,
+        source=spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers},
+        servers=servers,
+        marker=_ensured_topics(settings, kafka),
+    )
+
+
+def _ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
+    """Create what is missing, then check everything against settings and marker."""
+    topics = settings.topics
+    admin = TopicAdmin(kafka.settings, topics)
+    admin.create_missing()
+    try:
+        marker = read_marker(kafka, decider_query(topics, settings.shards), wait=False).marker
+    except UnreadableMarker:
+        marker = None  # whoever goes on from it reads it again; a recovery can do without
+    admin.ensure(None if marker is None else marker.offsets)
+    return marker
+
+
+def _broker(settings: Settings, parts: ExitStack) -> str:
+    if settings.bootstrap_servers is not None:
+        return settings.bootstrap_servers
+    broker = EmbeddedBroker(settings.data_dir / "broker")
+    parts.enter_context(broker)
+    return broker.bootstrap_servers
+
+
+def _spark(settings: Settings, lock: DataDirectoryLock) -> SparkSession:
+    return spark_session(
+        f"verdict {settings.deployment}",
+        settings.cores or os.cpu_count() or 1,
+        settings.shards,
+        settings.driver_memory,
+        settings.data_dir / SPARK,
+        keep_open=[lock.fileno()],  # the JVM writes there too, and may outlive us
+    )

@@ -1,0 +1,1 @@
+"""Rebuilding the decider's state from the events and responses in Kafka."""

@@ -1,0 +1,75 @@
+"""What a recovery tells while it works."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+from pyspark import Accumulator, SparkContext
+
+EVERY_S = 0.5
+
+Tell = Callable[[str], None]
+
+
+def untold(text: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What a recovery found, and what it made of it."""
+
+    generation: int
+    shards: int
+    events: int
+    aggregates: int
+    remembered: int
+    seconds: float
+
+    def facts(self) -> dict[str, int | float]:
+        """Return all of it for programs."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"generation {self.generation} with {self.shards} shards: {self.events:,} events of "
+            f"{self.aggregates:,} aggregates, {self.remembered:,} remembered command ids, in "
+            f"{self.seconds:.1f} s"
+        )
+
+
+class Counts:
+    """How far the workers have come; they add to it whenever a task ends."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.events: Accumulator[int] = context.accumulator(0)
+        self.aggregates: Accumulator[int] = context.accumulator(0)
+        self.responses: Accumulator[int] = context.accumulator(0)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.events.value:,} events of {self.aggregates.value:,} aggregates, "
+            f"{self.responses.value:,} responses read"
+        )
+
+
+@contextmanager
+def told(tell: Tell, what: str, so_far: object) -> Iterator[None]:
+    """Tell again and again what is done, how far it has come and how long it took."""
+    done, began = threading.Event(), time.monotonic()
+
+    def telling() -> None:
+        while True:
+            tell(f"{what}: {so_far}, {time.monotonic() - began:.0f} s")
+            if done.wait(EVERY_S):
+                return
+
+    teller = threading.Thread(target=telling, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()

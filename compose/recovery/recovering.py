@@ -1,0 +1,137 @@
+"""Recovery: the decider's state, rebuilt from what it has published.
+
+Spark's checkpoint is disposable: every snapshot follows from the aggregate's events, every
+remembered command id from its response. The order of steps makes a recovery that was interrupted
+harmless, at any point; run it again.
+
+1. Fence whoever decides, and commit a claim, so that it finds out and stops.
+2. Fix the ends of the topics, and write the folded state into the directory of the next
+   generation. The current one stays as it is, and is used by the next start if nothing follows.
+3. Commit the genesis marker of the next generation. From here on every start uses its directory:
+   the decider begins with an empty checkpoint at the offsets of the marker before, and its batch 0
+   takes in the state together with the first commands, committed by Spark as one.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum, auto
+
+from compose.deciding import decider_query, limits_of
+from compose.exactly_once.owner import genesis, write_marker
+from compose.exactly_once.query import Query
+from compose.exactly_once.transactions import Transactions
+from compose.foundation import Foundation
+from compose.generation import Generation, generation_of
+from compose.recovery.bounds import bounds_of
+from compose.recovery.folding import Folding
+from compose.recovery.missing import marker_from_answers, settled_marker
+from compose.recovery.progress import Counts, Recovered, Tell, told, untold
+from compose.settings import Settings
+from schemas.marker import Marker
+from schemas.registry import aggregate_types
+
+LOG = logging.getLogger("verdict.recovery")
+
+
+class RecoveryStep(StrEnum):
+    """A moment in a recovery; what is named has just happened."""
+
+    FENCED = auto()  # whoever decided cannot publish any more
+    FOLDED = auto()  # the state is on the disk, not yet complete
+    SEEDED = auto()  # the state is complete and safe
+    COMMITTED = auto()  # the marker names the new generation
+
+
+OnRecoveryStep = Callable[[RecoveryStep], None]
+
+
+def unobserved(step: RecoveryStep) -> None:
+    """Observe nothing."""
+
+
+def recover(
+    ground: Foundation,
+    settings: Settings,
+    shards: int | None = None,
+    tell: Tell = untold,
+    on_step: OnRecoveryStep = unobserved,
+) -> Recovered:
+    """Rebuild the decider's state; the next start goes on where the marker ends.
+
+    Args:
+        ground: Spark, Kafka with its topics, and the locked data directory.
+        settings: All that can be chosen.
+        shards: How many there will be; None keeps the number.
+        tell: Called with what is being done and how far it has come.
+        on_step: Called at each step.
+
+    Raises:
+        BrokenHistory: The events in Kafka do not hold together; nothing was changed.
+        NotPublished: Somebody else became the owner meanwhile; nothing was changed.
+        Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
+    """
+    began = time.monotonic()
+    query = decider_query(settings.topics, settings.shards)
+    transactions = Transactions(ground.kafka, query.transactional_id)
+    try:
+        marker = _claimed(ground, settings, query, transactions)
+        on_step(RecoveryStep.FENCED)
+        new = genesis(query, marker, marker.offsets, shards or marker.shards)
+        recovered = _seeded(ground, settings, new, tell, on_step)
+        write_marker(transactions, query, ground.kafka, new)
+        on_step(RecoveryStep.COMMITTED)
+    finally:
+        transactions.close()
+    return replace(recovered, seconds=time.monotonic() - began)
+
+
+def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None:
+    """Rebuild the state if the rules have another format of it than the one that is stored."""
+    if outdated := generation_of(settings.data_dir, ground.marker).outdated():
+        LOG.warning("the rules store %s in another format: recovering", ", ".join(outdated))
+        LOG.warning("recovered %s", recover(ground, settings, tell=tell))
+
+
+def _claimed(
+    ground: Foundation, settings: Settings, query: Query, transactions: Transactions
+) -> Marker:
+    """Return the marker to go on from, after whoever decided can read that it must stop."""
+    marker = settled_marker(ground.kafka, query)
+    if marker is None:
+        return marker_from_answers(ground, query, settings.topics, settings.data_dir)
+    claim = replace(marker, owner=str(uuid.uuid4()))
+    write_marker(transactions, query, ground.kafka, claim)
+    return marker
+
+
+def _seeded(
+    ground: Foundation,
+    settings: Settings,
+    new: Marker,
+    tell: Tell,
+    on_step: OnRecoveryStep,
+) -> Recovered:
+    """Write the state with which the generation of `new` begins."""
+    topics, names = settings.topics, aggregate_types()
+    events, responses = map(topics.events, names), map(topics.responses, names)
+    bounds = bounds_of(ground.kafka, [*events], [*responses])
+    generation = Generation(settings.data_dir, new.generation)
+    generation.clear()
+    counts = Counts(ground.spark.sparkContext)
+    folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts)
+    with told(tell, "recovering", counts):
+        seeded = folding.write(bounds, new.shards, generation.seed)
+    on_step(RecoveryStep.FOLDED)
+    generation.complete()
+    on_step(RecoveryStep.SEEDED)
+    return Recovered(
+        generation=new.generation,
+        shards=new.shards,
+        events=counts.events.value,
+        aggregates=seeded.aggregates,
+        remembered=seeded.remembered,
+        seconds=0.0,
+    )

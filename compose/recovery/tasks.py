@@ -1,0 +1,68 @@
+"""What a recovery does on the executors: a fold between two streams of Arrow batches."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+from pyspark import Accumulator
+
+from compose.recovery.histories import Folded, Stored
+
+FOLDED_SCHEMA = (
+    "of binary, offset bigint, key binary, entry binary, expires_at bigint, fault string"
+)
+ARROW_SCHEMA = pa.schema(
+    [
+        ("of", pa.binary()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("entry", pa.binary()),
+        ("expires_at", pa.int64()),
+        ("fault", pa.string()),
+    ]
+)
+ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
+
+Count = Accumulator[int]
+Fold = Callable[[Iterable[Stored]], Iterator[Folded]]
+
+
+def folded(
+    fold: Fold, taken: Count, given: Count | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Run `fold` over the records of one task, holding a batch of them at a time.
+
+    Args:
+        fold: Gives entries for records.
+        taken: Is told how many records were read.
+        given: Is told how many entries came of them; None: nobody asks.
+        batches: With the columns of `Stored`.
+
+    Yields:
+        Batches of `FOLDED_SCHEMA`.
+    """
+    gathered: list[tuple[object, ...]] = []
+    for one in fold(_records(batches, taken)):
+        entry = one.entry
+        row = (one.of.key, one.of.offset, one.key, entry.value, entry.expires_at, one.fault)
+        gathered.append(row)
+        if given is not None:
+            given.add(1)
+        if len(gathered) == ROWS:
+            yield _batch(gathered)
+            gathered = []
+    yield _batch(gathered)
+
+
+def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in Stored._fields)
+        yield from map(Stored._make, zip(*columns, strict=True))
+        taken.add(batch.num_rows)
+
+
+def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(ARROW_SCHEMA)
+    arrays = [
+        pa.array(values, field.type) for values, field in zip(columns, ARROW_SCHEMA, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)

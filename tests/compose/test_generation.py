@@ -1,0 +1,86 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from compose import generation as module
+from compose.exactly_once.batch import Batch
+from compose.exactly_once.checkpoint import FRESH, CheckpointPosition
+from compose.generation import Generation, newest_generation
+
+SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
+
+
+@pytest.fixture
+def recovered(tmp_path: Path) -> Generation:
+    """The second generation, as a recovery leaves it, beside the first."""
+    Generation(tmp_path, 1).checkpoint.mkdir(parents=True)
+    generation = Generation(tmp_path, 2)
+    generation.clear()
+    for _, file in SEEDS:
+        (generation.seed / file).parent.mkdir(parents=True)
+        (generation.seed / file).touch()
+    generation.complete()
+    return generation
+
+
+def at(batch_id: int, *, committed: bool) -> CheckpointPosition:
+    batch = Batch(query_id="q", batch_id=batch_id, start={}, end={})
+    return CheckpointPosition(query_id="q", initial={}, last=batch, committed=committed)
+
+
+@pytest.mark.parametrize("position", [FRESH, at(0, committed=False)])
+def test_a_seed_is_kept_until_batch_0_is_committed(
+    recovered: Generation, position: CheckpointPosition
+) -> None:
+    recovered.tidy(position)
+
+    wanted = [(shard, str(recovered.seed / file)) for shard, file in SEEDS]
+    assert recovered.seeded
+    assert recovered.seeds(position) == wanted
+
+
+@pytest.mark.parametrize("position", [at(0, committed=True), at(1, committed=False)])
+def test_a_seed_that_is_taken_in_is_removed(
+    recovered: Generation, position: CheckpointPosition
+) -> None:
+    assert recovered.seeds(position) == []
+
+    recovered.tidy(position)
+
+    assert not recovered.seeded
+    assert not recovered.seed.exists()
+
+
+def test_a_generation_that_has_started_replaces_all_others(
+    recovered: Generation, tmp_path: Path
+) -> None:
+    Generation(tmp_path, 3).clear()  # of a recovery that was interrupted
+    assert newest_generation(tmp_path) == 3
+
+    recovered.tidy(FRESH)
+
+    assert newest_generation(tmp_path) == 2
+    assert list((tmp_path / "decider").iterdir()) == [recovered.folder]
+
+
+def test_a_seed_that_was_not_finished_is_none(tmp_path: Path) -> None:
+    generation = Generation(tmp_path, 2)
+    generation.clear()
+    (generation.seed / "shard=0").mkdir(parents=True)
+    (generation.seed / "shard=0" / "a.parquet").touch()
+
+    assert not generation.seeded
+    assert generation.seeds(FRESH) == []
+
+
+def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
+    recovered: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert recovered.outdated() == []
+    stored = json.loads((recovered.folder / "snapshot-formats.json").read_text())
+
+    now = {**stored, "order": stored["order"] + 1, "added-later": 7}
+    monkeypatch.setattr(module, "snapshot_formats", lambda: now)
+
+    assert recovered.outdated() == ["order"]

@@ -1,0 +1,176 @@
+"""The checkpoint is disposable: `verdict recover` rebuilds it from what was published."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from compose.exactly_once.checkpoint import checkpoint_position
+from compose.local.broker import EmbeddedBroker
+from compose.recovery.recovering import RecoveryStep
+from schemas.response import Response
+from tests.e2e.deployment import ROOT, Deployment
+from tests.e2e.test_restart import PLACE, send
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500)]
+
+
+def lose(deployment: Deployment) -> None:
+    shutil.rmtree(deployment.generation().checkpoint)
+
+
+def lived(deployment: Deployment, seed: int) -> Response:
+    """Let a deployment decide random commands, and one that can be told from them."""
+    with deployment.running():
+        with deployment.traffic(seed):
+            placed = place(deployment)
+        deployment.await_quiet()
+    return placed
+
+
+def place(deployment: Deployment) -> Response:
+    return send(deployment, PLACE, expected_version=0, command_id="c-first")
+
+
+def lives_on(deployment: Deployment, seed: int, placed: Response) -> None:
+    """Hold that versions and command ids go on, and all of history against the model."""
+    again = lived(deployment, seed)
+    deployment.assert_as_the_model_says()
+    assert again.duplicate
+    assert again.event_ids == placed.event_ids
+
+
+def refused(deployment: Deployment) -> str:
+    """Return why `verdict up` does not start."""
+    up = deployment.cli("up")
+    assert up.returncode == 1
+    return up.stderr
+
+
+def recovered(deployment: Deployment, *options: str) -> dict[str, Any]:
+    done = deployment.cli("recover", "--json", *options)
+    assert done.returncode == 0, done.stderr
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+def test_a_checkpoint_that_is_lost_is_rebuilt(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """C-17: versions continue, nothing is decided twice, command ids are remembered."""
+    deployment = Deployment(broker.bootstrap_servers, "recover", tmp_path / "d")
+    placed = lived(deployment, seed=11)
+    lose(deployment)
+    assert "verdict recover" in refused(deployment)
+
+    facts = recovered(deployment)
+
+    assert (facts["generation"], facts["shards"]) == (2, 2)
+    assert facts["events"] == sum(".events" in one.topic for one in deployment.published())
+    lives_on(deployment, seed=12, placed=placed)
+    lives_on(deployment, seed=13, placed=placed)  # the seed is used up, and the plan another
+    assert not deployment.generation().seeded
+
+
+def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """C-17, C-18: with another number of shards every aggregate may move to another one."""
+    deployment = Deployment(broker.bootstrap_servers, "recover-shards", tmp_path / "d")
+    placed = lived(deployment, seed=21)
+    older = tmp_path / "older"
+    shutil.copytree(deployment.generation().checkpoint, older)
+    lives_on(deployment, seed=22, placed=placed)
+    shutil.rmtree(deployment.generation().checkpoint)
+    shutil.copytree(older, deployment.generation().checkpoint)
+    assert "verdict recover" in refused(deployment)
+
+    assert recovered(deployment, "--shards", "3")["shards"] == 3
+    lives_on(deployment, seed=23, placed=placed)
+    assert checkpoint_position(deployment.generation().checkpoint).shards == 3
+    assert recovered(deployment, "--shards", "1")["generation"] == 3
+    lives_on(deployment, seed=24, placed=placed)
+
+
+def test_a_recovery_that_is_killed_anywhere_is_run_again(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """Until the marker names the new generation, the checkpoint that was there stays usable."""
+    deployment = Deployment(broker.bootstrap_servers, "recover-killed", tmp_path / "d")
+    placed = lived(deployment, seed=31)
+    for step in (RecoveryStep.FENCED, RecoveryStep.FOLDED, RecoveryStep.SEEDED):
+        kill_at(deployment, step)
+        assert deployment.generation().number == 1
+    lives_on(deployment, seed=32, placed=placed)
+    lose(deployment)
+    kill_at(deployment, RecoveryStep.SEEDED)
+    assert "verdict recover" in refused(deployment)
+
+    kill_at(deployment, RecoveryStep.COMMITTED)
+    lives_on(deployment, seed=33, placed=placed)
+    assert deployment.generation().number == 2
+
+
+def test_a_start_with_another_snapshot_format_recovers_by_itself(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "recover-format", tmp_path / "d")
+    placed = lived(deployment, seed=51)
+    (formats,) = deployment.generation().folder.glob("*.json")
+    formats.write_text(json.dumps({"order": 0, "position": 1}))
+
+    lives_on(deployment, seed=52, placed=placed)
+    assert deployment.generation().number == 2
+    assert "store order in another format" in (tmp_path / "stderr").read_text()
+
+
+def test_a_lost_marker_is_found_again_in_the_responses(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "recover-marker", tmp_path / "d")
+    placed = lived(deployment, seed=41)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(deployment.topics.markers, None, b"decider")
+    assert producer.flush(30) == 0
+    assert "verdict recover" in refused(deployment)
+
+    assert recovered(deployment)["generation"] == 2
+    lives_on(deployment, seed=42, placed=placed)
+
+
+def test_there_is_nothing_to_recover_before_the_first_start(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "recover-nothing", tmp_path / "d")
+
+    done = deployment.cli("recover")
+
+    assert done.returncode == 1
+    assert "there is nothing to recover" in done.stderr
+
+
+def test_what_does_not_hold_together_is_named_and_nothing_is_changed(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """C-16, C-17."""
+    deployment = Deployment(broker.bootstrap_servers, "recover-broken", tmp_path / "d")
+    topic = deployment.topics.events("order")
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(topic, b"garbage", b"order-1", partition=2)
+    assert producer.flush(30) == 0
+
+    done = deployment.cli("recover")
+
+    assert done.returncode == 1
+    assert f"1 histories in Kafka do not hold together: {topic}-2 offset 0" in done.stderr
+    assert not deployment.generation().seeded
+    assert deployment.generation().number == 1
+
+
+def kill_at(deployment: Deployment, step: RecoveryStep) -> None:
+    doomed = [sys.executable, "-m", "tests.e2e.doomed_recovery", step, str(deployment.data_dir)]
+    done = subprocess.run(doomed, cwd=ROOT, env=deployment.environment, capture_output=True)
+    assert done.returncode == -9, done.stderr
