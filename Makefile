@@ -24,7 +24,8 @@ demo: setup ## Run the whole path on throw-away data and tell its story
 test: setup ## Run all tests (a real broker and a real Spark)
 	$(BIN)/python -m pytest
 
-chaos: setup ## Kill the service KILLS times under traffic, then check everything (SEED)
+chaos: setup ## Run the long recovery tests, then KILLS kills under traffic (SEED)
+	$(BIN)/python -m pytest -m campaign
 	$(BIN)/python -m tests.e2e.chaos --kills $(KILLS) --seed $(SEED)
 
 lint: setup ## Check format, style, types and spelling

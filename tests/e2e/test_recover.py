@@ -75,6 +75,7 @@ def test_a_checkpoint_that_is_lost_is_rebuilt(broker: EmbeddedBroker, tmp_path: 
     assert not deployment.generation().seeded
 
 
+@pytest.mark.campaign
 def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_recovery_that_is_killed_anywhere_is_run_again(
     assert deployment.generation().number == 2
 
 
+@pytest.mark.campaign
 def test_a_start_with_another_snapshot_format_recovers_by_itself(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
@@ -127,6 +129,7 @@ def test_a_start_with_another_snapshot_format_recovers_by_itself(
     assert "store order in another format" in (tmp_path / "stderr").read_text()
 
 
+@pytest.mark.campaign
 def test_a_lost_marker_is_found_again_in_the_responses(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
@@ -152,6 +155,7 @@ def test_there_is_nothing_to_recover_before_the_first_start(
     assert "there is nothing to recover" in done.stderr
 
 
+@pytest.mark.campaign
 def test_what_does_not_hold_together_is_named_and_nothing_is_changed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
