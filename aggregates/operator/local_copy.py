@@ -121,11 +121,13 @@ class LocalCopy:
 
 def _in_parts(blobs: Iterable[bytes]) -> Iterator[list[bytes]]:
     part: list[bytes] = []
+    size = 0  # counted along: a long log has very many small entries
     for blob in blobs:
         part.append(blob)
-        if sum(map(len, part)) >= LOAD_BYTES:
+        size += len(blob)
+        if size >= LOAD_BYTES:
             yield part
-            part = []
+            part, size = [], 0
     yield part
 
 
