@@ -10,12 +10,12 @@ from pydantic_core import from_json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from aggregates.decider import handler_versions
 from aggregates.handle import Limits
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
 from aggregates.operator.seed import SEEDS_SCHEMA
 from aggregates.operator.stream import decisions
+from compose.decider_query import NAME, decider_query
 from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.checkpoint import batch_of, checkpoint_position, starting_offsets
 from compose.exactly_once.errors import Misfit
@@ -23,33 +23,12 @@ from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.owner import take_over
 from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.query import Query, query_of
+from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.generation import Generation, generation_of
 from compose.settings import Settings
-from schemas.registry import aggregate_types
-from schemas.topics import Topics
 
-NAME = "decider"
 HOUR_MS = 60 * 60 * 1000
-
-
-def decider_query(topics: Topics, shards: int) -> Query:
-    """Return the decider as Kafka and its marker know it.
-
-    Args:
-        topics: Of the deployment.
-        shards: How many the very first start sets up.
-    """
-    names = aggregate_types()
-    return query_of(
-        topics,
-        NAME,
-        inputs=topics.every_commands(),
-        outputs=[*map(topics.events, names), *map(topics.responses, names)],
-        handler_version=handler_versions(),
-        first_shards=shards,
-    )
 
 
 class Deciding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from compose.deciding import decider_query
+from compose.decider_query import decider_query
 from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock

@@ -1,14 +1,11 @@
 """The decider's marker, for those who only look at it."""
 
-from aggregates.decider import handler_versions
 from compose.cli.kafka_log import KafkaLog
 from compose.cli.options import kafka_of, kafka_options
+from compose.decider_query import decider_query
 from compose.exactly_once.markers import read_marker
-from compose.exactly_once.query import query_of
 from compose.settings import Settings
 from schemas.marker import Marker
-
-DECIDER = "decider"
 
 
 def decider_marker(settings: Settings) -> Marker | None:
@@ -22,6 +19,5 @@ def decider_marker(settings: Settings) -> Marker | None:
     with KafkaLog(kafka_options(settings)) as log:
         if not log.exists(topics.markers):
             return None
-    versions = handler_versions()
-    query = query_of(topics, DECIDER, inputs=(), outputs=(), handler_version=versions)
+    query = decider_query(topics, settings.shards)
     return read_marker(kafka_of(settings), query, wait=False).marker

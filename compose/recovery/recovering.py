@@ -19,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum, auto
 
-from compose.deciding import decider_query, limits_of
+from compose.decider_query import decider_query
+from compose.deciding import limits_of
 from compose.exactly_once.owner import genesis, write_marker
 from compose.exactly_once.query import Query
 from compose.exactly_once.transactions import Transactions

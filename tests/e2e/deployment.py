@@ -15,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-from compose.deciding import decider_query
+from compose.decider_query import decider_query
 from compose.exactly_once.checkpoint import checkpoint_position
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import Seen, read_marker

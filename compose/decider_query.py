@@ -1,0 +1,26 @@
+"""Under which names Kafka and its marker know the decider; light, for those who only look."""
+
+from aggregates.decider import handler_versions
+from compose.exactly_once.query import Query, query_of
+from schemas.registry import aggregate_types
+from schemas.topics import Topics
+
+NAME = "decider"
+
+
+def decider_query(topics: Topics, shards: int) -> Query:
+    """Return the decider as Kafka and its marker know it.
+
+    Args:
+        topics: Of the deployment.
+        shards: How many the very first start sets up.
+    """
+    names = aggregate_types()
+    return query_of(
+        topics,
+        NAME,
+        inputs=topics.every_commands(),
+        outputs=[*map(topics.events, names), *map(topics.responses, names)],
+        handler_version=handler_versions(),
+        first_shards=shards,
+    )
