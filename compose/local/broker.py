@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -70,14 +71,24 @@ class EmbeddedBroker:
     directory; one that outlived its parent is ended first.
     """
 
-    def __init__(self, data_dir: Path, port: int | None = None) -> None:
-        """Name where it keeps everything, and its port.
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Name where it keeps everything, and how it is reached.
 
-        None: the port of the last start when it is free, else one that is.
+        Args:
+            data_dir: Its directory.
+            port: On 127.0.0.1; None: that of the last start when it is free, else one that is.
+            properties: Of Kafka's server.properties, instead of or besides ours; `{port}` and
+                `{controller_port}` in a value stand for the ports.
         """
         self.data_dir = data_dir.absolute()
         self.log = self.data_dir / "broker.log"
         self._port = port
+        self._more = dict(properties or {})
         self._claim: Claim | None = None
         self._guardian: subprocess.Popen[bytes] | None = None
         self._log_start = 0
@@ -172,9 +183,9 @@ class EmbeddedBroker:
         fresh.rename(self._logs)
 
     def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
-        path.write_text(
-            PROPERTIES.format(port=self._port, controller_port=controller_port, logs=logs)
-        )
+        ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
+        text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
+        path.write_text(text.format(port=self._port, controller_port=controller_port, logs=logs))
 
     def _launch(self, java: list[str], claim: Claim) -> None:
         guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py")]
