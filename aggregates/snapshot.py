@@ -12,6 +12,7 @@ from fastavro.types import Schema
 from aggregates.decider import Decider, State, decider_of
 from schemas.life_cycle import LifeCycle
 from schemas.wire.avro_schema import RecordSchema
+from schemas.wire.avro_writer import avro_writer
 
 HEAD = Struct(">Bqq?B")  # format, version, decided_at, active, length of the hash
 
@@ -55,23 +56,24 @@ class SnapshotCodec(Generic[State]):
 
     def __init__(self, decider: Decider[State]) -> None:
         self._decider = decider
-        self._schema: Schema = fastavro.parse_schema(_state_schema(decider))
+        schema = _state_schema(decider)
+        self._schema: Schema = fastavro.parse_schema(schema)
+        self._write = avro_writer(schema)
 
     def encode(self, snapshot: Snapshot[State]) -> bytes:
         """Return the bytes to keep.
 
         Raises:
-            ValueError, TypeError, OverflowError: The state does not fit its own class.
+            ValueError, TypeError: The state does not fit its own class.
         """
-        kept = BytesIO()
         number, active = self._decider.snapshot_format, snapshot.state is not None
         head = (number, snapshot.version, snapshot.decided_at, active, len(snapshot.last_hash))
-        kept.write(HEAD.pack(*head) + snapshot.last_hash)
-        if snapshot.state is not None:
-            fields = snapshot.state.model_dump(warnings="error")
-            self._decider.state.model_validate(fields)  # what is stored must be readable
-            fastavro.schemaless_writer(kept, self._schema, fields)
-        return kept.getvalue()
+        kept = HEAD.pack(*head) + snapshot.last_hash
+        if snapshot.state is None:
+            return kept
+        # what is stored must be readable: a copy with changed fields was not validated yet
+        self._decider.state.model_validate(dict(snapshot.state))
+        return kept + self._write(snapshot.state)
 
     def decode(self, kept: bytes) -> Snapshot[State]:
         """Return the snapshot in `kept`.

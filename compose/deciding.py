@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-from pydantic_core import from_json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from aggregates.handle import Limits
+from aggregates.operator.collector import collector_paused
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
 from aggregates.operator.seed import SEEDS_SCHEMA
@@ -155,7 +155,8 @@ class Deciding:
         try:
             table = frame.toArrow()  # the only evaluation: every one runs the operator
             batch = batch_of(self._checkpoint, batch_id)
-            self._publisher.publish(batch, list(_records(table)))
+            with collector_paused():
+                self._publisher.publish(batch, list(_records(table)))
         except BaseException as error:
             self._failure = error  # Spark would keep its text only
             raise
@@ -169,4 +170,4 @@ def limits_of(settings: Settings) -> Limits:
 def _records(table: pa.Table) -> Iterator[OutputRecord]:
     columns = (column.to_pylist() for column in table.columns)
     for topic, key, value, headers, replayable in zip(*columns, strict=True):
-        yield OutputRecord(topic, key, value, from_json(headers), replayable)
+        yield OutputRecord(topic, key, value, headers, replayable)

@@ -4,10 +4,8 @@ The position in SQL is the truth. Spark's checkpoint begins anew with every star
 which offsets a batch covers.
 """
 
-import gc
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from aggregates.operator.collector import collector_paused
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
@@ -132,7 +131,7 @@ class Projecting:
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         assert self._checkpoint is not None
         try:
-            with _no_garbage_collection():
+            with collector_paused():
                 table = frame.toArrow()  # the one evaluation of the frame
                 planned = batch_of(Path(self._checkpoint.name), batch_id)
                 batch = Batch(from_flat(table), _spans(planned.start, planned.end))
@@ -157,18 +156,3 @@ def _for_people(error: Exception) -> Exception:
     if isinstance(error, DBAPIError):
         return Unreachable(f"the database of the read side failed: {error.orig}")
     return error
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Spare a batch the collector's passes over its objects: they took 2/5 of unpacking it.
-
-    A batch makes no cycles, so its memory is free when it is done all the same.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -1,7 +1,8 @@
 """An event as it lies on `<aggregate>.events`: the fact and its place in history."""
 
 from dataclasses import dataclass
-from uuid import UUID, uuid5
+
+from uuid_utils import UUID, uuid5
 
 from schemas.message import Event, Hash, Instant
 from schemas.source import Source

@@ -4,20 +4,14 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import NamedTuple
 
-from pydantic_core import to_json
-
 from aggregates.handle import Verdict
 from aggregates.received import CommandRecord, ReceivedCommand
 from schemas.dead_letter import DeadLetter
 from schemas.reason import Reason
 from schemas.response import Rejection, Response
 from schemas.topics import Topics
-from schemas.wire.cloud_events import (
-    Headers,
-    dead_letter_headers,
-    event_headers,
-    response_headers,
-)
+from schemas.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from schemas.wire.headers import joined
 from schemas.wire.records import encode
 
 OUTPUT_SCHEMA = "topic string, key binary, value binary, headers string, replayable boolean"
@@ -28,8 +22,8 @@ RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
 class Output(NamedTuple):
     """One Kafka record to be published, a row of `OUTPUT_SCHEMA`.
 
-    `headers` is a JSON object of strings. `replayable` is False when a replay may word `value`
-    differently (the message of a bug), so that it must stay outside every digest.
+    `headers` is a text of `schemas.wire.headers`. `replayable` is False when a replay may word
+    `value` differently (the message of a bug), so that it must stay outside every digest.
     """
 
     topic: str
@@ -58,7 +52,7 @@ class Outputs:
         for stored in verdict.events:
             event = stored.event
             topic = self._topics.events(event.aggregate_type)
-            headers = _json(event_headers(event))
+            headers = joined(event_headers(event))
             yield Output(topic, event.aggregate_id.encode(), stored.value, headers, True)
         traceparent = command.envelope.traceparent
         yield from self.of_response(verdict.response, response, command.record, traceparent)
@@ -77,17 +71,13 @@ class Outputs:
             known = {name: getattr(response, name) for name in RESPONSE_FIELDS}
             rejection = Rejection(**known, command_bytes=record.value or b"")
             topic = self._topics.rejected(response.aggregate_type)
-            headers = _json(response_headers(rejection, traceparent))
+            headers = joined(response_headers(rejection, traceparent))
             yield Output(topic, key, encode(rejection), headers, replayable)
         topic = self._topics.responses(response.aggregate_type)
-        headers = _json(response_headers(response, traceparent))
+        headers = joined(response_headers(response, traceparent))
         yield Output(topic, key, encoded, headers, replayable)
 
     def of_dead_letter(self, letter: DeadLetter, replayable: bool = True) -> Output:
         """Return the record that keeps what could not be handled."""
-        headers = _json(dead_letter_headers(letter))
+        headers = joined(dead_letter_headers(letter))
         return Output(self._topics.dead_letters, letter.key, encode(letter), headers, replayable)
-
-
-def _json(headers: Headers) -> str:
-    return to_json(headers).decode()

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
+from aggregates.operator.collector import collector_paused
 from aggregates.operator.output import Output
 from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
@@ -57,8 +58,9 @@ class CommandProcessor(StatefulProcessor):
         """
         self._state.open(key[0])
         batch = ShardBatch(self._topics, self._limits, self._state)
-        outputs = batch.decide(record for frame in rows for record in _records(frame))
-        batch.commit()
+        with collector_paused():
+            outputs = batch.decide(record for frame in rows for record in _records(frame))
+            batch.commit()
         yield pd.DataFrame(outputs, columns=list(Output._fields))
 
     def handleInitialState(  # type: ignore[override]

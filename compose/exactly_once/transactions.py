@@ -1,7 +1,5 @@
 """One transactional producer, from its initialisation until it is thrown away."""
 
-from collections.abc import Mapping
-
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from compose.errors import Unreachable, VerdictError
@@ -9,6 +7,7 @@ from compose.exactly_once.calling import Broken, Calling, Failures
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import AnyOffsets
 from schemas.topics import OUTPUT_BYTES
+from schemas.wire.headers import pairs
 
 POLL_EVERY = 1000  # records
 
@@ -76,10 +75,17 @@ class Transactions:
         topic: str,
         key: bytes | None,
         value: bytes | None,
-        headers: Mapping[str, str] | None = None,
+        headers: str = "",
     ) -> None:
-        """Take a record into the transaction; waits while the queue is full."""
-        listed: list[tuple[str, str | bytes | None]] = list(headers.items()) if headers else []
+        """Take a record into the transaction; waits while the queue is full.
+
+        Args:
+            topic: Where it goes.
+            key: Its key, or None.
+            value: Its value, or None.
+            headers: A text of `schemas.wire.headers`.
+        """
+        listed: list[tuple[str, str | bytes | None]] = [*pairs(headers)]
         with self._producing:
             while True:
                 try:

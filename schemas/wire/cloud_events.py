@@ -4,8 +4,7 @@ from schemas.dead_letter import DeadLetter
 from schemas.message import iso_time
 from schemas.recorded_event import RecordedEvent
 from schemas.response import Rejection, Response
-
-Headers = dict[str, str]
+from schemas.wire.headers import Headers
 
 CONTENT_TYPE = "application/avro"
 

@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 from fastavro.types import Schema
 
+from schemas.wire.avro_writer import avro_writer
 from schemas.wire.catalogue import SchemaVersion, by_id, newest
 
 MAGIC = b"\0"
@@ -32,22 +33,15 @@ class Codec:
         self._newest = newest(subject)
         self._prefix = MAGIC + self._newest.id.to_bytes(4, "big")
         self._schema = _parsed(self._newest.id)
+        self._write = avro_writer(self._newest.schema)
 
-    @property
-    def namespace(self) -> str:
-        """The namespace of the subject's records, which names of a union are written in."""
-        return str(self._newest.schema["namespace"])
-
-    def encode(self, fields: dict[str, Any]) -> bytes:
-        """Return the framed record; a member of a record union is given as (name, fields).
+    def encode(self, record: object) -> bytes:
+        """Return the framed bytes of an object with the attributes that the schema names.
 
         Raises:
-            ValueError, TypeError: A field does not fit the schema.
+            ValueError, TypeError, LookupError, AttributeError: It does not fit the schema.
         """
-        body = BytesIO()
-        body.write(self._prefix)
-        fastavro.schemaless_writer(body, self._schema, fields)
-        return body.getvalue()
+        return self._prefix + self._write(record)
 
     def decode(self, value: bytes) -> dict[str, Any]:
         """Return the fields of a framed record; a record union comes back as (name, fields).

@@ -13,10 +13,9 @@ JSON_OPENING = b"{"
 
 def encode_command(aggregate_type: str, envelope: CommandEnvelope, payload: Message) -> bytes:
     """Return the framed Avro bytes of a command; `envelope.payload` is replaced by `payload`."""
-    commands = codec(f"{aggregate_type}_command")
-    found = {name: getattr(envelope, name) for name in CommandEnvelope.model_fields}
-    name = f"{commands.namespace}.{type(payload).__name__}"
-    return commands.encode(found | {"payload": (name, payload.model_dump(warnings="error"))})
+    return codec(f"{aggregate_type}_command").encode(
+        envelope.model_copy(update={"payload": payload})
+    )
 
 
 def decode_command(aggregate_type: str, value: bytes) -> dict[str, Any]:

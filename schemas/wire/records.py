@@ -1,10 +1,7 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
-from collections.abc import Callable
-from dataclasses import fields
 from functools import cache
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from schemas.dead_letter import DeadLetter
 from schemas.marker import Marker
@@ -27,7 +24,7 @@ SUBJECTS: dict[type, str] = {
 
 def encode(record: Response | Rejection | DeadLetter | Marker) -> bytes:
     """Return the framed bytes of `record`; equal records give equal bytes."""
-    return codec(SUBJECTS[type(record)]).encode(_fields(record))
+    return codec(SUBJECTS[type(record)]).encode(record)
 
 
 def decode(kind: type[Record], value: bytes) -> Record:
@@ -44,11 +41,7 @@ def decode(kind: type[Record], value: bytes) -> Record:
 
 def encode_event(event: RecordedEvent) -> bytes:
     """Return the framed bytes of `event`; equal events give equal bytes."""
-    events = codec(f"{event.aggregate_type}_event")
-    found = _fields(event)
-    name = f"{events.namespace}.{type(event.payload).__name__}"
-    found["payload"] = (name, event.payload.model_dump(warnings="error"))
-    return events.encode(found)
+    return codec(f"{event.aggregate_type}_event").encode(event)
 
 
 def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
@@ -68,22 +61,3 @@ def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
 @cache
 def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
     return event_types(aggregate_type)[fullname.rpartition(".")[2]]
-
-
-@cache
-def _reader(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
-    names = tuple(field.name for field in fields(kind))
-    return names, attrgetter(*names)
-
-
-def _fields(record: Any) -> dict[str, Any]:
-    names, values = _reader(record.__class__)
-    found = dict(zip(names, values(record), strict=True))
-    if "source" in found:
-        source: Source = found["source"]
-        found["source"] = {
-            "topic": source.topic,
-            "partition": source.partition,
-            "offset": source.offset,
-        }
-    return found

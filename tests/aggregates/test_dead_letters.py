@@ -6,10 +6,11 @@ import pytest
 from aggregates.received import receive
 from commands.order import CancelOrder
 from schemas.dead_letter import DeadLetter
-from schemas.wire.codec import codec
+from schemas.wire.commands import encode_command
 from tests.aggregates.desk import as_json, command_record
 from tests.aggregates.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, letter, well_formed
 from tests.model import Record
+from tests.schemas.examples import ENVELOPE
 from tests.traffic import START
 
 NOBODY_TO_ANSWER = (
@@ -70,9 +71,9 @@ def test_without_two_usable_ids_there_is_nobody_to_answer(name: str, value: Any)
 
 
 def test_ids_that_are_too_long_in_avro_are_dead_letters_too() -> None:
-    fields = codec("order_command").decode(ORDER_AVRO) | {"command_id": "x" * 129}
+    envelope = ENVELOPE.model_copy(update={"command_id": "x" * 129})
 
-    assert letter(codec("order_command").encode(fields)).error == NOBODY_TO_ANSWER
+    assert letter(encode_command("order", envelope, CancelOrder())).error == NOBODY_TO_ANSWER
 
 
 def test_an_unknown_schema_id_is_named() -> None:

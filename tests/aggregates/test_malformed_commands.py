@@ -4,17 +4,18 @@ from typing import Any
 import pytest
 
 from aggregates.answering import malformed
+from commands.order import ModifyOrder
 from schemas.reason import Reason
-from schemas.wire.codec import codec
+from schemas.wire.commands import encode_command
 from tests.aggregates.desk import as_json
 from tests.aggregates.receiving import (
     CANCELLING,
-    ORDER_AVRO,
     PLACING,
     refused,
     without,
 )
 from tests.model import Record
+from tests.schemas.examples import ENVELOPE
 from tests.traffic import START
 
 NOT_INTEGERS: tuple[Any, ...] = (2.0, True, False, "3", 1e2, 2**63, None, [1], {})
@@ -188,11 +189,9 @@ def test_an_unusable_correlation_id_gives_way_to_the_command_id(correlation: obj
 
 
 def test_strictness_is_the_same_in_avro() -> None:
-    fields = codec("order_command").decode(ORDER_AVRO)
-    name, payload = fields["payload"]
-    zero = fields | {"payload": (name, payload | {"quantity": 0})}
-    value = codec("order_command").encode(zero)
+    zero = ModifyOrder.model_construct(quantity=0, limit_price_cents=None)
+    value = encode_command("order", ENVELOPE, zero)
 
-    answer = refused(Record("order.commands", 0, 0, START, b"order-1", value))
+    answer = refused(Record("order.commands", 0, 0, START, ENVELOPE.aggregate_id.encode(), value))
 
     assert list(answer.details) == ["payload.quantity"]

@@ -117,7 +117,7 @@ class Deployment:
 
     def outputs(self, batch_id: int, wording: str = "") -> list[OutputRecord]:
         return [
-            OutputRecord(self.events, b"order-%d" % number, value, {"ce_id": value.decode()})
+            OutputRecord(self.events, b"order-%d" % number, value, f"ce_id\0{value.decode()}")
             for number, value in enumerate(values(batch_id, wording=wording))
         ]
 

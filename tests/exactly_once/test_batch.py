@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compose.exactly_once.batch import OutputRecord, digest
+from schemas.wire.headers import joined, pairs
 
-RECORD = OutputRecord("order.events", b"order-1", b"value", {"ce_id": "1", "ce_type": "t"})
+RECORD = OutputRecord("order.events", b"order-1", b"value", joined({"ce_id": "1", "ce_type": "t"}))
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
 RECORDS = st.lists(
     st.builds(
@@ -14,7 +15,7 @@ RECORDS = st.lists(
         TEXT,
         st.none() | st.binary(max_size=3),
         st.none() | st.binary(max_size=3),
-        st.none() | st.dictionaries(TEXT, TEXT, max_size=2),
+        st.dictionaries(TEXT.filter(bool), TEXT, max_size=2).map(joined),
         st.just(True),
     ),
     max_size=4,
@@ -22,9 +23,7 @@ RECORDS = st.lists(
 
 
 def test_equal_output_gives_equal_digests() -> None:
-    assert digest([RECORD, RECORD]) == digest(
-        [RECORD, RECORD._replace(headers=dict(RECORD.headers or {}))]
-    )
+    assert digest([RECORD, RECORD]) == digest([RECORD, RECORD._replace()])
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def test_equal_output_gives_equal_digests() -> None:
         RECORD._replace(key=b"order-2"),
         RECORD._replace(key=None),
         RECORD._replace(value=b"Value"),
-        RECORD._replace(headers={"ce_id": "2", "ce_type": "t"}),
+        RECORD._replace(headers=joined({"ce_id": "2", "ce_type": "t"})),
     ],
 )
 def test_any_difference_changes_the_digest(changed: OutputRecord) -> None:
@@ -52,7 +51,7 @@ def test_the_order_of_records_is_part_of_the_output() -> None:
     [
         (lambda record: record._replace(value=b"ValueError at line 7"), False),
         (lambda record: record._replace(key=b"order-2"), True),
-        (lambda record: record._replace(headers=None), True),
+        (lambda record: record._replace(headers=""), True),
     ],
 )
 def test_of_a_record_that_a_replay_may_word_differently_only_the_value_is_left_out(
@@ -68,6 +67,6 @@ def test_different_outputs_have_different_digests(
     left: list[OutputRecord], right: list[OutputRecord]
 ) -> None:
     def comparable(records: list[OutputRecord]) -> list[tuple[object, ...]]:
-        return [(r.topic, r.key, r.value, list((r.headers or {}).items())) for r in records]
+        return [(r.topic, r.key, r.value, pairs(r.headers)) for r in records]
 
     assert (digest(left) == digest(right)) == (comparable(left) == comparable(right))

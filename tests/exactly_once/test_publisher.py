@@ -10,6 +10,7 @@ from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
 from compose.exactly_once.publisher import Outcome
 from compose.exactly_once.steps import Step
+from schemas.wire.headers import joined
 from tests.exactly_once.deployment import Deployment, values
 
 
@@ -29,7 +30,9 @@ def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: D
 def test_keys_headers_and_absent_values_arrive_as_they_are(deployment: Deployment) -> None:
     publisher = deployment.take_over()
     sent = [
-        OutputRecord(deployment.events, b"\xff\x00", b"value", {"ce_id": "1", "ce_type": "ö"}),
+        OutputRecord(
+            deployment.events, b"\xff\x00", b"value", joined({"ce_id": "1", "ce_type": "ö"})
+        ),
         OutputRecord(deployment.events, None, b"no key"),
         OutputRecord(deployment.events, b"key", None),
     ]

@@ -12,11 +12,11 @@ from hypothesis import given
 
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.cloud_events import (
-    Headers,
     dead_letter_headers,
     event_headers,
     response_headers,
 )
+from schemas.wire.headers import Headers
 from schemas.wire.records import encode_event
 from tests.schemas.arbitrary import RECORDED_EVENTS
 from tests.schemas.examples import (

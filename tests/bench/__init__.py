@@ -1,0 +1,1 @@
+"""What `make bench` measures; see `tests.bench.__main__`."""
