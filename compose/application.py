@@ -83,6 +83,7 @@ class Application:
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
         ground = lay_foundation(settings, parts)
+        self.spark = ground.spark
         recover_outdated(ground, settings, self._tell)
         self._deciding = Deciding(
             ground.spark, ground.kafka, ground.source, settings, self._on_step

@@ -49,13 +49,17 @@ class ShardBatch:
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
         self._now = 0
 
-    def decide(self, records: Iterable[CommandRecord]) -> list[Output]:
-        """Give every record its one outcome, in the order of (topic, partition, offset)."""
-        in_order = sorted(records, key=attrgetter("place"))
-        return [output for record in in_order for output in self._decide(record)]
+    def decide(self, records: Iterable[CommandRecord]) -> Iterator[Output]:
+        """Give every record its one outcome, in the order of (topic, partition, offset).
+
+        All records are taken before the first is decided; outputs come one by one, so that a
+        batch need not hold them all.
+        """
+        for record in sorted(records, key=attrgetter("place")):
+            yield from self._decide(record)
 
     def commit(self) -> None:
-        """Write what changed into the shard's state."""
+        """Write what changed into the shard's state; all outputs have been taken."""
         self._state.commit(self._changed, self._now)
 
     def _decide(self, record: CommandRecord) -> Iterator[Output]:

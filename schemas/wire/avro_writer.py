@@ -1,18 +1,26 @@
-"""Avro's binary encoding, compiled: a schema becomes one function from an object to bytes.
+"""Avro's binary encoding, compiled: a schema becomes the source of one function, once.
 
 Every event and every response passes here, so this is where the decider would spend its time: a
-library that looks its schema up again for each field, and for each member of a union, takes three
+library that looks into its schema for each field, and into each member of a union, takes three
 times as long. What is written is what `fastavro` writes, which a test holds it to; reading stays
 with that library. https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 Writer = Callable[[Any], bytes]
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
+CLASSES = {
+    "null": "NoneType",
+    "boolean": "bool",
+    "long": "int",
+    "string": "str",
+    "bytes": "bytes",
+    "enum": "str",
+}
 
 
 def avro_writer(schema: Any) -> Writer:
@@ -32,61 +40,7 @@ def avro_writer(schema: Any) -> Writer:
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    return _Compiler().writer(schema)
-
-
-class _Compiler:
-    """Compiles one schema; a type that has been spelled out may be named afterwards."""
-
-    def __init__(self) -> None:
-        self._named: dict[str, tuple[Any, Writer]] = {}
-
-    def writer(self, schema: Any) -> Writer:
-        if isinstance(schema, list):
-            return self._union(schema)
-        kind = _kind(schema)
-        if kind in PRIMITIVES:
-            return PRIMITIVES[kind]
-        if kind == "record":
-            return self._remember(schema, self._record(schema))
-        if kind == "enum":
-            return self._remember(schema, _enum(schema["symbols"]))
-        if kind == "array":
-            return _array(self.writer(schema["items"]))
-        if kind == "map":
-            return _map(self.writer(schema["values"]))
-        if kind in self._named:
-            return self._named[kind][1]
-        raise TypeError(f"cannot write Avro's {schema!r}")
-
-    def _remember(self, schema: Mapping[str, Any], writer: Writer) -> Writer:
-        self._named[_fullname(schema)] = schema, writer
-        return writer
-
-    def _record(self, schema: Mapping[str, Any]) -> Writer:
-        writers = [self.writer(field["type"]) for field in schema["fields"]]
-        names = [field["name"] for field in schema["fields"]]
-        if len(names) < 2:  # attrgetter gives no tuple for one name
-            return lambda value: b"".join(
-                [write(getattr(value, name)) for write, name in zip(writers, names, strict=True)]
-            )
-        values = attrgetter(*names)
-        return lambda value: b"".join(
-            [write(part) for write, part in zip(writers, values(value), strict=True)]
-        )
-
-    def _union(self, members: list[Any]) -> Writer:
-        indexed = [(write_long(index), self.writer(one)) for index, one in enumerate(members)]
-        if members[0] == "null" and len(members) == 2:
-            return _optional(*indexed[1])
-        defined = [self._definition(one) for one in members]
-        if all(_kind(one) == "record" for one in defined):
-            return _by_class({one["name"]: at for one, at in zip(defined, indexed, strict=True)})
-        return _by_type([(_class(one), *at) for one, at in zip(defined, indexed, strict=True)])
-
-    def _definition(self, schema: Any) -> Any:
-        named = isinstance(schema, str) and schema in self._named
-        return self._named[schema][0] if named else schema
+    return _Source(schema).compiled()
 
 
 def write_long(value: int) -> bytes:
@@ -98,14 +52,9 @@ def write_long(value: int) -> bytes:
     """
     if type(value) is not int:
         raise TypeError(f"an integer is needed, not {value!r}")
-    if 0 <= value < len(SMALL):
-        return SMALL[value]
     if not SMALLEST <= value <= LARGEST:
         raise ValueError(f"{value} takes more than 64 bits")
-    return _varint(value << 1 ^ value >> 63)
-
-
-def _varint(rest: int) -> bytes:
+    rest = value << 1 ^ value >> 63
     written = bytearray()
     while rest > 0x7F:
         written.append(rest & 0x7F | 0x80)
@@ -114,108 +63,139 @@ def _varint(rest: int) -> bytes:
     return bytes(written)
 
 
-SMALL = [_varint(value << 1) for value in range(4096)]  # most lengths and versions
+SMALL = [write_long(value) for value in range(4096)]  # most lengths and versions
 
 
-def _write_string(value: str) -> bytes:
-    encoded = value.encode()
-    length = len(encoded)
-    return (SMALL[length] if length < len(SMALL) else write_long(length)) + encoded
+class _Source:
+    """The source of a writer: `add` takes the pieces in their order."""
+
+    def __init__(self, schema: Any) -> None:
+        self._lines: list[str] = []
+        self._named: dict[str, Any] = {}
+        self._open: list[Any] = []
+        self._numbers = count()
+        self._known: dict[str, Any] = {
+            "SMALL": SMALL,
+            "write_long": write_long,
+            "unfit": _unfit,
+            "NoneType": type(None),
+        }
+        self._write(schema, "value", "    ")
+
+    def compiled(self) -> Writer:
+        body = "\n".join(self._lines)
+        source = (
+            f"def write(value):\n    out = []\n    add = out.append\n{body}\n"
+            '    return b"".join(out)\n'
+        )
+        exec(compile(source, "<avro writer>", "exec"), self._known)
+        writer: Writer = self._known["write"]
+        return writer
+
+    def _write(self, schema: Any, value: str, indent: str) -> None:
+        """Write `value`, an expression, at `indent`."""
+        schema = self._definition(schema)
+        if isinstance(schema, list):
+            self._union(schema, value, indent)
+            return
+        kind = _kind(schema)
+        emit = getattr(self, f"_{kind}", None) if isinstance(kind, str) else None
+        if emit is None or schema in self._open:
+            raise TypeError(f"cannot write Avro's {schema!r}")
+        self._open.append(schema)
+        name = f"v{next(self._numbers)}"
+        self._say(f"{name} = {value}", indent)
+        emit(schema, name, indent)
+        self._open.pop()
+
+    def _definition(self, schema: Any) -> Any:
+        """Return what a name stands for; a type that was spelled out may be named afterwards."""
+        if isinstance(schema, dict) and "name" in schema:
+            self._named[_fullname(schema)] = schema
+        return self._named.get(schema, schema) if isinstance(schema, str) else schema
+
+    def _say(self, line: str, indent: str) -> None:
+        self._lines.append(indent + line)
+
+    def _null(self, _: Any, name: str, indent: str) -> None:
+        self._say(f"if {name} is not None: unfit({name}, 'nothing')", indent)
+
+    def _boolean(self, _: Any, name: str, indent: str) -> None:
+        self._say(f"if {name}.__class__ is not bool: unfit({name}, 'a boolean')", indent)
+        self._say(rf"add(b'\1' if {name} else b'\0')", indent)
+
+    def _long(self, _: Any, name: str, indent: str) -> None:
+        small = f"{name}.__class__ is int and 0 <= {name} < {len(SMALL)}"
+        self._say(f"add(SMALL[{name}] if {small} else write_long({name}))", indent)
+
+    def _string(self, _: Any, name: str, indent: str) -> None:
+        self._say(f"{name} = {name}.encode()", indent)
+        self._counted(name, indent)
+
+    def _bytes(self, _: Any, name: str, indent: str) -> None:
+        self._say(f"if not isinstance({name}, bytes): unfit({name}, 'bytes')", indent)
+        self._counted(name, indent)
+
+    def _counted(self, name: str, indent: str) -> None:
+        self._say(f"n{name} = len({name})", indent)
+        self._long(None, f"n{name}", indent)
+        self._say(f"add({name})", indent)
+
+    def _enum(self, schema: Any, name: str, indent: str) -> None:
+        symbols = f"symbols{name}"
+        self._known[symbols] = {one: SMALL[index] for index, one in enumerate(schema["symbols"])}
+        self._say(f"add({symbols}[{name}])", indent)
+
+    def _array(self, schema: Any, name: str, indent: str) -> None:
+        self._items(name, f"for i{name} in {name}:", indent)
+        self._write(schema["items"], f"i{name}", indent + "    ")
+        self._say(r"add(b'\0')", indent)
+
+    def _map(self, schema: Any, name: str, indent: str) -> None:
+        self._items(name, f"for k{name}, i{name} in {name}.items():", indent)
+        self._write("string", f"k{name}", indent + "    ")
+        self._write(schema["values"], f"i{name}", indent + "    ")
+        self._say(r"add(b'\0')", indent)
+
+    def _items(self, name: str, loop: str, indent: str) -> None:
+        self._say(f"if {name}: add(write_long(len({name})))", indent)
+        self._say(loop, indent)
+
+    def _record(self, schema: Any, name: str, indent: str) -> None:
+        for field in schema["fields"]:
+            self._write(field["type"], f"{name}.{field['name']}", indent)
+
+    def _union(self, members: list[Any], value: str, indent: str) -> None:
+        name = f"v{next(self._numbers)}"
+        self._say(f"{name} = {value}", indent)
+        defined = [self._definition(one) for one in members]
+        optional = defined[0] == "null" and len(defined) == 2
+        for index, one in enumerate(defined):
+            test = "True" if optional and index else _test(one, name)
+            self._say(f"{'elif' if index else 'if'} {test}:", indent)
+            self._say(f"add({SMALL[index]!r})", indent + "    ")
+            self._write(one, name, indent + "    ")
+        self._say(f"else: unfit({name}, 'a member of the union')", indent)
 
 
-def _write_bytes(value: bytes) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError(f"bytes are needed, not {value!r}")
-    return write_long(len(value)) + value
+def _unfit(value: Any, wanted: str) -> None:
+    raise TypeError(f"{wanted} is needed, not {value!r}")
 
 
-def _write_boolean(value: bool) -> bytes:
-    if value is True:
-        return b"\1"
-    if value is False:
-        return b"\0"
-    raise TypeError(f"a boolean is needed, not {value!r}")
-
-
-def _write_null(value: None) -> bytes:
-    if value is not None:
-        raise TypeError(f"nothing is needed, not {value!r}")
-    return b""
-
-
-PRIMITIVES: dict[str, Writer] = {
-    "null": _write_null,
-    "boolean": _write_boolean,
-    "long": write_long,
-    "string": _write_string,
-    "bytes": _write_bytes,
-}
-CLASSES: dict[str, type] = {
-    "null": type(None),
-    "boolean": bool,
-    "long": int,
-    "string": str,
-    "bytes": bytes,
-    "enum": str,
-}
-
-
-def _enum(symbols: list[str]) -> Writer:
-    written = {symbol: write_long(index) for index, symbol in enumerate(symbols)}
-    return lambda value: written[value]
-
-
-def _array(write: Writer) -> Writer:
-    def write_array(values: list[Any]) -> bytes:
-        if not values:
-            return b"\0"
-        return b"".join([write_long(len(values)), *map(write, values), b"\0"])
-
-    return write_array
-
-
-def _map(write: Writer) -> Writer:
-    def write_map(values: Mapping[str, Any]) -> bytes:
-        if not values:
-            return b"\0"
-        parts = [_write_string(name) + write(value) for name, value in values.items()]
-        return b"".join([write_long(len(parts)), *parts, b"\0"])
-
-    return write_map
-
-
-def _optional(index: bytes, write: Writer) -> Writer:
-    return lambda value: b"\0" if value is None else index + write(value)
-
-
-def _by_class(members: Mapping[str, tuple[bytes, Writer]]) -> Writer:
-    def write_member(value: Any) -> bytes:
-        index, write = members[type(value).__name__]
-        return index + write(value)
-
-    return write_member
-
-
-def _by_type(members: list[tuple[type, bytes, Writer]]) -> Writer:
-    def write_first_fitting(value: Any) -> bytes:
-        for kind, index, write in members:
-            if isinstance(value, kind):
-                return index + write(value)
-        raise TypeError(f"no member of the union takes {value!r}")
-
-    return write_first_fitting
-
-
-def _class(schema: Any) -> type:
-    if (kind := _kind(schema)) not in CLASSES:
+def _test(schema: Any, name: str) -> str:
+    """Return the condition under which the value called `name` is of a member of a union."""
+    kind = _kind(schema)
+    if kind == "record":
+        return f"{name}.__class__.__name__ == {schema['name']!r}"
+    if kind not in CLASSES:
         raise TypeError(f"cannot tell which values are of Avro's {schema!r}")
-    return CLASSES[kind]
+    return f"isinstance({name}, {CLASSES[kind]})"
 
 
 def _kind(schema: Any) -> Any:
     return schema["type"] if isinstance(schema, dict) else schema
 
 
-def _fullname(schema: Mapping[str, Any]) -> str:
+def _fullname(schema: Any) -> str:
     namespace = schema.get("namespace")
     return f"{namespace}.{schema['name']}" if namespace else str(schema["name"])

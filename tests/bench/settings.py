@@ -1,0 +1,29 @@
+"""The settings of a benchmark: those of `verdict up`, on a broker and a directory of its own."""
+
+from pathlib import Path
+from typing import Any
+
+from compose.settings import Settings
+from compose.settings_loading import load_settings
+
+PLACES = frozenset({"data_dir", "bootstrap_servers", "deployment", "topic_prefix"})
+VARIED = frozenset({"shards", "max_rows_per_batch"})
+
+
+def settings_for(servers: str, folder: Path, name: str, **varied: Any) -> Settings:
+    """Return what `verdict up` would run with, but for places and what a benchmark varies.
+
+    Args:
+        servers: Of the broker.
+        folder: Takes the data directory.
+        name: Of the deployment, new for every run.
+        varied: Of `VARIED`.
+    """
+    assert set(varied) <= VARIED, varied
+    return load_settings(
+        data_dir=folder / name,
+        bootstrap_servers=servers,
+        deployment=name,
+        topic_prefix=f"{name}-",
+        **varied,
+    )

@@ -1,0 +1,115 @@
+"""Commands per second of the whole path, against Spark's own count by key, in one run.
+
+Both read the same number of the same records from the same broker in batches of the same size,
+keep their state in the same store, and write to Kafka; what verdict does more is the contract.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from compose.application import Application
+from compose.decider_query import NAME
+from compose.deciding import Deciding
+from compose.foundation import Foundation, lay_foundation
+from compose.settings import Settings
+from compose.topic_check import TopicAdmin
+from tests.bench.progress import await_rows, query_named, rows_per_s
+from tests.bench.settings import settings_for
+from tests.bench.workload import commands, fill
+
+AGGREGATES = 100_000
+SEED = 1
+
+Result = dict[str, Any]
+Run = Callable[[Settings, int], float]
+
+
+def throughput(
+    servers: str, folder: Path, count: int, rows: list[int], shards: int
+) -> Iterator[Result]:
+    """Yield a result for each way to spread the commands and each size of a batch.
+
+    Args:
+        servers: Of the broker.
+        folder: Takes the data directories; the JVM of the first run keeps its own for all.
+        count: Commands of each run.
+        rows: Sizes of a batch, in commands.
+        shards: Of the decider, and of the count.
+    """
+    for zipf in (False, True):
+        for size in rows:
+            yield _compared(servers, folder, count, zipf, max_rows_per_batch=size, shards=shards)
+
+
+def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int) -> Result:
+    result: Result = {"what": "throughput", "keys": "zipf" if zipf else "uniform", **varied}
+    ways: dict[str, Run] = {"count": _counted, "decided": _decided, "whole": _whole}
+    for way, run in ways.items():
+        name = f"{way}-{result['keys']}-{varied['max_rows_per_batch']}"
+        settings = settings_for(servers, folder, name, **varied)
+        TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
+        sent = commands(count, AGGREGATES, zipf, SEED)
+        result["bytes"] = fill(servers, settings.topics.commands("order"), sent)
+        result[f"{way}_per_s"] = round(run(settings, count))
+    result["decided_to_count"] = round(result["decided_per_s"] / result["count_per_s"], 3)
+    result["whole_to_count"] = round(result["whole_per_s"] / result["count_per_s"], 3)
+    return result
+
+
+def _whole(settings: Settings, count: int) -> float:
+    """Decide, with the projections running beside: what `verdict up` does."""
+    with Application(settings) as application:
+        query = query_named(application.spark, NAME)
+        return rows_per_s(await_rows(query, count, application.check))
+
+
+def _decided(settings: Settings, count: int) -> float:
+    """Decide and publish, and nothing else on the machine."""
+    with ExitStack() as parts:
+        ground = lay_foundation(settings, parts)
+        deciding = Deciding(ground.spark, ground.kafka, ground.source, settings)
+        parts.callback(deciding.stop)
+        deciding.start()
+        query = query_named(ground.spark, NAME)
+        return rows_per_s(await_rows(query, count, deciding.check))
+
+
+def _counted(settings: Settings, count: int) -> float:
+    """Let Spark count the records of each key, from Kafka to Kafka."""
+    with ExitStack() as parts:
+        ground = lay_foundation(settings, parts)
+        ground.spark.conf.set("spark.sql.shuffle.partitions", str(settings.shards))
+        query = _counting(ground, settings).start()
+        parts.callback(query.stop)
+
+        def check() -> None:
+            if failure := query.exception():
+                raise failure
+
+        return rows_per_s(await_rows(query, count, check))
+
+
+def _counting(ground: Foundation, settings: Settings) -> Any:
+    records = (
+        ground.spark.readStream.format("kafka")
+        .options(**ground.source)
+        .option("kafka.isolation.level", "read_committed")
+        .option("subscribe", settings.topics.commands("order"))
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", settings.max_rows_per_batch)
+        .load()
+    )
+    return (
+        records.groupBy("key")
+        .count()
+        .select("key", F.col("count").cast("string").alias("value"))
+        .writeStream.format("kafka")
+        .options(**{"kafka.bootstrap.servers": ground.servers})
+        .option("topic", settings.topics.events("order"))
+        .option("checkpointLocation", str(settings.data_dir / "count"))
+        .outputMode("update")
+    )
