@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from aggregates.handle import Limits
+from aggregates.operator.chunk import unpacked
 from aggregates.operator.collector import collector_paused
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
@@ -168,6 +169,5 @@ def limits_of(settings: Settings) -> Limits:
 
 
 def _records(table: pa.Table) -> Iterator[OutputRecord]:
-    columns = (column.to_pylist() for column in table.columns)
-    for topic, key, value, headers, replayable in zip(*columns, strict=True):
-        yield OutputRecord(topic, key, value, headers, replayable)
+    for chunk in table["outputs"].to_pylist():
+        yield from map(OutputRecord._make, unpacked(chunk))

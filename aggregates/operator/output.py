@@ -14,13 +14,13 @@ from schemas.wire.cloud_events import dead_letter_headers, event_headers, respon
 from schemas.wire.headers import joined
 from schemas.wire.records import encode
 
-OUTPUT_SCHEMA = "topic string, key binary, value binary, headers string, replayable boolean"
+OUTPUT_SCHEMA = "outputs binary"
 
 RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
 
 
 class Output(NamedTuple):
-    """One Kafka record to be published, a row of `OUTPUT_SCHEMA`.
+    """One Kafka record to be published.
 
     `headers` is a text of `schemas.wire.headers`. `replayable` is False when a replay may word
     `value` differently (the message of a bug), so that it must stay outside every digest.

@@ -1,7 +1,6 @@
 """The Spark shell around a shard's batch."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -13,8 +12,8 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
+from aggregates.operator.chunk import chunks
 from aggregates.operator.collector import collector_paused
-from aggregates.operator.output import Output
 from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
 from aggregates.received import CommandRecord
@@ -24,8 +23,6 @@ from schemas.topics import Topics
 INPUT_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
 )  # fmt: skip
-
-OUTPUTS_AT_A_TIME = 4096  # handed on before the next are made: a few MB stay in the CPU's caches
 
 
 class CommandProcessor(StatefulProcessor):
@@ -63,8 +60,8 @@ class CommandProcessor(StatefulProcessor):
         batch = ShardBatch(self._topics, self._limits, self._state)
         with collector_paused():
             outputs = batch.decide(record for frame in rows for record in _records(frame))
-            while some := list(islice(outputs, OUTPUTS_AT_A_TIME)):
-                yield pd.DataFrame(some, columns=list(Output._fields))
+            for chunk in chunks(outputs):
+                yield pd.DataFrame({"outputs": [chunk]})
             batch.commit()
 
     def handleInitialState(  # type: ignore[override]

@@ -28,7 +28,8 @@ def decisions(
             are read in batch 0 only: a checkpoint that has committed it needs them no more.
 
     Returns:
-        `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard.
+        `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard, for
+        `chunk.unpacked`.
     """
     return (
         _bounded(commands, command_limit_bytes)

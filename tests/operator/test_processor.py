@@ -16,6 +16,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from aggregates import order
 from aggregates.handle import Limits
 from aggregates.operator import batch
+from aggregates.operator.chunk import unpacked
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.output import Output
 from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
@@ -187,4 +188,4 @@ def _frame(batch: list[Record]) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Output]:
-    return (Output(*row) for row in frame.itertuples(index=False, name=None))
+    return (output for chunk in frame["outputs"] for output in unpacked(chunk))
