@@ -2,10 +2,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 KILLS ?= 20
 SEED ?= 1
+SECTIONS ?=
 PACKAGES := schemas commands aggregates projections compose
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos lint format schemas lock
+.PHONY: help setup demo test bench chaos lint format schemas lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +24,9 @@ demo: setup ## Run the whole path on throw-away data and tell its story
 
 test: setup ## Run all tests (a real broker and a real Spark)
 	$(BIN)/python -m pytest
+
+bench: setup ## Measure this machine; give it nothing else to do (SECTIONS)
+	$(BIN)/python -m tests.bench $(SECTIONS)
 
 chaos: setup ## Run the long recovery tests, then KILLS kills under traffic (SEED)
 	$(BIN)/python -m pytest -m campaign

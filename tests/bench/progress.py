@@ -24,7 +24,7 @@ def query_named(spark: SparkSession, name: str) -> StreamingQuery:
 
 
 def await_rows(query: StreamingQuery, rows: int, check: Callable[[], None]) -> list[BatchTime]:
-    """Return the batches of `query` once they have read `rows` rows in all.
+    """Return the batches of `query` that read something, once they have read `rows` rows in all.
 
     Args:
         query: Running, and kept so by nobody else.
@@ -45,5 +45,5 @@ def await_rows(query: StreamingQuery, rows: int, check: Callable[[], None]) -> l
 
 def rows_per_s(batches: list[BatchTime]) -> float:
     """Return the rate of the batches behind the warming ones."""
-    warm = batches[round(len(batches) * WARMING) :]
+    warm = batches[int(len(batches) * WARMING) :]
     return sum(batch.rows for batch in warm) / sum(batch.ms for batch in warm) * 1000

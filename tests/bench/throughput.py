@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from compose.application import Application
 from compose.decider_query import NAME
@@ -17,7 +18,8 @@ from compose.deciding import Deciding
 from compose.foundation import Foundation, lay_foundation
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
-from tests.bench.progress import await_rows, query_named, rows_per_s
+from tests.bench.cpu import cpu_by_process
+from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import commands, fill
 
@@ -25,7 +27,7 @@ AGGREGATES = 100_000
 SEED = 1
 
 Result = dict[str, Any]
-Run = Callable[[Settings, int], float]
+Run = Callable[[Settings, int], Result]
 
 
 def throughput(
@@ -54,20 +56,20 @@ def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int)
         TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
         sent = commands(count, AGGREGATES, zipf, SEED)
         result["bytes"] = fill(servers, settings.topics.commands("order"), sent)
-        result[f"{way}_per_s"] = round(run(settings, count))
+        result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
     result["decided_to_count"] = round(result["decided_per_s"] / result["count_per_s"], 3)
     result["whole_to_count"] = round(result["whole_per_s"] / result["count_per_s"], 3)
     return result
 
 
-def _whole(settings: Settings, count: int) -> float:
+def _whole(settings: Settings, count: int) -> Result:
     """Decide, with the projections running beside: what `verdict up` does."""
     with Application(settings) as application:
         query = query_named(application.spark, NAME)
-        return rows_per_s(await_rows(query, count, application.check))
+        return _measured(query, count, application.check)
 
 
-def _decided(settings: Settings, count: int) -> float:
+def _decided(settings: Settings, count: int) -> Result:
     """Decide and publish, and nothing else on the machine."""
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
@@ -75,10 +77,10 @@ def _decided(settings: Settings, count: int) -> float:
         parts.callback(deciding.stop)
         deciding.start()
         query = query_named(ground.spark, NAME)
-        return rows_per_s(await_rows(query, count, deciding.check))
+        return _measured(query, count, deciding.check)
 
 
-def _counted(settings: Settings, count: int) -> float:
+def _counted(settings: Settings, count: int) -> Result:
     """Let Spark count the records of each key, from Kafka to Kafka."""
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
@@ -90,7 +92,16 @@ def _counted(settings: Settings, count: int) -> float:
             if failure := query.exception():
                 raise failure
 
-        return rows_per_s(await_rows(query, count, check))
+        return _measured(query, count, check)
+
+
+def _measured(query: StreamingQuery, count: int, check: Callable[[], None]) -> Result:
+    """Return the rate, and each kind of process's share of a command, once it is warm."""
+    first, before = await_rows(query, round(count * WARMING), check), cpu_by_process()
+    batches, after = await_rows(query, count, check), cpu_by_process()
+    rows = sum(batch.rows for batch in batches[len(first) :])
+    used = {kind: round((after[kind] - before.get(kind, 0.0)) / rows * 1e6) for kind in after}
+    return {"per_s": round(rows_per_s(batches)), "cpu_us": used}
 
 
 def _counting(ground: Foundation, settings: Settings) -> Any:

@@ -1,0 +1,101 @@
+"""`make bench`: what verdict can do on this machine, in the configuration of `verdict up`.
+
+Prints a JSON object per measurement as it is made (and appends it to --out), then all of them as
+tables. Take a machine that does nothing else; a number is worth what its neighbours in the same
+run are worth.
+"""
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from compose.local.broker import EmbeddedBroker
+from tests.bench.cpu import operator_steps
+from tests.bench.latency import latency
+from tests.bench.startup import startup
+from tests.bench.throughput import throughput
+
+Result = dict[str, Any]
+SECTIONS = ("steps", "startup", "latency", "throughput")
+
+
+def main() -> None:
+    """Run the sections that were asked for."""
+    options = _options()
+    results = [_machine()]
+    with ExitStack() as parts:
+        out = parts.enter_context(options.out.open("a"))
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-bench-")))
+        for result in (*results, *_measured(options, folder, parts)):
+            line = json.dumps(result)
+            print(line, flush=True)
+            print(line, file=out, flush=True)
+            results.append(result)
+    _show(results[1:])
+
+
+def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> Iterator[Result]:
+    if "steps" in options.sections:
+        yield from operator_steps()
+    if "startup" in options.sections:
+        yield from startup(folder)
+    broker = parts.enter_context(EmbeddedBroker(folder / "broker"))
+    servers = broker.bootstrap_servers
+    if "latency" in options.sections:
+        for shards in (1, 2):
+            yield from latency(servers, folder, shards, options.seconds)
+    if "throughput" in options.sections:
+        yield from throughput(servers, folder, options.commands, options.rows, options.shards)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar=f"{{{','.join(SECTIONS)}}}")
+    parser.add_argument("--commands", type=int, default=400_000, help="of each throughput run")
+    parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000], help="of a batch")
+    parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
+    parser.add_argument("--seconds", type=float, default=60, help="of each latency run")
+    parser.add_argument("--out", type=Path, default=Path("bench.jsonl"))
+    options = parser.parse_args()
+    options.sections = options.sections or SECTIONS
+    if unknown := set(options.sections) - set(SECTIONS):
+        parser.error(f"no section {', '.join(unknown)}: there are {', '.join(SECTIONS)}")
+    return options
+
+
+def _machine() -> Result:
+    return {
+        "what": "machine",
+        "cores": os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def _show(results: list[Result]) -> None:
+    console = Console()
+    for what in dict.fromkeys(result["what"] for result in results):
+        rows = [result for result in results if result["what"] == what]
+        table = Table(title=what)
+        names = list(dict.fromkeys(name for row in rows for name in row if name != "what"))
+        for name in names:
+            table.add_column(name)
+        for row in rows:
+            table.add_row(*(str(row.get(name, "")) for name in names))
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Where the processor time goes: by process, and inside the operator by step."""
+
+import gc
+import os
+import timeit
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import psutil
+
+from aggregates.answering import acceptance
+from aggregates.decider import decider_of
+from aggregates.handle import Limits, handle
+from aggregates.operator.output import Outputs
+from aggregates.received import CommandRecord, ReceivedCommand, receive
+from aggregates.recording import record
+from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.records import encode, encode_event
+from tests.bench.workload import ISSUED_AT, command
+
+REPEATS, CALLS = 7, 4000
+
+KINDS = {
+    "kafka.Kafka": "broker",
+    "pyspark-shell": "Spark's JVM",
+    "pyspark.daemon": "Python workers",
+}
+
+
+def cpu_by_process() -> dict[str, float]:
+    """Return the seconds of processor time that each kind of process of a service has used."""
+    used: dict[str, float] = {}
+    own = psutil.Process(os.getpid())
+    for process in (own, *own.children(recursive=True)):
+        if process.status() == psutil.STATUS_ZOMBIE:
+            continue
+        line = " ".join(process.cmdline())
+        kind = next((kind for mark, kind in KINDS.items() if mark in line), "driver")
+        times = process.cpu_times()
+        used[kind] = used.get(kind, 0.0) + times.user + times.system
+    return used
+
+
+def operator_steps() -> Iterator[dict[str, Any]]:
+    """Yield the time of each step of one accepted command in the operator, in a loop of its own.
+
+    The best of `REPEATS`: in a large batch, with its objects in memory, each takes longer.
+    """
+    for name, step in _steps().items():
+        yield {"what": "operator step", "step": name, "us": round(_micros(step), 2)}
+
+
+def _micros(step: Callable[[], object]) -> float:
+    gc.disable()  # as in a batch
+    try:
+        return min(timeit.repeat(step, number=CALLS, repeat=REPEATS)) / CALLS * 1e6
+    finally:
+        gc.enable()
+
+
+def _steps() -> dict[str, Callable[[], object]]:
+    decider, codec, limits = decider_of("order"), snapshot_codec("order"), Limits()
+    placed = handle(decider, NEVER_EXISTED, _received(0), None, limits)
+    assert placed.stored is not None
+    stored: bytes = placed.stored
+    snapshot: Snapshot[Any] = codec.decode(stored)
+    modify = _received(1)
+    verdict = handle(decider, snapshot, modify, None, limits)
+    events = decider.decide(snapshot.state, modify.payload)
+    outputs, answer = Outputs(Topics()), encode(verdict.response)
+    return {
+        "read the command": lambda: receive("order", modify.record),
+        "read the snapshot": lambda: codec.decode(stored),
+        "the rules: decide": lambda: decider.decide(snapshot.state, modify.payload),
+        "the rules: evolve": lambda: decider.evolve(snapshot.state, events[0]),
+        "number and chain the events": lambda: record(decider, snapshot, modify, events),
+        "of these: write the event": lambda: encode_event(verdict.events[0].event),
+        "write the snapshot": lambda: codec.encode(verdict.snapshot),
+        "make the response": lambda: acceptance(decider, snapshot, modify, verdict.events),
+        "write the response": lambda: encode(verdict.response),
+        "headers and topics": lambda: list(outputs.of_verdict(verdict, answer, modify)),
+        "all checks and rules together": lambda: handle(decider, snapshot, modify, None, limits),
+    }
+
+
+def _received(version: int) -> ReceivedCommand:
+    sent = command("order-1", version, 10 + version, Random(version))
+    source, size = Source("order.commands", 0, version), len(sent.value)
+    found = receive("order", CommandRecord(source, ISSUED_AT, sent.key, sent.value, size, None))
+    assert isinstance(found, ReceivedCommand)
+    return found

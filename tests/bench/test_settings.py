@@ -1,0 +1,32 @@
+"""A benchmark measures what `verdict up` runs."""
+
+from pathlib import Path
+
+import pytest
+
+from compose.settings import Settings
+from compose.settings_loading import load_settings
+from tests.bench.settings import PLACES, VARIED, settings_for
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither variables nor files of this machine count."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_benchmark_runs_with_the_settings_of_up(tmp_path: Path) -> None:
+    ours, ups = settings_for("kafka:9092", tmp_path, "bench"), load_settings()
+
+    differing = {n for n in Settings.model_fields if getattr(ours, n) != getattr(ups, n)}
+    assert differing == PLACES
+
+
+def test_only_what_is_said_to_vary_does(tmp_path: Path) -> None:
+    ours = settings_for("kafka:9092", tmp_path, "bench", shards=1, max_rows_per_batch=7)
+    ups = load_settings()
+
+    differing = {n for n in Settings.model_fields if getattr(ours, n) != getattr(ups, n)}
+    assert differing == PLACES | VARIED
+    with pytest.raises(AssertionError):
+        settings_for("kafka:9092", tmp_path, "bench", cores=1)
