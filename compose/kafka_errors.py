@@ -3,6 +3,7 @@
 from confluent_kafka import KafkaError, KafkaException
 
 from compose.errors import Unreachable, VerdictError
+from compose.settings_loading import SettingsInvalid
 
 UNREACHABLE = {
     KafkaError._TRANSPORT,
@@ -11,6 +12,12 @@ UNREACHABLE = {
     KafkaError._RESOLVE,
     KafkaError._AUTHENTICATION,
     KafkaError._SSL,
+}
+
+OURS = {
+    "ssl.ca.location": "kafka_ca_file",
+    "ssl.certificate.location": "kafka_certificate_file",
+    "ssl.key.location": "kafka_key_file and kafka_key_password",
 }
 
 
@@ -30,10 +37,24 @@ def kafka_failed(what: str, servers: str, error: KafkaException, said: str = "")
     return Unreachable(f"cannot reach Kafka at {servers}, {what} ({text}): {advice(text)}")
 
 
+def settings_refused(error: KafkaException) -> SettingsInvalid:
+    """Return the error to raise when librdkafka does not accept its settings at all."""
+    said = error.args[0].str()
+    ours = (ours for theirs, ours in OURS.items() if theirs in said)
+    return SettingsInvalid(
+        f"the Kafka client does not accept its settings ({said}): check "
+        f"{next(ours, 'what stands under kafka')}, `verdict config show` tells where it comes from"
+    )
+
+
 def advice(text: str) -> str:
     """Return what to look at after a failed connection that said `text`."""
     if "SASL" in text:
         return "check kafka_user, kafka_password and kafka_sasl_mechanism"
-    if "SSL" in text or "certificate" in text:
-        return "check kafka_security_protocol, kafka_ca_file and the certificate's host name"
+    if "alert" in text:  # what the broker says of us
+        return "check kafka_certificate_file and kafka_key_file, or whether they are missing"
+    if "certificate" in text:
+        return "check kafka_ca_file, and the host name in bootstrap_servers against the certificate"
+    if "SSL" in text:
+        return "check kafka_security_protocol and the port in bootstrap_servers"
     return "see that it runs, and check the address and kafka_security_protocol"

@@ -12,9 +12,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 from confluent_kafka.cimpl import NewTopic
 
+from commands.sending.listing import list_topics
 from compose.errors import TimedOut, VerdictError
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka_errors import kafka_failed
+from compose.kafka_errors import kafka_failed, settings_refused
 from compose.topic_differences import Difference, TopicsDiffer, wrong_partitions, wrong_settings
 from schemas.topics import Topic, Topics
 
@@ -30,14 +31,28 @@ class TopicAdmin:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         topics: What there must be.
+
+    Raises:
+        SettingsInvalid: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Mapping[str, str | int], topics: Topics) -> None:
         self._servers = str(options["bootstrap.servers"])
         self._log = ClientLog()
         settings: dict[str, Any] = {**options, "logger": self._log}
-        self._admin = AdminClient(settings)
+        try:
+            self._admin = AdminClient(settings)
+        except KafkaException as error:
+            raise settings_refused(error) from error
         self._topics = topics
+
+    def reach(self) -> None:
+        """Return when Kafka has let us in and answered.
+
+        Raises:
+            Unreachable: It has not; names the settings to look at.
+        """
+        self._listed()
 
     def create_missing(self) -> list[str]:
         """Create the topics that do not exist, with their settings; return their names.
@@ -135,7 +150,7 @@ class TopicAdmin:
 
     def _listed(self) -> Any:
         try:
-            return self._admin.list_topics(timeout=LIST_S)
+            return list_topics(self._admin, LIST_S, self._last_failure)
         except KafkaException as error:
             raise self._failed("the topics cannot be listed", error) from error
 
@@ -153,5 +168,8 @@ class TopicAdmin:
         return found
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
+        return kafka_failed(what, self._servers, error, self._last_failure())
+
+    def _last_failure(self) -> str:
         self._admin.poll(0)  # hands over what was logged
-        return kafka_failed(what, self._servers, error, self._log.last_failure)
+        return self._log.last_failure

@@ -26,7 +26,9 @@ class OutcomeUnknown(SendingFailed, TimeoutError):
 
 
 class KafkaUnavailable(SendingFailed, ConnectionError):
-    """Kafka does not answer, or lacks a topic."""
+    """Kafka does not answer, does not let us in, or lacks a topic."""
+
+    said = ""  # why there is no connection, in librdkafka's words
 
 
 class ResponsesUnreadable(SendingFailed):

@@ -26,7 +26,7 @@ class Outbox:
         self._trouble = trouble
         self._losses: deque[NotDelivered] = deque(maxlen=REMEMBERED_LOSSES)
         options = producer_options(bootstrap_servers, config)
-        self.producer = Producer(options | {"error_cb": self._complain})
+        self.producer = Producer(options | {"error_cb": trouble.complain})
 
     def put(self, pending: Pending, topic: str, value: bytes) -> None:
         """Hand a command to the producer; waits while its queue is full.
@@ -75,9 +75,6 @@ class Outbox:
         )
         self._losses.append(loss)
         self._waiting.lose(pending, loss)
-
-    def _complain(self, error: KafkaError) -> None:
-        self._trouble.text = error.str()
 
 
 def source_of(message: Message) -> Source:

@@ -2,6 +2,8 @@
 
 from threading import Event
 
+from confluent_kafka import KafkaError
+
 from commands.sending.errors import NotDelivered, OutcomeUnknown
 from schemas.response import Response
 from schemas.source import Source
@@ -12,6 +14,11 @@ class Trouble:
 
     def __init__(self) -> None:
         self.text = ""
+
+    def complain(self, error: KafkaError) -> None:
+        """Note an error of a client; that no broker is left says less than what came before."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or not self.text:
+            self.text = error.str()
 
 
 class Pending:

@@ -15,6 +15,7 @@ from confluent_kafka import (
 )
 
 from commands.sending.errors import KafkaUnavailable, ResponsesUnreadable
+from commands.sending.listing import list_topics
 from commands.sending.options import consumer_options
 from commands.sending.pending import Trouble
 from commands.sending.waiting import Waiting
@@ -60,7 +61,7 @@ class Responses:
         self._stopping = Event()
         self._thread: Thread | None = None
         options = consumer_options(bootstrap_servers, config)
-        self._consumer = Consumer(options | {"error_cb": self._complain})
+        self._consumer = Consumer(options | {"error_cb": trouble.complain})
 
     def follow(self, aggregate_type: str, producer: Producer) -> None:
         """Read the responses of an aggregate from here on; must come before its first command.
@@ -90,7 +91,7 @@ class Responses:
 
     def _partitions(self, topic: str) -> list[int]:
         try:
-            known = self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
+            known = list_topics(self._consumer, ANSWER_S, self._last_failure, topic).topics[topic]
         except KafkaException as error:
             raise self._unavailable(error) from error
         if known.error is not None:
@@ -113,15 +114,15 @@ class Responses:
                 time.sleep(ELECTION_S)
 
     def _unavailable(self, error: KafkaException) -> KafkaUnavailable:
+        reason = self._last_failure() or error.args[0].str()
+        unavailable = KafkaUnavailable(f"cannot reach Kafka at {self._servers}: {reason}")
+        unavailable.said = reason
+        return unavailable
+
+    def _last_failure(self) -> str:
         if self._thread is None:
             self._consumer.poll(0)  # hears the reasons that librdkafka has for us
-        reason = self._trouble.text or error.args[0].str()
-        return KafkaUnavailable(
-            f"cannot reach Kafka at {self._servers} within {ANSWER_S:g} s: {reason}"
-        )
-
-    def _complain(self, error: KafkaError) -> None:
-        self._trouble.text = error.str()
+        return self._trouble.text
 
     def _run(self, producer: Producer) -> None:
         try:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from commands.sending.listing import list_topics
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka_errors import kafka_failed
+from compose.kafka_errors import kafka_failed, settings_refused
 
 ANSWER_S = 5.0
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
@@ -28,6 +29,9 @@ class KafkaLog:
 
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
+
+    Raises:
+        SettingsInvalid: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -43,7 +47,10 @@ class KafkaLog:
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 50,
         }
-        self._consumer = Consumer(settings)
+        try:
+            self._consumer = Consumer(settings)
+        except KafkaException as error:
+            raise settings_refused(error) from error
 
     def __enter__(self) -> "KafkaLog":
         return self
@@ -128,7 +135,7 @@ class KafkaLog:
 
     def _described(self, topic: str) -> Any:
         try:
-            return self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
+            return list_topics(self._consumer, ANSWER_S, self._last_failure, topic).topics[topic]
         except KafkaException as error:
             raise self._failed(f"topic {topic} cannot be read", error) from error
 
@@ -141,5 +148,8 @@ class KafkaLog:
         raise self._failed(f"{message.topic()} cannot be read", KafkaException(error))
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
+        return kafka_failed(what, self._servers, error, self._last_failure())
+
+    def _last_failure(self) -> str:
         self._consumer.poll(0)  # hands over what was logged
-        return kafka_failed(what, self._servers, error, self._log.last_failure)
+        return self._log.last_failure

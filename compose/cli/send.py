@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
+from confluent_kafka import KafkaException
 from pydantic import ValidationError
 from rich.text import Text
 
 from commands.client import Client
-from commands.sending.errors import OutcomeUnknown, SendingFailed, TooLarge
+from commands.sending.errors import KafkaUnavailable, OutcomeUnknown, SendingFailed, TooLarge
 from compose.cli.fields import command_from
 from compose.cli.options import (
     BootstrapServers,
@@ -25,6 +26,7 @@ from compose.cli.output import note, show, show_json
 from compose.cli.positions import parse_time
 from compose.cli.send_file import Tally, envelopes, send_all
 from compose.errors import TimedOut, Unreachable, VerdictError
+from compose.kafka_errors import advice, settings_refused
 from compose.settings import Settings
 from schemas.command_envelope import Expectation
 from schemas.response import Response
@@ -118,12 +120,19 @@ def _sending(settings: Settings) -> Iterator[Client]:
     options = kafka_options(settings)
     servers = options.pop("bootstrap.servers")
     try:
-        with Client(servers, settings.topics, options, settings.command_limit_bytes) as client:
+        sender = Client(servers, settings.topics, options, settings.command_limit_bytes)
+    except KafkaException as error:
+        raise settings_refused(error) from error
+    try:
+        with sender as client:
             yield client
     except OutcomeUnknown as error:
         raise TimedOut(str(error)) from error
     except TooLarge as error:
         raise VerdictError(str(error)) from error
+    except KafkaUnavailable as error:
+        hint = f": {advice(error.said)}" if error.said else ""
+        raise Unreachable(f"{error}{hint}") from error
     except SendingFailed as error:
         raise Unreachable(str(error)) from error
     except ValidationError as error:

@@ -4,7 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LOG = logging.getLogger("verdict.kafka")
 STATE = re.compile(r"in state (\w+)")
@@ -20,7 +20,7 @@ class Kafka:
             for an answer.
     """
 
-    settings: Mapping[str, str | int]
+    settings: Mapping[str, str | int] = field(repr=False)  # passwords are in it
     transaction_timeout_s: float = 15.0
 
     def __str__(self) -> str:

@@ -16,9 +16,11 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
+from commands.sending.listing import list_topics
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import Offsets
+from compose.kafka_errors import advice, settings_refused
 
 RETRY_S = 0.05
 # all else passes while topics are created and brokers restart; librdkafka retries some of it only
@@ -49,7 +51,7 @@ class Reader:
         """Prepare to read; whatever is read has to arrive within so many seconds from now.
 
         Raises:
-            VerdictError: The client does not accept the settings.
+            SettingsInvalid: The client does not accept the settings.
         """
         self._kafka = kafka
         self.deadline = Deadline(seconds)
@@ -59,10 +61,7 @@ class Reader:
             self._admin = AdminClient(settings)
             self._consumer = Consumer(settings | READING)
         except KafkaException as error:
-            raise VerdictError(
-                f"the Kafka client does not accept its settings ({error.args[0].str()}): "
-                "correct them, `verdict config show` tells where they come from"
-            ) from error
+            raise settings_refused(error) from error
 
     def __enter__(self) -> "Reader":
         return self
@@ -84,7 +83,7 @@ class Reader:
         """
         try:
             # asked by the consumer, as it waits a second before it asks again where a partition is
-            known = self._consumer.list_topics(timeout=self.deadline.left()).topics
+            known = list_topics(self._consumer, self.deadline.left(), self._last_failure).topics
         except KafkaException as error:
             raise self.unreachable("the list of topics", error) from error
         if missing := sorted(set(topics) - set(known)):
@@ -129,12 +128,15 @@ class Reader:
 
     def unreachable(self, what: str, error: KafkaException | None) -> Unreachable:
         """Return the error for `what` could not be read; it tells what the connection said."""
-        self._admin.poll(0)  # hands over what was logged
-        reason = self._log.last_failure or (error and error.args[0].str()) or "no answer"
+        reason = self._last_failure() or (error and error.args[0].str()) or "no answer"
         return Unreachable(
             f"{what} could not be read from {self._kafka} within {self.deadline.seconds:g} s "
-            f"({reason}): see that it runs, check its address and the security settings"
+            f"({reason}): {advice(reason)}"
         )
+
+    def _last_failure(self) -> str:
+        self._admin.poll(0)  # hands over what was logged
+        return self._log.last_failure
 
     def _offsets(
         self, partitions: dict[str, int], spec: OffsetSpec, isolation: IsolationLevel

@@ -1,0 +1,47 @@
+"""Asking Kafka which topics there are, and giving up as soon as it does not let us in."""
+
+import time
+from collections.abc import Callable
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
+
+FIRST_S = 0.25
+
+
+def refused(said: str) -> bool:
+    """Tell whether a connection that failed with these words would fail in the same way again.
+
+    A password or a certificate does not get better by waiting. What librdkafka calls "Local", such
+    as a timeout or a connection that it closes itself, is no word of the broker's.
+    """
+    return ("SASL " in said and "Local: " not in said) or "SSL routines" in said
+
+
+def list_topics(
+    client: AdminClient | Consumer,
+    timeout_s: float,
+    last_failure: Callable[[], str],
+    topic: str | None = None,
+) -> ClusterMetadata:
+    """Return what Kafka lists; librdkafka alone would try until the timeout, whatever is wrong.
+
+    Args:
+        client: Who asks.
+        timeout_s: How long Kafka may take, in seconds.
+        last_failure: Returns what a connection of `client` failed with last, "" if none did.
+        topic: The only one of interest; None: all.
+
+    Raises:
+        KafkaException: Kafka does not answer in time, or has refused us.
+    """
+    deadline = time.monotonic() + timeout_s
+    patience = FIRST_S
+    while True:
+        left = max(0.0, deadline - time.monotonic())
+        try:
+            return client.list_topics(topic, timeout=min(patience, left))
+        except KafkaException:
+            if left <= patience or refused(last_failure()):
+                raise
+        patience *= 2
