@@ -3,7 +3,7 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -12,11 +12,13 @@ from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.markers import read_marker
-from compose.kafka_config import librdkafka_options, spark_options
+from compose.kafka_config import java_options, librdkafka_options, spark_options
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
 from compose.service import withdraw
 from compose.settings import Settings
+from compose.settings_loading import SettingsInvalid
+from compose.spark_access import see_that_spark_gets_in
 from compose.topic_check import TopicAdmin
 from schemas.marker import Marker
 
@@ -37,7 +39,7 @@ class Foundation:
 
     spark: SparkSession
     kafka: Kafka
-    source: dict[str, str]
+    source: dict[str, str] = field(repr=False)  # passwords are in it
     servers: str
     marker: Marker | None
 
@@ -54,11 +56,14 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
     """
     lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
     withdraw(settings.data_dir)  # that of a process that was killed
+    _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
         spark = _spark(settings, lock)
         parts.callback(spark.stop)
         servers = broker.result()
+    if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
+        see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = Kafka(
         settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
         transaction_timeout_s=settings.transaction_timeout_s,
@@ -70,6 +75,19 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         servers=servers,
         marker=_ensured_topics(settings, kafka),
     )
+
+
+def _see_that_kafka_lets_us_in(settings: Settings) -> None:
+    """Fail before Spark is started for nothing; and Spark's own client would try for ever."""
+    if settings.bootstrap_servers is not None:
+        servers = {"bootstrap.servers": settings.bootstrap_servers}
+        TopicAdmin(librdkafka_options(settings) | servers, settings.topics).reach()
+    elif settings.kafka_security_protocol != "PLAINTEXT":
+        raise SettingsInvalid(
+            f"kafka_security_protocol is {settings.kafka_security_protocol} and bootstrap_servers "
+            "is not set: the embedded broker is for this machine and knows PLAINTEXT only; name "
+            "your Kafka, or unset the kafka_ settings"
+        )
 
 
 def _ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:

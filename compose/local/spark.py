@@ -30,6 +30,8 @@ STREAMING = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # plans show the options of a source; by default only those that look like secrets are masked
+    "spark.sql.redaction.options.regex": r"(?i)url|^kafka[.](?!bootstrap[.]servers$)",
 }
 
 

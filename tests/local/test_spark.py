@@ -21,11 +21,14 @@ from pyspark.sql.functions import udf
 
 spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), None, {"spark.verdict.test": "on"})
 python = udf(lambda _: sys.executable)
+kafka = spark.readStream.format("kafka").option("subscribe", "some")
+kafka = kafka.option("kafka.bootstrap.servers", "shown").option("kafka.anything", "hidden")
 for _ in sys.stdin:
     print(json.dumps({
         "jvm": spark.sparkContext._gateway.proc.pid,
         "python": spark.range(1).select(python("id")).first()[0],
         "extra": spark.conf.get("spark.verdict.test"),
+        "plan": kafka.load()._jdf.queryExecution().toString(),
         "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
     }), flush=True)
 """
@@ -64,6 +67,14 @@ def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iter
     ) as process:
         yield Session(process, local_dir)
         process.kill()
+
+
+def test_a_plan_hides_what_kafka_was_told(session: Session) -> None:
+    plan = session.ask()["plan"]
+
+    assert "kafka.bootstrap.servers=shown" in plan
+    assert "kafka.anything=" in plan
+    assert "hidden" not in plan
 
 
 def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
