@@ -1,0 +1,109 @@
+"""A broker that lets nobody in without a password, or a certificate, or both."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide some
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from compose.local.broker import EmbeddedBroker
+from tests.e2e.certificates import Certificate, authority, signed
+
+HOST = "127.0.0.1"
+USER = "ada"
+PROTOCOLS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "CONTROLLER": "PLAINTEXT",
+    "BOTH": "SASL_SSL",  # a password and a certificate
+    "SASL": "SASL_SSL",
+    "TLS": "SSL",
+}
+MODULES = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """What a client needs: an address for each way in, who vouches for the broker, who we are."""
+
+    both: str
+    sasl: str
+    tls: str
+    plain: str
+    ca: Path
+    mine: Certificate
+
+
+@contextmanager
+def secured_broker(folder: Path, password: str, key_password: str) -> Iterator[Secured]:
+    """Run a broker with SCRAM-SHA-512 and PLAIN over TLS, with and without client certificates.
+
+    Args:
+        folder: Takes everything.
+        password: Of the user `ada`, by either mechanism.
+        key_password: Of the key to the client's certificate.
+    """
+    folder.mkdir()
+    ca = authority(folder, "authority")
+    mine = signed(ca, folder, "client", password=key_password)
+    ports = free_ports(3)
+    ways = dict(zip(("BOTH", "SASL", "TLS"), ports, strict=True))
+    properties = _properties(ways, ca, signed(ca, folder, "server", host=HOST))
+    properties |= _passwords(password)
+    with EmbeddedBroker(folder / "broker", properties=properties) as broker:
+        _add_user(broker.bootstrap_servers, password)
+        both, sasl, tls = (f"{HOST}:{port}" for port in ports)
+        yield Secured(both, sasl, tls, broker.bootstrap_servers, ca.file, mine)
+
+
+def _properties(ways: dict[str, int], ca: Certificate, server: Certificate) -> dict[str, str]:
+    keystore = server.key.with_name("server-keystore.pem")
+    keystore.write_text(server.key.read_text() + server.file.read_text())
+    named = ",".join(f"{name}://{HOST}:{port}" for name, port in ways.items())
+    return {
+        "listeners": f"PLAINTEXT://{HOST}:{{port}},{named},CONTROLLER://{HOST}:{{controller_port}}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{{port}},{named}",
+        "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in PROTOCOLS.items()),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(keystore),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(ca.file),
+        "listener.name.both.ssl.client.auth": "required",
+        "listener.name.tls.ssl.client.auth": "required",
+    }
+
+
+def _passwords(password: str) -> dict[str, str]:
+    quoted = password.replace("\\", "\\\\").replace('"', '\\"')
+    # once more, as Java's properties know the backslash too, and `format` the brace
+    escaped = quoted.replace("\\", "\\\\").replace("{", "{{").replace("}", "}}")
+    plain = f'{MODULES}.plain.PlainLoginModule required user_{USER}="{escaped}";'
+    found = {}
+    for name in ("both", "sasl"):
+        start = f"listener.name.{name}"
+        found[f"{start}.sasl.enabled.mechanisms"] = "SCRAM-SHA-512,PLAIN"
+        scram = f"{MODULES}.scram.ScramLoginModule required;"
+        found[f"{start}.scram-sha-512.sasl.jaas.config"] = scram
+        found[f"{start}.plain.sasl.jaas.config"] = plain
+    return found
+
+
+def _add_user(servers: str, password: str) -> None:
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    wanted = UserScramCredentialUpsertion(USER, info, password.encode())
+    admin = AdminClient({"bootstrap.servers": servers})
+    for answer in admin.alter_user_scram_credentials([wanted]).values():
+        answer.result(30)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports of this machine that nobody uses now."""
+    with ExitStack() as held:
+        taken = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in taken]

@@ -1,0 +1,330 @@
+"""SASL and TLS on a real broker, by the named settings: all of verdict gets in, nothing leaks.
+
+One service lives behind a password and a certificate; whatever it wrote and showed is searched.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from commands.client import Client
+from commands.order import ModifyOrder
+from commands.sending.errors import KafkaUnavailable
+from commands.sending.listing import list_topics
+from compose.exactly_once.kafka import ClientLog
+from compose.kafka_config import SCRAM, librdkafka_options
+from compose.settings_loading import load_settings
+from tests.e2e.certificates import authority
+from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
+from tests.e2e.secured import USER, Secured, free_ports, secured_broker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+
+PLANTED = "hunter2"
+PASSWORD = f'{PLANTED} is "quoted"; \\ and {{braced}}'
+KEY_PASSWORD = f"{PLANTED} opens the key"
+HOUR_S = 3600
+WAIT_S = 120
+
+Environment = dict[str, str]
+
+PLACE: tuple[str, ...] = (
+    *("send", "order", "PlaceOrder", "--id", "o-1", "--expected-version", "0"),
+    *("--wait", str(WAIT_S), "--field", "client=ada", "--field", "ticker=AAPL"),
+    *("--field", "side=BUY", "--field", "quantity=10", "--field", "limit_price_cents=15000"),
+)
+PAGES = ("/environment/", "/SQL/", "/jobs/", "/StreamingQuery/")
+REST = ("environment", "sql?details=true&planDescription=true", "jobs")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("secured")
+
+
+@pytest.fixture(scope="module")
+def kafka(folder: Path) -> Iterator[Secured]:
+    with secured_broker(folder / "kafka", PASSWORD, KEY_PASSWORD) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def settings(kafka: Secured, folder: Path) -> Environment:
+    """The settings that are needed to get in, by a password and a certificate."""
+    return {
+        "VERDICT_BOOTSTRAP_SERVERS": kafka.both,
+        "VERDICT_DATA_DIR": str(folder / "d"),
+        "VERDICT_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+        "VERDICT_KAFKA_USER": USER,
+        "VERDICT_KAFKA_PASSWORD": PASSWORD,
+        "VERDICT_KAFKA_CA_FILE": str(kafka.ca),
+        "VERDICT_KAFKA_CERTIFICATE_FILE": str(kafka.mine.file),
+        "VERDICT_KAFKA_KEY_FILE": str(kafka.mine.key),
+        "VERDICT_KAFKA_KEY_PASSWORD": KEY_PASSWORD,
+        "VERDICT_KAFKA": json.dumps({"ssl.keystore.password": f"{PLANTED} for librdkafka"}),
+        "VERDICT_SPARK_KAFKA": json.dumps({"custom.setting": f"{PLANTED} for Spark"}),
+    }
+
+
+@pytest.fixture(scope="module")
+def shown(settings: Environment, folder: Path) -> dict[str, str]:
+    """All that a service behind Kafka's security shows in its life, by where it shows it."""
+    said: dict[str, str] = {}
+    with watched(settings, folder) as address:
+        asked = (PLACE, ("tail", "events", "--no-follow"), ("history", "order", "o-1"))
+        said |= {verb[0]: verdict(settings, *verb) for verb in asked}
+        modify_by_client(settings)
+        for verb in (("status",), ("topics", "check"), ("config", "show")):
+            said[" ".join(verb)] = verdict(settings, *verb)
+            said[" ".join(verb) + " as JSON"] = verdict(settings, *verb, "--json")
+        await_rows(settings, "SELECT * FROM outcome", 2)
+        [application] = json.loads(page(f"{address}/api/v1/applications"))
+        rest = f"/api/v1/applications/{application['id']}"
+        for path in (*PAGES, *(f"{rest}/{part}" for part in REST)):
+            said[path] = page(address + path)
+        said["verdict.json"] = (folder / "d" / "verdict.json").read_text()
+    said["stderr"] = (folder / "stderr").read_text()
+    return said
+
+
+@contextmanager
+def watched(settings: Environment, folder: Path) -> Iterator[str]:
+    """Run `verdict up`, and give the address of Spark's pages."""
+    [port] = free_ports(1)
+    (folder / "events").mkdir()
+    with (
+        (folder / "stderr").open("w") as said,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.watched", str(port), str(folder / "events")],
+            cwd=ROOT,
+            env=os.environ | settings,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+        ) as service,
+    ):
+        try:
+            await_ready(service)
+            yield f"http://127.0.0.1:{port}"
+            stop(service)
+        finally:
+            service.kill()
+
+
+def verdict(settings: Mapping[str, str], *arguments: str, exit_code: int = 0) -> str:
+    """Run a verb, hold it to its exit code, and return all that it said."""
+    done = subprocess.run(
+        [VERDICT, *arguments],
+        cwd=ROOT,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == exit_code, done.stderr
+    return done.stdout + done.stderr
+
+
+def options_of(settings: Environment) -> dict[str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        return librdkafka_options(load_settings())
+
+
+def modify_by_client(settings: Environment) -> None:
+    with Client(settings["VERDICT_BOOTSTRAP_SERVERS"], config=options_of(settings)) as client:
+        outcome = client.send("o-1", ModifyOrder(quantity=5), expected_version=1).wait(WAIT_S)
+    assert (outcome.status, outcome.to_version) == ("ACCEPTED", 2)
+
+
+def await_rows(settings: Environment, query: str, count: int) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while len(verdict(settings, "sql", query, "--json").splitlines()) < count:
+        assert time.monotonic() < deadline, f"{query} has not {count} rows"
+
+
+def page(url: str) -> str:
+    with urlopen(url, timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str]) -> None:
+    assert "ACCEPTED order 'o-1' version 0 → 1" in shown["send"]
+    assert '"type": "OrderPlaced"' in shown["tail"]
+    assert "ACCEPTED" in shown["history"]
+    [status] = [json.loads(line) for line in shown["status as JSON"].splitlines()]
+    assert status["problems"] == []
+    assert sum(partition["end"] for partition in status["commands"]) == 2
+
+
+def test_no_secret_is_shown_or_kept(shown: dict[str, str], folder: Path) -> None:
+    """In what the verbs print, logs, Spark's pages, REST and events, and every file of ours."""
+    files = [file for part in ("d", "events") for file in (folder / part).rglob("*")]
+    kept = {str(file): file.read_bytes() for file in files if file.is_file()}
+    kept["the broker's log"] = (folder / "kafka" / "broker" / "broker.log").read_bytes()
+    kept |= {name: text.encode() for name, text in shown.items()}
+
+    # what is searched is what would tell
+    events = b"".join(data for name, data in kept.items() if "/events/" in name)
+    assert b"QueryProgressEvent" in events
+    assert b"KafkaV2[Subscribe[" in events
+    assert b"spark.driver.memory" in kept["/environment/"]
+    assert b"Physical Plan" in kept[next(name for name in kept if "/sql?" in name)]
+    assert b"kafka_password" in kept["config show"]
+    assert any(name.endswith("/spark.log") for name in kept)
+
+    assert [name for name, data in kept.items() if PLANTED.encode() in data] == []
+
+
+def test_recovery_gets_in_by_plain_too(
+    shown: dict[str, str], settings: Environment, kafka: Secured
+) -> None:
+    plain = {"VERDICT_BOOTSTRAP_SERVERS": kafka.sasl, "VERDICT_KAFKA_SASL_MECHANISM": "PLAIN"}
+
+    said = verdict(settings | plain, "recover")
+
+    assert "recovered" in said
+    assert PLANTED not in said
+
+
+def test_a_certificate_alone_opens_a_tls_listener(settings: Environment, kafka: Secured) -> None:
+    alone = {name: value for name, value in settings.items() if not name.endswith("_USER")}
+    alone |= {"VERDICT_KAFKA_SECURITY_PROTOCOL": "SSL", "VERDICT_BOOTSTRAP_SERVERS": kafka.tls}
+
+    verdict(alone, "topics", "create")
+
+
+WRONG: dict[str, tuple[dict[str, str | None], str]] = {
+    "password": ({"VERDICT_KAFKA_PASSWORD": f"{PLANTED}, but wrong"}, "kafka_password"),
+    "mechanism": ({"VERDICT_KAFKA_SASL_MECHANISM": "SCRAM-SHA-256"}, "kafka_sasl_mechanism"),
+    "authority": ({"VERDICT_KAFKA_CA_FILE": "{other}"}, "kafka_ca_file"),
+    "no certificate": (
+        {"VERDICT_KAFKA_CERTIFICATE_FILE": None, "VERDICT_KAFKA_KEY_FILE": None},
+        "kafka_certificate_file",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
+    what: str, settings: Environment, tmp_path: Path
+) -> None:
+    changed, named = WRONG[what]
+    other = str(authority(tmp_path, "other").file)
+    wrong = settings | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
+    for name, value in changed.items():
+        wrong.pop(name, None)
+        if value is not None:
+            wrong[name] = value.format(other=other)
+
+    said = verdict(wrong, "up", exit_code=5)
+
+    assert f"cannot reach Kafka at {settings['VERDICT_BOOTSTRAP_SERVERS']}" in said
+    assert named in said.rpartition("check ")[2]
+    assert PLANTED not in said
+    assert not (tmp_path / "d" / "spark").exists()
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        PLACE,
+        ("tail", "events"),
+        ("status",),
+        ("topics", "check"),
+        ("history", "order", "o-1"),
+    ],
+    ids=lambda verb: str(verb[0]),
+)
+def test_every_verb_names_the_password(verb: tuple[str, ...], settings: Environment) -> None:
+    said = verdict(
+        settings | {"VERDICT_KAFKA_PASSWORD": f"{PLANTED}, but wrong"}, *verb, exit_code=5
+    )
+
+    assert "check kafka_user, kafka_password and kafka_sasl_mechanism" in " ".join(said.split())
+    assert PLANTED not in said
+
+
+def test_a_key_that_does_not_open_is_named(settings: Environment) -> None:
+    said = verdict(settings | {"VERDICT_KAFKA_KEY_PASSWORD": PLANTED}, "up", exit_code=2)
+
+    assert "check kafka_key_file and kafka_key_password" in said
+    assert PLANTED not in said
+
+
+def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) -> None:
+    bare = {
+        name: value for name, value in settings.items() if not name.startswith("VERDICT_KAFKA_")
+    }
+
+    said = verdict(bare, "tail", "events", exit_code=5)
+
+    assert "kafka_security_protocol" in said
+
+
+@pytest.mark.parametrize(
+    "login",
+    [
+        f'{SCRAM} required username="{USER}" password="{PLANTED}, but wrong";',
+        f"malformed {PLANTED}",
+    ],
+)
+def test_what_only_spark_gets_wrong_is_named(
+    login: str, settings: Environment, tmp_path: Path
+) -> None:
+    wrong = {
+        "VERDICT_SPARK_KAFKA": json.dumps({"sasl.jaas.config": login}),
+        "VERDICT_DATA_DIR": str(tmp_path / "d"),
+    }
+
+    said = verdict(settings | wrong, "up", exit_code=5)
+
+    assert "check spark_kafka" in said
+    assert "Traceback" not in said
+    log = (tmp_path / "d" / "spark" / "spark.log").read_text()
+    assert PLANTED not in said + log
+
+
+def test_security_without_a_kafka_of_ones_own_is_refused(
+    settings: Environment, tmp_path: Path
+) -> None:
+    ours = settings | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
+    ours.pop("VERDICT_BOOTSTRAP_SERVERS")
+
+    said = verdict(ours, "up", exit_code=2)
+
+    assert "the embedded broker is for this machine and knows PLAINTEXT only" in said
+
+
+def test_a_refusal_ends_the_waiting(settings: Environment) -> None:
+    """However long a client would wait."""
+    wrong = options_of(settings) | {"sasl.password": f"{PLANTED}, but wrong"}
+    servers, log = settings["VERDICT_BOOTSTRAP_SERVERS"], ClientLog()
+    config: dict[str, Any] = {**wrong, "bootstrap.servers": servers, "logger": log}
+    admin = AdminClient(config)
+
+    def last_failure() -> str:
+        admin.poll(0)
+        return log.last_failure
+
+    with pytest.raises(KafkaException):
+        list_topics(admin, HOUR_S, last_failure)
+    with (
+        Client(servers, config=wrong) as client,
+        pytest.raises(KafkaUnavailable, match="SASL authentication error") as refused,
+    ):
+        client.send("o-1", ModifyOrder(quantity=5), expected_version=1)
+    assert PLANTED not in str(refused.value)
