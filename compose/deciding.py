@@ -26,6 +26,7 @@ from compose.exactly_once.owner import take_over
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, unobserved
+from compose.exactly_once.watch import Watch
 from compose.generation import Generation, generation_of
 from compose.settings import Settings
 
@@ -58,6 +59,7 @@ class Deciding:
         self._on_step = on_step
         self._checkpoint = Path()
         self._publisher: Publisher | None = None
+        self._watch: Watch | None = None
         self._running: StreamingQuery | None = None
         self._failure: BaseException | None = None
 
@@ -97,6 +99,8 @@ class Deciding:
         """
         if self._running is not None and not self._running.isActive:
             raise self._failure or self._running.exception() or RuntimeError("the decider stopped")
+        if self._watch is not None:
+            self._watch.check()
 
     def stop(self) -> None:
         """End after the batch that is under way; what is not published by then comes next time."""
@@ -104,6 +108,8 @@ class Deciding:
             self._running.stop()
         if self._publisher is not None:
             self._publisher.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def _take_over(self) -> list[tuple[int, str]]:
         """Become the owner of the generation that the marker names; return what it begins with."""
@@ -122,6 +128,7 @@ class Deciding:
         position = checkpoint_position(generation.checkpoint)
         query = replace(query, seeded=generation.number if generation.seeded else None)
         self._publisher = take_over(query, self._kafka, position, self._on_step)
+        self._watch = Watch(self._kafka, query, self._publisher.marker.owner)
         self._checkpoint = generation.checkpoint
         generation.note_formats()
         generation.tidy(position)

@@ -13,6 +13,10 @@ from schemas.marker import Marker
 
 FIRST_GENERATION = 1
 NO_BATCH = -1
+REMEDY = (
+    "start on the data directory that goes on there (if its owner runs, nothing needs to be done), "
+    "or, when it is lost, run `verdict recover`"
+)
 
 
 class Start(StrEnum):
@@ -77,7 +81,7 @@ def judge(marker: Marker, batch: Batch) -> Action:
     if action is None:
         raise Misfit(
             f"{batch} does not continue where the marker ends, which is at {described(marker)}: "
-            "nothing was published; restore the newest checkpoint, or run `verdict recover`"
+            f"nothing was published; {REMEDY}"
         )
     if action is Action.PUBLISH and (back := going_back(batch.start, batch.end)):
         raise Misfit(
@@ -94,7 +98,8 @@ def described(marker: Marker | None) -> str:
     batch = f"batch {marker.batch_id} of Spark query {marker.query_id}"
     return (
         f"{batch if marker.batch_id != NO_BATCH else 'no batch yet'} "
-        f"up to ({shown(marker.offsets)}), generation {marker.generation}"
+        f"up to ({shown(marker.offsets)}), generation {marker.generation}, "
+        f"owner {marker.owner or 'nobody'}"
     )
 
 
@@ -150,5 +155,5 @@ def _behind(marker: Marker, checkpoint: CheckpointPosition) -> Start:
 def _misfit(what: str, marker: Marker | None, checkpoint: CheckpointPosition) -> Misfit:
     return Misfit(
         f"the checkpoint {what}: the checkpoint is at ({checkpoint}), Kafka at "
-        f"({described(marker)}); restore the newest checkpoint, or run `verdict recover`"
+        f"({described(marker)}); {REMEDY}"
     )

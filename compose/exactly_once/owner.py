@@ -1,12 +1,11 @@
 """Becoming the one owner of a query."""
 
-import uuid
 from dataclasses import replace
 
-from compose.exactly_once.calling import Broken
 from compose.exactly_once.checkpoint import CheckpointPosition
-from compose.exactly_once.errors import Misfit, NotPublished
-from compose.exactly_once.fit import FIRST_GENERATION, NO_BATCH, Start, described, fit
+from compose.exactly_once.claim import new_owner, write_marker
+from compose.exactly_once.errors import Misfit
+from compose.exactly_once.fit import FIRST_GENERATION, NO_BATCH, Start, fit
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import Seen, first_offsets, holds_records, read_marker
 from compose.exactly_once.offsets import Offsets
@@ -15,7 +14,6 @@ from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.exactly_once.transactions import Transactions
 from schemas.marker import Marker
-from schemas.wire.records import encode
 
 
 def take_over(
@@ -38,7 +36,8 @@ def take_over(
 
     Raises:
         Misfit: The checkpoint does not fit; both positions are named.
-        NotPublished: The claim failed, as when somebody else starts at the same time.
+        NotPublished: The claim failed, as when somebody else starts at the same time; whoever
+            was the owner goes on.
         Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
         VerdictError: A topic is missing, or Kafka refuses.
     """
@@ -52,8 +51,8 @@ def take_over(
         former = marker.marker or genesis(
             query, None, first_offsets(kafka, query.inputs), query.first_shards
         )
-        claim = replace(former, owner=str(uuid.uuid4()))
-        write_marker(transactions, query, kafka, claim)
+        claim = replace(former, owner=new_owner())
+        transactions = write_marker(transactions, query, kafka, claim, on_step)
         on_step(Step.CLAIMED)
     except BaseException:
         transactions.close()
@@ -81,28 +80,6 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
         shards=shards,
         handler_version=query.handler_version,
     )
-
-
-def write_marker(transactions: Transactions, query: Query, kafka: Kafka, marker: Marker) -> None:
-    """Commit `marker` by itself: a claim, or a genesis after a recovery.
-
-    Raises:
-        NotPublished: Kafka did not confirm it, or somebody else fenced us meanwhile.
-        Unreachable: Kafka does not answer any more.
-    """
-    try:
-        transactions.begin()
-        transactions.produce(query.markers, query.key, encode(marker))
-        transactions.flush()
-        transactions.commit()
-    except Broken as broken:
-        transactions.abandon()
-        found = read_marker(kafka, query, wait=False).marker
-        raise NotPublished(
-            f"{query.transactional_id} could not be claimed ({broken}); its marker says: "
-            f"{described(found)}, owner {found.owner if found else 'nobody'}: if another process "
-            "runs under that name it goes on, and this one stops; if not, start again"
-        ) from broken
 
 
 def _refuse_misfit(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) -> None:

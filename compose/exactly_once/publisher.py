@@ -7,7 +7,8 @@ from enum import StrEnum, auto
 
 from compose.exactly_once.batch import Batch, Digest, OutputRecord, digest
 from compose.exactly_once.calling import Broken
-from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers, TakenOver
+from compose.exactly_once.claim import taken_over
+from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
 from compose.exactly_once.fit import Action, judge
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
@@ -151,6 +152,7 @@ class Publisher:
         The marker is read first: initialising blindly would fence an owner that came after us.
         """
         self._check_owner(read_marker(self._kafka, self._query, wait=False).marker)
+        self._on_step(Step.STILL_OWNER)
         transactions = Transactions(self._kafka, self._query.transactional_id)
         try:
             self._marker = self._check_owner(
@@ -180,12 +182,3 @@ class Publisher:
                 f"{self._query.handler_version} gave {computed.hex()[:16]}: start once with the "
                 "version that published it, or run `verdict recover`"
             )
-
-
-def taken_over(query: Query, marker: Marker) -> TakenOver:
-    """Return the error for a query that `marker` says is somebody else's."""
-    return TakenOver(
-        f"{query.transactional_id} was taken over by owner {marker.owner} (generation "
-        f"{marker.generation}, batch {marker.batch_id}): it runs in another process, so this one "
-        "stops; if this one is to run, stop the other and start again"
-    )

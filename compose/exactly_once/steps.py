@@ -9,13 +9,15 @@ class Step(StrEnum):
 
     MARKER_READ = auto()  # take_over: nobody has been disturbed yet
     INITIALISED = auto()  # take_over: whoever was there is fenced
+    CLAIM_SENT = auto()  # take_over: the claim is in Kafka, uncommitted
     CLAIMED = auto()  # take_over: the marker names this owner
     OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
     TRANSACTION_OPEN = auto()  # publish: every output is in Kafka, uncommitted
     BEFORE_COMMIT = auto()  # publish: marker and group offsets too
     COMMITTED = auto()  # publish: the transaction is committed
     SKIPPED = auto()  # publish: the batch had been published before
-    IN_DOUBT = auto()  # publish: the marker will tell who owns and what is published
+    IN_DOUBT = auto()  # take_over, publish: the marker will tell who owns and what is published
+    STILL_OWNER = auto()  # publish: the marker named us, nobody is fenced again yet
 
 
 OnStep = Callable[[Step], None]

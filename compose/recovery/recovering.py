@@ -14,14 +14,14 @@ harmless, at any point; run it again.
 
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum, auto
 
 from compose.decider_query import decider_query
 from compose.deciding import limits_of
-from compose.exactly_once.owner import genesis, write_marker
+from compose.exactly_once.claim import new_owner, write_marker
+from compose.exactly_once.owner import genesis
 from compose.exactly_once.query import Query
 from compose.exactly_once.transactions import Transactions
 from compose.foundation import Foundation
@@ -78,11 +78,11 @@ def recover(
     query = decider_query(settings.topics, settings.shards)
     transactions = Transactions(ground.kafka, query.transactional_id)
     try:
-        marker = _claimed(ground, settings, query, transactions)
+        marker, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
         new = genesis(query, marker, marker.offsets, shards or marker.shards)
         recovered = _seeded(ground, settings, new, tell, on_step)
-        write_marker(transactions, query, ground.kafka, new)
+        transactions = write_marker(transactions, query, ground.kafka, new)
         on_step(RecoveryStep.COMMITTED)
     finally:
         transactions.close()
@@ -98,14 +98,14 @@ def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None
 
 def _claimed(
     ground: Foundation, settings: Settings, query: Query, transactions: Transactions
-) -> Marker:
+) -> tuple[Marker, Transactions]:
     """Return the marker to go on from, after whoever decided can read that it must stop."""
     marker = settled_marker(ground.kafka, query)
     if marker is None:
-        return marker_from_answers(ground, query, settings.topics, settings.data_dir)
-    claim = replace(marker, owner=str(uuid.uuid4()))
-    write_marker(transactions, query, ground.kafka, claim)
-    return marker
+        lost = marker_from_answers(ground, query, settings.topics, settings.data_dir)
+        return lost, transactions
+    claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
+    return marker, write_marker(transactions, query, ground.kafka, claim)
 
 
 def _seeded(

@@ -1,6 +1,10 @@
 """One owner at a time, on a real broker: who goes on, who stops, and what consumers see."""
 
+import os
+import re
+import socket
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -80,7 +84,7 @@ def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> 
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
     for _ in range(2):  # also when Spark hands the batch over again
-        with pytest.raises(TakenOver, match=f"taken over by owner {owner.marker.owner}"):
+        with pytest.raises(TakenOver, match=f"taken over by owner {re.escape(owner.marker.owner)}"):
             former.publish(deployment.batch(1), deployment.outputs(1, wording="!"))
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
@@ -152,3 +156,38 @@ def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
     assert [deployment.marker(), mail.marker()] == [publisher.marker for publisher in publishers]
+
+
+def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_other_goes_on(
+    deployment: Deployment,
+) -> None:
+    """It fences the new owner, who finds himself in the marker."""
+    taking_over: list[Any] = []
+
+    def meanwhile(step: Step) -> None:
+        if step is Step.BEFORE_COMMIT and not taking_over:
+            taking_over.append(deployment.fence())
+        if step is Step.STILL_OWNER:
+            taking_over.append(deployment.take_over())
+
+    former = deployment.take_over(on_step=meanwhile)
+
+    with pytest.raises(TakenOver):
+        former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
+
+    owner = taking_over[-1]
+    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+def test_who_was_replaced_is_told_where_the_owner_runs_and_what_to_do(
+    deployment: Deployment,
+) -> None:
+    former = deployment.take_over()
+    owner = deployment.take_over()
+
+    with pytest.raises(TakenOver, match=r"stop that one and start on its data directory") as told:
+        former.publish(deployment.batch(0), deployment.outputs(0))
+
+    assert owner.marker.owner in str(told.value)
+    assert f"(pid {os.getpid()} on {socket.gethostname()})" in str(told.value)

@@ -1,0 +1,97 @@
+"""Who owns a query: the process that its marker names, and nobody else."""
+
+import logging
+import os
+import socket
+import uuid
+
+from compose.exactly_once.calling import Broken
+from compose.exactly_once.errors import NotPublished, TakenOver
+from compose.exactly_once.fit import described
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import Query
+from compose.exactly_once.steps import OnStep, Step, unobserved
+from compose.exactly_once.transactions import Transactions
+from schemas.marker import Marker
+from schemas.wire.records import encode
+
+LOG = logging.getLogger("verdict.exactly_once")
+
+
+def new_owner() -> str:
+    """Return a name for an owner that nobody else has, and that says where it runs."""
+    return f"{uuid.uuid4()} (pid {os.getpid()} on {socket.gethostname()})"
+
+
+def write_marker(
+    transactions: Transactions,
+    query: Query,
+    kafka: Kafka,
+    marker: Marker,
+    on_step: OnStep = unobserved,
+) -> Transactions:
+    """Commit `marker` by itself: a claim, or a genesis after a recovery.
+
+    When Kafka's answer is lost the marker tells whether it was committed. That matters for a
+    claim: the former owner stops when it finds one, so whoever wrote it must not stop too.
+
+    Returns:
+        The producer to go on with; when the answer was lost it is another one.
+
+    Raises:
+        NotPublished: It was not committed, or somebody else fenced us meanwhile.
+        Unreachable: Kafka does not answer any more.
+    """
+    try:
+        transactions.begin()
+        transactions.produce(query.markers, query.key, encode(marker))
+        transactions.flush()
+        on_step(Step.CLAIM_SENT)
+        transactions.commit()
+    except Broken as broken:
+        LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, broken)
+        transactions.abandon()
+        on_step(Step.IN_DOUBT)
+        renewed = _if_written(marker, query, kafka, broken)
+        transactions.close()
+        return renewed
+    return transactions
+
+
+def _if_written(marker: Marker, query: Query, kafka: Kafka, broken: Broken) -> Transactions:
+    """Return a new producer if `marker` is the query's, before and after its initialisation."""
+    _check_written(marker, query, kafka, broken)
+    renewed = Transactions(kafka, query.transactional_id)
+    try:
+        _check_written(marker, query, kafka, broken)
+    except BaseException:
+        renewed.close()
+        raise
+    return renewed
+
+
+def _check_written(marker: Marker, query: Query, kafka: Kafka, broken: Broken) -> None:
+    found = read_marker(kafka, query, wait=True).marker
+    if found != marker:
+        raise NotPublished(
+            f"{query.transactional_id} could not be claimed ({broken}); its marker says: "
+            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
+            "not, start again"
+        ) from broken
+
+
+def taken_over(query: Query, marker: Marker) -> TakenOver:
+    """Return the error for a query that `marker` says is somebody else's."""
+    if not marker.owner:
+        return TakenOver(
+            f"{query.transactional_id} was taken over by `verdict recover`, which rebuilt its "
+            f"state as generation {marker.generation}: this process stops, and published nothing "
+            "since; start again on the data directory on which that ran"
+        )
+    return TakenOver(
+        f"{query.transactional_id} was taken over by owner {marker.owner}, now at batch "
+        f"{marker.batch_id} of generation {marker.generation}: this process stops, and published "
+        "nothing since; to decide here again, stop that one and start on its data directory, or, "
+        "when that is lost, run `verdict recover`"
+    )

@@ -1,0 +1,198 @@
+"""A network that fails on demand: a TCP proxy before the broker, and a broker that names it."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum, auto
+from pathlib import Path
+from typing import NamedTuple
+
+from compose.local.broker import EmbeddedBroker
+
+HERE = "127.0.0.1"
+CHUNK = 1 << 16
+DELAY_S = 0.05
+
+
+class Fault(StrEnum):
+    """What the network does to requests and answers until it is healed."""
+
+    DELAY = auto()  # every piece is late
+    DROP_REPLIES = auto()  # requests arrive, answers vanish
+    BLACK_HOLE = auto()  # nothing arrives, nothing is refused
+    HOLD_REQUESTS = auto()  # what is asked on old connections arrives when healed, however late
+    CUT_REPLIES = auto()  # requests arrive, and instead of the answer the connection ends
+
+
+class Proxy:
+    """Forwards connections to a port of this machine; a context manager.
+
+    Args:
+        target: The port.
+    """
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listener = socket.create_server((HERE, 0))
+        self.address = f"{HERE}:{self._listener.getsockname()[1]}"
+        self._connections: list[_Connection] = []
+        self._lock = threading.Lock()
+        self._fault: Fault | None = None
+        self._healed = threading.Event()
+        self._healed.set()
+        self.late_answer = threading.Event()
+
+    @property
+    def fault(self) -> Fault | None:
+        """What is wrong now."""
+        return self._fault
+
+    def fail(self, fault: Fault) -> None:
+        """Begin to do wrong, to old connections and new ones."""
+        self._healed.clear()
+        self._fault = fault
+        if fault is Fault.HOLD_REQUESTS:
+            with self._lock:
+                for one in self._connections:
+                    one.held = True
+
+    def heal(self) -> None:
+        """Do right again; what has lost something is cut, as the rest would make no sense."""
+        self._fault = None
+        self._healed.set()
+        with self._lock:
+            damaged = [one for one in self._connections if one.damaged]
+        for one in damaged:
+            one.cut()
+
+    def cut(self) -> None:
+        """End every connection that is open."""
+        with self._lock:
+            connections = [*self._connections]
+        for one in connections:
+            one.cut()
+
+    def await_healed(self) -> None:
+        """Return when nothing is wrong any more."""
+        self._healed.wait()
+
+    def await_late_answer(self, seconds: float) -> bool:
+        """Tell whether the broker has answered a request that was held."""
+        return self.late_answer.wait(seconds)
+
+    def __enter__(self) -> "Proxy":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+        self.heal()
+        self.cut()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                try:
+                    broker = socket.create_connection((HERE, self._target))
+                except OSError:  # it is down
+                    client.close()
+                    continue
+                connection = _Connection(self, client, broker)
+                with self._lock:
+                    self._connections.append(connection)
+                connection.start()
+
+
+class _Connection:
+    """One client's connection and the one to the broker that belongs to it."""
+
+    def __init__(self, proxy: Proxy, client: socket.socket, broker: socket.socket) -> None:
+        self._proxy = proxy
+        self._client = client
+        self._broker = broker
+        self.damaged = False
+        self.held = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._requests, daemon=True).start()
+        threading.Thread(target=self._replies, daemon=True).start()
+
+    def cut(self) -> None:
+        for end in (self._client, self._broker):
+            with contextlib.suppress(OSError):  # it has ended already
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _requests(self) -> None:
+        for chunk in _chunks(self._client):
+            fault = self._proxy.fault
+            if fault is Fault.BLACK_HOLE:
+                self.damaged = True
+                continue
+            if self.held:
+                self._proxy.await_healed()
+            if fault is Fault.DELAY:
+                time.sleep(DELAY_S)
+            with contextlib.suppress(OSError):
+                self._broker.sendall(chunk)
+        if not self.held:  # else the broker must not hear that nobody waits any more
+            self.cut()
+
+    def _replies(self) -> None:
+        for chunk in _chunks(self._broker):
+            fault = self._proxy.fault
+            if self.held and fault is None:
+                self._proxy.late_answer.set()
+            if fault is Fault.CUT_REPLIES:
+                break
+            if fault in (Fault.DROP_REPLIES, Fault.BLACK_HOLE):
+                self.damaged = True
+                continue
+            if fault is Fault.DELAY:
+                time.sleep(DELAY_S)
+            with contextlib.suppress(OSError):
+                self._client.sendall(chunk)
+        self.cut()
+
+
+class ProxiedBroker(NamedTuple):
+    """A broker with two doors; whoever comes in through the proxy's is always sent back there."""
+
+    broker: EmbeddedBroker
+    proxy: Proxy
+
+
+@contextmanager
+def proxied_broker(data_dir: Path) -> Iterator[ProxiedBroker]:
+    """Run a broker whose second listener is reached through a proxy only.
+
+    It looks for overdue transactions every half second, where others do every ten seconds.
+    """
+    door = _free_port()
+    with Proxy(door) as proxy:
+        properties = {
+            "listeners": f"PLAINTEXT://{HERE}:{{port}},CONTROLLER://{HERE}:{{controller_port}},"
+            f"PROXIED://{HERE}:{door}",
+            "advertised.listeners": f"PLAINTEXT://{HERE}:{{port}},PROXIED://{proxy.address}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+            "PROXIED:PLAINTEXT",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+        }
+        with EmbeddedBroker(data_dir, properties=properties) as broker:
+            yield ProxiedBroker(broker, proxy)
+
+
+def _chunks(end: socket.socket) -> Iterator[bytes]:
+    """Yield what comes in until the connection ends."""
+    with contextlib.suppress(OSError):
+        while chunk := end.recv(CHUNK):
+            yield chunk
+
+
+def _free_port() -> int:
+    with socket.create_server((HERE, 0)) as server:
+        port: int = server.getsockname()[1]
+        return port

@@ -1,0 +1,211 @@
+"""A network that fails while a batch is published, or while somebody takes over.
+
+Whatever it does, the batch is there once, and of two owners one goes on.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from compose.errors import Unreachable
+from compose.exactly_once.errors import NotPublished, TakenOver
+from compose.exactly_once.publisher import Outcome
+from compose.exactly_once.steps import OnStep, Step
+from tests.exactly_once.deployment import Deployment, values
+from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+SHORT_S = 2.0  # transaction timeout
+MOMENTS = (Step.OUTPUT_COMPUTED, Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT)
+LOSING = (Fault.DROP_REPLIES, Fault.BLACK_HOLE, Fault.CUT_REPLIES)
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]:
+    with proxied_broker(tmp_path_factory.mktemp("proxied-broker")) as found:
+        yield found
+
+
+@pytest.fixture
+def network(proxied: ProxiedBroker) -> Iterator[Proxy]:
+    yield proxied.proxy
+    proxied.proxy.heal()
+
+
+@pytest.fixture
+def deployment(
+    proxied: ProxiedBroker, network: Proxy, request: pytest.FixtureRequest
+) -> Deployment:
+    """Return a deployment that is reached without the proxy."""
+    name = request.node.name.translate(str.maketrans("[_]", "---"))
+    deployment = Deployment(proxied.broker.bootstrap_servers, name, SHORT_S)
+    deployment.create_topics()
+    return deployment
+
+
+@pytest.fixture
+def proxied_deployment(deployment: Deployment, network: Proxy) -> Deployment:
+    """Return the same deployment, reached through the proxy."""
+    through = deployment.beside("decider")
+    through.kafka = replace(deployment.kafka, settings={"bootstrap.servers": network.address})
+    return through
+
+
+def failing(network: Proxy, fault: Fault, moment: Step, steps: list[Step]) -> OnStep:
+    """Return what lets the network fail at `moment`, once, until the outcome is in doubt."""
+
+    def on_step(step: Step) -> None:
+        if step is moment and moment not in steps:
+            network.fail(fault)
+        if step is Step.IN_DOUBT:
+            network.heal()
+        steps.append(step)
+
+    return on_step
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.DELAY])
+def test_a_batch_is_published_once_whatever_the_network_loses(
+    deployment: Deployment,
+    proxied_deployment: Deployment,
+    network: Proxy,
+    fault: Fault,
+    moment: Step,
+) -> None:
+    steps: list[Step] = []
+    publisher = proxied_deployment.take_over(on_step=failing(network, fault, moment, steps))
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+    assert Step.IN_DOUBT in steps
+    assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0, 1)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_slow_network_costs_time_only(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, moment: Step
+) -> None:
+    steps: list[Step] = []
+    publisher = proxied_deployment.take_over(on_step=failing(network, Fault.DELAY, moment, steps))
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+    assert Step.IN_DOUBT not in steps
+    assert network.fault is Fault.DELAY
+    assert deployment.visible() == values(0)
+
+
+def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy
+) -> None:
+    """Kafka takes a late commit of the same producer for the next one; so the producer is new."""
+    steps: list[Step] = []
+
+    def hold_the_commit(step: Step) -> None:
+        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+            network.fail(Fault.HOLD_REQUESTS)
+        if step is Step.TRANSACTION_OPEN and Step.IN_DOUBT in steps:
+            network.heal()
+            assert network.await_late_answer(30)
+            assert deployment.visible() == []
+        steps.append(step)
+
+    publisher = proxied_deployment.take_over(on_step=hold_the_commit)
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+    assert steps.count(Step.TRANSACTION_OPEN) == 2
+    assert deployment.visible() == values(0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [(Fault.DROP_REPLIES, Outcome.SKIPPED), (Fault.BLACK_HOLE, Outcome.PUBLISHED)],
+)
+def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_out(
+    deployment: Deployment,
+    proxied_deployment: Deployment,
+    network: Proxy,
+    fault: Fault,
+    outcome: Outcome,
+) -> None:
+    def fail_for_good(step: Step) -> None:
+        if step is Step.BEFORE_COMMIT:
+            network.fail(fault)
+
+    publisher = proxied_deployment.take_over(on_step=fail_for_good)
+
+    with pytest.raises(Unreachable, match=network.address):
+        publisher.publish(deployment.batch(0), deployment.outputs(0))
+
+    next_owner = deployment.take_over(deployment.checkpoint(0, committed=False))
+    assert next_owner.publish(deployment.batch(0), deployment.outputs(0)) is outcome
+    assert deployment.visible() == values(0)
+
+
+@pytest.mark.parametrize("fault", LOSING)
+def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
+) -> None:
+    def while_cut_off(step: Step) -> None:
+        if step is Step.BEFORE_COMMIT:
+            network.fail(fault)
+        if step is Step.IN_DOUBT:
+            owner = deployment.take_over(deployment.checkpoint(0, committed=False))
+            owner.publish(deployment.batch(0), deployment.outputs(0))
+            owner.publish(deployment.batch(1), deployment.outputs(1))
+            owner.close()
+            network.heal()
+
+    former = proxied_deployment.take_over(on_step=while_cut_off)
+
+    with pytest.raises(TakenOver, match="taken over by"):
+        former.publish(deployment.batch(0), deployment.outputs(0))
+
+    assert deployment.visible() == values(0, 1)
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP_REPLIES, Fault.CUT_REPLIES])
+def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
+) -> None:
+    """Else both would stop: the former owner finds the claim in the marker."""
+    former = deployment.take_over()
+    steps: list[Step] = []
+
+    def on_step(step: Step) -> None:
+        failing(network, fault, Step.CLAIM_SENT, steps)(step)
+        if step is Step.IN_DOUBT:
+            with pytest.raises(TakenOver):
+                former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
+
+    owner = proxied_deployment.take_over(on_step=on_step)
+
+    assert Step.IN_DOUBT in steps
+    assert owner.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0)
+
+
+@pytest.mark.parametrize("fault", [Fault.BLACK_HOLE, Fault.HOLD_REQUESTS])
+def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
+) -> None:
+    """Also when his commit arrives later."""
+    former = deployment.take_over()
+
+    def on_step(step: Step) -> None:
+        if step is Step.CLAIM_SENT:
+            network.fail(fault)
+        if step is Step.IN_DOUBT:
+            former.publish(deployment.batch(0), deployment.outputs(0))
+            network.heal()
+
+    with pytest.raises(NotPublished, match=re.escape(former.marker.owner)):
+        proxied_deployment.take_over(on_step=on_step)
+
+    assert former.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    assert deployment.visible() == values(0, 1)

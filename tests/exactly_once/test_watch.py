@@ -1,0 +1,77 @@
+"""An owner that has nothing to publish, on a real broker: when it finds out that it is none."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import pytest
+
+from compose.errors import Unreachable
+from compose.exactly_once.errors import TakenOver
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.watch import BACK, Watch
+from tests.exactly_once.deployment import Deployment
+
+DEADLINE_S = 30
+
+
+@contextmanager
+def watching(deployment: Deployment, owner: Publisher) -> Iterator[Watch]:
+    with closing(Watch(deployment.kafka, deployment.query, owner.marker.owner)) as watch:
+        yield watch
+
+
+def await_end(watch: Watch) -> None:
+    """Look until it raises."""
+    deadline = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline:
+        watch.check()
+        time.sleep(0.01)
+
+
+def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deployment) -> None:
+    former = deployment.take_over()
+    with watching(deployment, former) as watch:
+        watch.check()
+        owner = deployment.take_over()
+
+        with pytest.raises(TakenOver) as told:
+            await_end(watch)
+
+    assert owner.marker.owner in str(told.value)
+
+
+def test_who_was_replaced_before_he_looked_learns_it_too(deployment: Deployment) -> None:
+    former = deployment.take_over()
+    deployment.take_over()
+
+    with watching(deployment, former) as watch, pytest.raises(TakenOver):
+        await_end(watch)
+
+
+def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Deployment) -> None:
+    mail = deployment.beside("mail")
+    for _ in range(3):
+        deployment.take_over().close()
+    owner = deployment.take_over()
+    beside = mail.take_over()
+    beside.publish(mail.batch(0), mail.outputs(0))
+    with watching(deployment, owner) as watch, watching(mail, beside) as others:
+        for batch_id in range(BACK):
+            owner.publish(deployment.batch(batch_id), deployment.outputs(batch_id))
+        watch.check()
+        others.check()
+        mail.take_over(mail.checkpoint(0, committed=False))
+        with pytest.raises(TakenOver, match=r"mail was taken over"):
+            await_end(others)
+
+        watch.check()
+
+
+def test_a_watch_without_kafka_says_so(deployment: Deployment) -> None:
+    nowhere = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"}, transaction_timeout_s=1)
+
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1 within 1 s"):
+        Watch(nowhere, replace(deployment.query), "owner")
