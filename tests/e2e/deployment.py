@@ -62,12 +62,14 @@ class Deployment:
             "VERDICT_TOPIC_PREFIX": self.topics.prefix,
         }
 
-    def start(self, doom: tuple[Step, int] | None = None) -> "subprocess.Popen[str]":
+    def start(
+        self, doom: tuple[Step, int] | None = None, by: signal.Signals = signal.SIGKILL
+    ) -> "subprocess.Popen[str]":
         """Start the service, doomed or not; it is not ready yet. Close it as a context manager."""
         command = [VERDICT, "up"]
         if doom is not None:
             doomed = [sys.executable, "-m", "tests.e2e.doomed"]
-            command = [*doomed, doom[0], str(doom[1]), str(self.data_dir)]
+            command = [*doomed, doom[0], str(doom[1]), str(self.data_dir), by.name]
         with (self.data_dir.parent / "stderr").open("a") as said:
             return subprocess.Popen(
                 command,
@@ -105,7 +107,7 @@ class Deployment:
 
     def crash_table_row(self) -> str | None:
         """Return where a killed process was; None when no batch was open."""
-        seen = self._marker()
+        seen = self.seen()
         position = checkpoint_position(generation_of(self.data_dir, seen.marker).checkpoint)
         if not seen.settled:
             return INSIDE
@@ -117,7 +119,7 @@ class Deployment:
 
     def generation(self) -> Generation:
         """Return the directory of the decider that the marker names."""
-        return generation_of(self.data_dir, self._marker().marker)
+        return generation_of(self.data_dir, self.seen().marker)
 
     @contextmanager
     def traffic(self, seed: int, pause_s: float = 0.005) -> Iterator[None]:
@@ -199,7 +201,8 @@ class Deployment:
         expected = fold(self.commands(), topic_prefix=self.topics.prefix)
         assert_as_the_model_says(expected, self.published(), topic_prefix=self.topics.prefix)
 
-    def _marker(self) -> Seen:
+    def seen(self) -> Seen:
+        """Return the decider's marker, as far as it can be read without waiting."""
         kafka = Kafka(settings=self._options)
         return read_marker(kafka, decider_query(self.topics, 2), wait=False)
 

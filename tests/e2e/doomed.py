@@ -1,6 +1,7 @@
-"""`verdict up` that kills itself: `python -m tests.e2e.doomed STEP NTH DATA_DIR`.
+"""`verdict up` that kills itself: `python -m tests.e2e.doomed STEP NTH DATA_DIR SIGNAL`.
 
-SIGKILL when the step is reached for the n-th time; nothing of the process gets a last word.
+SIGKILL when the step is reached for the n-th time; nothing of the process gets a last word. Or
+SIGSTOP: then it stands there until somebody lets it go on, and does so again every n-th time.
 """
 
 import os
@@ -9,24 +10,31 @@ import sys
 from pathlib import Path
 
 from compose.cli.up import serve
+from compose.errors import VerdictError
 from compose.exactly_once.steps import Step
 from compose.settings_loading import load_settings
 
 
 class Doom:
-    """Counts one step, and kills the process when its number is up."""
+    """Counts one step, and sends the process a signal when its number is up."""
 
-    def __init__(self, step: Step, nth: int) -> None:
+    def __init__(self, step: Step, nth: int, fatal: signal.Signals) -> None:
         self._step = step
-        self._left = nth
+        self._nth = nth
+        self._reached = 0
+        self._fatal = fatal
 
     def __call__(self, step: Step) -> None:
         if step is self._step:
-            self._left -= 1
-            if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+            self._reached += 1
+            if self._reached % self._nth == 0:
+                os.kill(os.getpid(), self._fatal)
 
 
 if __name__ == "__main__":
-    step, nth, data_dir = sys.argv[1:]
-    serve(load_settings(data_dir=Path(data_dir)), Doom(Step(step), int(nth)))
+    step, nth, data_dir, fatal = sys.argv[1:]
+    doom = Doom(Step(step), int(nth), signal.Signals[fatal])
+    try:
+        serve(load_settings(data_dir=Path(data_dir)), doom)
+    except VerdictError as error:  # said as `verdict up` says it
+        sys.exit(f"verdict: {error}")
