@@ -31,9 +31,9 @@ def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_co
     first, fresh, copy = several(broker.bootstrap_servers, "owner", tmp_path, 3)
     with started(first) as former:
         await_ready(former)
-        send(first, PLACE, expected_version=0, command_id="c-1")
         with first.traffic(1, SELDOM_S):
-            refused = fresh.cli("up")
+            send(first, PLACE, expected_version=0, command_id="c-1")
+        refused = fresh.cli("up")
         assert refused.returncode == 1
         assert "checkpoint is at (fresh, without a batch), Kafka at (batch " in refused.stderr
         assert f"(pid {former.pid} on " in refused.stderr

@@ -15,6 +15,7 @@ from compose.local.broker import EmbeddedBroker
 HERE = "127.0.0.1"
 CHUNK = 1 << 16
 DELAY_S = 0.05
+END_TXN = (26).to_bytes(2, "big")  # of Kafka's protocol; in a request it stands behind the length
 
 
 class Fault(StrEnum):
@@ -41,6 +42,8 @@ class Proxy:
         self._connections: list[_Connection] = []
         self._lock = threading.Lock()
         self._fault: Fault | None = None
+        self._armed: Fault | None = None
+        self._failing = threading.Event()
         self._healed = threading.Event()
         self._healed.set()
         self.late_answer = threading.Event()
@@ -58,10 +61,26 @@ class Proxy:
             with self._lock:
                 for one in self._connections:
                     one.held = True
+        self._failing.set()
+
+    def fail_in_a_commit(self, fault: Fault) -> None:
+        """Begin to do wrong with the next commit (or abort) of a transaction that comes by."""
+        self._armed = fault
+
+    def await_failing(self, seconds: float) -> bool:
+        """Tell whether it does wrong, at the latest after so many seconds."""
+        return self._failing.wait(seconds)
+
+    def requested(self, chunk: bytes) -> None:
+        """See what somebody asks for, before it is handled."""
+        if self._armed is not None and chunk[4:6] == END_TXN:
+            fault, self._armed = self._armed, None
+            self.fail(fault)
 
     def heal(self) -> None:
         """Do right again; what has lost something is cut, as the rest would make no sense."""
-        self._fault = None
+        self._fault = self._armed = None
+        self._failing.clear()
         self._healed.set()
         with self._lock:
             damaged = [one for one in self._connections if one.damaged]
@@ -128,6 +147,7 @@ class _Connection:
 
     def _requests(self) -> None:
         for chunk in _chunks(self._client):
+            self._proxy.requested(chunk)
             fault = self._proxy.fault
             if fault is Fault.BLACK_HOLE:
                 self.damaged = True

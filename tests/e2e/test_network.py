@@ -1,0 +1,120 @@
+"""A whole service behind a network that fails: it goes on, or stops and goes on when started again.
+
+Everybody else reaches the broker without the proxy.
+"""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.deployment import Deployment, await_ready, stop
+from tests.e2e.test_owner import assert_taken_over, copied, said, settled, several, started
+from tests.e2e.test_restart import PLACE, send
+from tests.exactly_once.proxy import Fault, ProxiedBroker, proxied_broker
+
+pytestmark = [
+    pytest.mark.campaign,
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(1500),
+]
+
+SHORT_S = 5  # transaction timeout
+SELDOM_S = 0.05
+COMMITS_S = 60  # so soon
+OUTAGES_S = (0.5, SHORT_S + 3.0)
+CLEAR = (1, 5)  # exit codes of a service that says why it stops
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]:
+    with proxied_broker(tmp_path_factory.mktemp("proxied-broker")) as found:
+        yield found
+
+
+def behind(proxied: ProxiedBroker, deployment: Deployment) -> Deployment:
+    """Let the services of `deployment` reach the broker through the proxy."""
+    deployment.environment |= {
+        "VERDICT_BOOTSTRAP_SERVERS": proxied.proxy.address,
+        "VERDICT_TRANSACTION_TIMEOUT_S": str(SHORT_S),
+    }
+    return deployment
+
+
+def test_outages_of_every_kind_lose_nothing_and_double_nothing(
+    proxied: ProxiedBroker, tmp_path: Path
+) -> None:
+    """C-14, C-18."""
+    [deployment] = several(proxied.broker.bootstrap_servers, "outages", tmp_path, 1)
+    behind(proxied, deployment)
+    stops = Counter[str]()
+    with ExitStack() as services:
+        with deployment.traffic(1, SELDOM_S):
+            service = ready(services, deployment)
+            for fault, seconds in product(Fault, OUTAGES_S):
+                proxied.proxy.fail_in_a_commit(fault)
+                assert proxied.proxy.await_failing(COMMITS_S), f"no commit before {fault}"
+                ends_within(service, seconds)
+                proxied.proxy.heal()
+                if service.poll() is not None:
+                    stops[fault] += 1
+                    assert service.returncode in CLEAR
+                    service = ready(services, deployment)
+        while ends_within(service, 2 * SHORT_S):
+            stops["later"] += 1
+            assert service.returncode in CLEAR
+            service = ready(services, deployment)
+        deployment.await_quiet()
+        stop(service)
+
+    doubts = said(deployment).count("is in doubt, the marker will tell")
+    print(f"{len(Fault) * len(OUTAGES_S)} outages, {doubts} doubts, stops: {dict(stops)}")
+    assert doubts
+    deployment.assert_as_the_model_says()
+
+
+def test_a_service_that_was_cut_off_and_replaced_stops_when_it_is_back(
+    proxied: ProxiedBroker, tmp_path: Path
+) -> None:
+    """C-18: it goes on as long as it knows of nobody else, and publishes nothing."""
+    first, copy = several(proxied.broker.bootstrap_servers, "cut-off", tmp_path, 2)
+    behind(proxied, first).environment["VERDICT_TRANSACTION_TIMEOUT_S"] = "60"
+    with started(first) as former:
+        await_ready(former)
+        send(first, PLACE, expected_version=0, command_id="c-1")
+        settled(first)
+        proxied.proxy.fail(Fault.BLACK_HOLE)
+        with copy.traffic(1, SELDOM_S):
+            copied(first, copy)
+            with started(copy) as latter:
+                await_ready(latter)
+                assert former.poll() is None
+                proxied.proxy.heal()
+                assert_taken_over(former, first, by=latter.pid)
+                stop(latter)
+    with copy.running():
+        again = send(copy, PLACE, expected_version=0, command_id="c-1")
+        copy.await_quiet()
+
+    assert again.duplicate
+    copy.assert_as_the_model_says()
+
+
+def ready(services: ExitStack, deployment: Deployment) -> "subprocess.Popen[str]":
+    service = services.enter_context(started(deployment))
+    await_ready(service)
+    return service
+
+
+def ends_within(service: "subprocess.Popen[str]", seconds: float) -> bool:
+    """Wait so long, and tell whether the service has ended."""
+    try:
+        service.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
