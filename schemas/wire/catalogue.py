@@ -9,6 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from schemas.registry import roots
+from schemas.wire.bounds import check_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,14 @@ def by_id() -> dict[int, SchemaVersion]:
 
     Raises:
         SchemaIdClash: Two packages claim the same id.
+        UnboundedSchema: A few hostile bytes of one of them could end this process.
     """
     known: dict[int, SchemaVersion] = {}
     for root in roots():
         for version in versions_in(folder(root)):
             if (other := known.setdefault(version.id, version)) is not version:
                 raise SchemaIdClash(other, version)
+            check_bounded(f"{version.subject} v{version.version}", version.schema)
     return known
 
 

@@ -17,6 +17,7 @@ from schemas.recorded_event import RecordedEvent
 from schemas.registry import aggregate_types, class_prefix, event_types, home, module
 from schemas.response import Rejection, Response
 from schemas.wire.avro_schema import RecordSchema, Schema
+from schemas.wire.bounds import check_bounded
 from schemas.wire.catalogue import folder, versions_in
 
 SHARED = {
@@ -55,7 +56,12 @@ def missing(root: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def append(place: Path, subject: str, schema: Schema) -> str:
-    """Add the next version of `subject` to the files in `place`; return the file's name."""
+    """Add the next version of `subject` to the files in `place`; return the file's name.
+
+    Raises:
+        UnboundedSchema: A few hostile bytes of it could end the process that reads them.
+    """
+    check_bounded(subject, schema)
     index = place / "ids.json"
     entries: list[dict[str, Any]] = json.loads(index.read_text()) if index.is_file() else []
     version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)

@@ -14,6 +14,7 @@ from schemas.response import Response
 from schemas.wire.commands import encode_command
 from schemas.wire.records import decode, encode
 from tests.aggregates.desk import command_record
+from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.schemas.arbitrary import AGGREGATES, commands, envelopes
@@ -110,6 +111,36 @@ def test_json_with_one_changed_byte_is_read_as_the_model_reads_it(
 def test_avro_with_one_changed_byte_is_contained(value: bytes, data: st.DataObject) -> None:
     for aggregate_type in aggregate_types():
         read_by_both(aggregate_type, b"a", changed(value, data))
+
+
+@given(AVRO, st.data())
+def test_avro_with_absurd_lengths_and_counts_is_contained(
+    value: bytes, data: st.DataObject
+) -> None:
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(5, len(value)))
+        number = data.draw(st.sampled_from(ABSURD) | st.integers(-(2**63), 2**63 - 1))
+        value = value[:at] + varint(number) + value[at + data.draw(st.integers(0, 1)) :]
+    for aggregate_type in aggregate_types():
+        read_by_both(aggregate_type, b"a", value)
+
+
+@given(AVRO, st.data())
+def test_avro_that_ends_too_soon_is_contained(value: bytes, data: st.DataObject) -> None:
+    for aggregate_type in aggregate_types():
+        read_by_both(aggregate_type, b"a", value[: data.draw(st.integers(0, len(value) - 1))])
+
+
+@given(AGGREGATES, st.lists(st.sampled_from(["[", '{"a":', '{"payload":']), min_size=1), st.data())
+def test_json_nested_to_any_depth_is_contained(
+    aggregate_type: str, openings: list[str], data: st.DataObject
+) -> None:
+    depth = data.draw(st.integers(1, 10_000 // len(openings)))
+    closings = ("]" if one == "[" else "}" for one in reversed(openings * depth))
+    nested = "".join(openings * depth) + "1" + data.draw(st.sampled_from(["", "".join(closings)]))
+    envelope = f'{{"command_id": "c", "aggregate_id": "a", "payload": {nested}}}'
+
+    read_by_both(aggregate_type, b"a", envelope.encode()[: 64 * 1024])
 
 
 @given(AGGREGATES.flatmap(lambda name: st.tuples(st.just(name), envelopes(), commands(name))))

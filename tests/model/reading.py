@@ -94,9 +94,9 @@ def _json(value: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(value.decode(), parse_constant=_no_number)
         json.dumps(found, ensure_ascii=False).encode()  # fails on half a surrogate pair
+        return found if _depth(found) <= DEEPEST else None
     except (ValueError, RecursionError):
         return None
-    return found if _depth(found) <= DEEPEST else None
 
 
 def _no_number(name: str) -> None:

@@ -1,0 +1,89 @@
+"""No schema may let a few bytes take any amount of memory, or the process with them."""
+
+from typing import Any
+
+import pytest
+
+from schemas.message import Message
+from schemas.wire.avro_schema import RecordSchema
+from schemas.wire.bounds import UnboundedSchema, check_bounded
+from schemas.wire.catalogue import by_id
+
+
+class Nothing(Message):
+    """A record without fields: it takes no bytes."""
+
+
+class Wrapped(Message):
+    nothing: Nothing
+
+
+class Something(Message):
+    nothing: Nothing
+    note: str | None
+
+
+class Tree(Message):
+    branches: tuple["Tree", ...]
+
+
+class Link(Message):
+    behind: "Link | None"
+
+
+class Holder(Message):
+    first: Link
+
+
+def schema_of(annotation: Any) -> Any:
+    """Return the schema of a record with one field."""
+    field = type("Field", (Message,), {"__annotations__": {"held": annotation}})
+    return RecordSchema("a.b", {}).record(field)
+
+
+@pytest.mark.parametrize("held", [Link, Tree, Holder, dict[str, Tree], tuple[Link, ...]])
+def test_a_record_that_holds_itself_is_refused(held: Any) -> None:
+    with pytest.raises(UnboundedSchema, match=r"record a\.b\.(Link|Tree) holds itself"):
+        check_bounded("x", schema_of(held))
+
+
+@pytest.mark.parametrize("item", [type(None), Nothing, Wrapped])
+def test_an_array_of_what_takes_no_bytes_is_refused(item: Any) -> None:
+    with pytest.raises(UnboundedSchema, match="schema of x: the items of an array take no bytes"):
+        check_bounded("x", schema_of(tuple[item, ...]))
+
+
+def test_so_is_one_of_a_fixed_without_bytes() -> None:
+    items = {"type": "fixed", "name": "F", "size": 0}
+
+    with pytest.raises(UnboundedSchema, match="take no bytes"):
+        check_bounded("x", {"type": "map", "values": {"type": "array", "items": items}})
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        str,
+        Nothing,
+        tuple[Something, ...],
+        tuple[bool, ...],
+        tuple[tuple[str, ...], ...],
+        tuple[Nothing | None, ...],
+        dict[str, Nothing],
+    ],
+)
+def test_what_takes_bytes_for_everything_it_holds_is_fine(held: Any) -> None:
+    check_bounded("x", schema_of(held))
+
+
+def test_one_type_in_two_places_is_no_recursion() -> None:
+    class Two(Message):
+        one: Something
+        other: Something
+
+    check_bounded("x", RecordSchema("a.b", {}).record(Two))
+
+
+def test_every_schema_of_the_catalogue_is_bounded() -> None:
+    for version in by_id().values():
+        check_bounded(version.subject, version.schema)
