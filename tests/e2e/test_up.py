@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from commands.client import Client
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
@@ -13,7 +14,10 @@ from commands.position import ClosePosition, OpenPosition
 from compose.local.broker import EmbeddedBroker
 from projections.us_holder import US_EXCHANGES
 from schemas.response import Response
+from schemas.source import Source
+from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
+from tests.hostile import KINDS, Sent
 from tests.model import fold
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -139,32 +143,52 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
     assert deployment.sql(select) == [["client1", 1]]
 
 
-def test_hostile_input_is_contained(deployment: Deployment) -> None:
-    """C-11: nothing stops, and everything is there with its bytes and place."""
-    topic = deployment.topics.commands("order")
-    sender = Producer(
-        {"bootstrap.servers": deployment.bootstrap_servers, "message.max.bytes": 1_000_000}
-    )
-    hostile: list[tuple[bytes | None, bytes | None]] = [
-        (b"k", b"\xff\xfegarbage"),
-        (None, b"no key"),
-        (b"k", None),
-        (b"\xff\xfe", b"{}"),
-        (b"k", b"\0\0\0\xff\xffwrong schema"),
-        (b"k", b"x" * 900_000),
-        (b"k", b"[" * 10_000),
-        (b"k", b'{"a":' * 10_000),
-        (b"k", b"\0\0\0\0\5" + b"\xff" * 9 + b"\1"),
-    ]
-    for key, value in hostile:
-        sender.produce(topic, key=key, value=value)
-    assert sender.flush(30) == 0
+def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
+    deployment: Deployment,
+) -> None:
+    """C-11: one dead letter or one rejection each, and a sound command behind each is answered."""
+    topic, random = deployment.topics.commands("order"), Random(11)
+    sender = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    sent: dict[Source, Sent] = {}
 
-    place(deployment, ["after the storm"])
+    def landed(error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        place = Source(topic, message.partition() or 0, message.offset() or 0)
+        sent[place] = message.key(), message.value()
+
+    with client(deployment) as sound:
+        behind = []
+        for number, spoil in enumerate(KINDS.values()):
+            key, value = spoil(random)
+            sender.produce(topic, key=key, value=value, on_delivery=landed)
+            assert sender.flush(30) == 0
+            behind.append(sound.send(f"behind-{number}", PLACE, expected_version=0))
+        assert {one.wait(timeout_s=WAIT_S).status for one in behind} == {"ACCEPTED"}
 
     deployment.await_quiet()
-    letters = [p for p in deployment.published() if p.topic == deployment.topics.dead_letters]
-    assert len(letters) >= len(hostile)
+    assert len(sent) == len(KINDS)
+    assert_contained(sent, deployment.published(), deployment.topics)
+
+
+def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
+    deployment: Deployment,
+) -> None:
+    """C-11: 10 MB."""
+    before, codes = len(deployment.commands()), []
+    sender = Producer(
+        {"bootstrap.servers": deployment.bootstrap_servers, "message.max.bytes": 20_000_000}
+    )
+
+    def refused(error: KafkaError | None, _: Message) -> None:
+        codes.append(error and error.code())
+
+    topic = deployment.topics.commands("order")
+    sender.produce(topic, key="k", value=b"x" * 10_000_000, on_delivery=refused)
+    assert sender.flush(30) == 0
+
+    assert codes == [KafkaError.MSG_SIZE_TOO_LARGE]
+    place(deployment, ["after the refusal"])
+    assert len(deployment.commands()) == before + 1
 
 
 def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(

@@ -1,0 +1,35 @@
+"""What must have become of records that no one should have sent."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from schemas.dead_letter import DeadLetter
+from schemas.response import Rejection
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.records import decode
+from tests.comparison import Published
+from tests.hostile import WHOLE, Sent
+
+
+def assert_contained(
+    sent: Mapping[Source, Sent], published: Iterable[Published], topics: Topics
+) -> None:
+    """Hold that each record became one dead letter or one rejection, with its bytes and place."""
+    letters: dict[Source, list[DeadLetter]] = {place: [] for place in sent}
+    rejections: dict[Source, list[Rejection]] = {place: [] for place in sent}
+    for one in published:
+        if one.topic == topics.dead_letters:
+            letter = decode(DeadLetter, one.value)
+            letters.get(letter.source, []).append(letter)
+        elif one.topic.endswith(".rejected"):
+            rejection = decode(Rejection, one.value)
+            rejections.get(rejection.source, []).append(rejection)
+    for place, (key, value) in sent.items():
+        assert len(letters[place]) + len(rejections[place]) == 1, place
+        for rejection in rejections[place]:
+            assert rejection.command_bytes == value, place
+        for letter in letters[place]:
+            assert (letter.key, letter.length) == (key, len(value or b"")), place
+            assert letter.bytes == (value and value[:WHOLE]), place
+            assert letter.sha256 == sha256(value or b"").digest(), place
