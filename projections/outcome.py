@@ -1,13 +1,26 @@
 """`outcome`: one row per command record that was answered, for "what became of it, and why?"."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, MetaData, Table, Text, select
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    select,
+)
 
 from projections.engine.append_projection import AppendProjection
-from projections.engine.batch import Record
+from projections.engine.batch import Delivery, Record
 from projections.engine.instant import InstantType
+from projections.engine.projection import Applied
 from projections.engine.statements import Values
+from projections.scattered_key import key_partition, note, scattered
 from schemas.registry import aggregate_types
 from schemas.response import Response
 from schemas.topics import Topics
@@ -46,7 +59,21 @@ def every_responses(topics: Topics) -> Sequence[str]:
     return [topics.responses(aggregate_type) for aggregate_type in aggregate_types()]
 
 
-def outcome(version: int = VERSION) -> AppendProjection:
+@dataclass(frozen=True, kw_only=True)
+class OutcomeProjection(AppendProjection):
+    """Outcomes and, in the same transaction, on which partitions each aggregate's commands were."""
+
+    places: Table
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Insert a row for each response that has none, and note its command's partition."""
+        applied = super().apply(connection, deliveries)
+        records = (delivery.record for delivery in deliveries)
+        note(connection, self.places, (one for one in records if isinstance(one, Response)))
+        return applied
+
+
+def outcome(version: int = VERSION) -> OutcomeProjection:
     """Return the projection; it can be joined by command, by correlation and by aggregate."""
     outcomes = Table(
         f"outcome_v{version}",
@@ -72,11 +99,13 @@ def outcome(version: int = VERSION) -> AppendProjection:
     Index(f"{outcomes.name}_command", outcomes.c.command_id)
     Index(f"{outcomes.name}_correlation", outcomes.c.correlation_id)
     Index(f"{outcomes.name}_aggregate", outcomes.c.aggregate_type, outcomes.c.aggregate_id)
-    return AppendProjection(
+    places = key_partition(outcomes.metadata, version)
+    return OutcomeProjection(
         name="outcome",
         version=version,
         table=outcomes,
+        places=places,
         row=row,
         follows=every_responses,
-        views={"outcome": select(outcomes)},
+        views={"outcome": select(outcomes), "scattered_key": scattered(places)},
     )

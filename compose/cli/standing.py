@@ -18,12 +18,17 @@ Facts = dict[str, Any]
 Ends = dict[tuple[str, int], int]
 
 POSITION, HELD, PARKED = VIEWS = ("projection_position", "projection_held", "projection_parked")
+SCATTERED = (
+    "SELECT aggregate_type, aggregate_id, partitions, count(*) OVER () AS aggregates "
+    "FROM scattered_key ORDER BY 1, 2 LIMIT 1"
+)
 
 
 def standing(settings: Settings) -> Facts:
     """Return the state of service, decider and projections; what cannot be asked is null.
 
-    `problems` says in words what is wrong; `unreachable` whether that is Kafka or the database.
+    `scattered` says how many aggregates have commands on several partitions; `problems` says in
+    words what is wrong; `unreachable` whether that is Kafka or the database.
     """
     service = find_service(settings.data_dir)
     facts: Facts = {
@@ -32,6 +37,7 @@ def standing(settings: Settings) -> Facts:
         "decider": None,
         "commands": None,
         "projections": None,
+        "scattered": None,
         "problems": [],
         "unreachable": False,
     }
@@ -42,6 +48,7 @@ def standing(settings: Settings) -> Facts:
             facts["problems"].append(str(error))
             facts["unreachable"] = True
     facts["problems"] += _standing_still(facts)
+    facts["problems"] += _out_of_order(facts)
     return facts
 
 
@@ -84,17 +91,28 @@ def _ends(log: KafkaLog, topics: set[str]) -> Ends:
 def _read_side(settings: Settings) -> Facts:
     views = view_names(projections(settings.us_exchanges))
     with Reader(database_url(settings), views) as reader:
-        rows = {view: _rows(reader, view) for view in VIEWS}
+        rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
+        scattered = _rows(reader, SCATTERED)
     try:
         with KafkaLog(kafka_options(settings)) as log:
             ends = _ends(log, {row["topic"] for row in rows[POSITION]})
     except Unreachable:  # `_decider` has said so; the positions are known all the same
         ends = {}
-    return {"projections": list(_projections(rows, ends))}
+    return {
+        "projections": list(_projections(rows, ends)),
+        "scattered": _scattered(*scattered),
+    }
 
 
-def _rows(reader: Reader, view: str) -> list[Facts]:
-    answer = reader.select(f"SELECT * FROM {view}")
+def _scattered(first: Facts | None = None) -> Facts:
+    """Return how many aggregates have commands on several partitions, and one of them."""
+    if first is None:
+        return {"aggregates": 0, "first": None}
+    return {"aggregates": first.pop("aggregates"), "first": first}
+
+
+def _rows(reader: Reader, statement: str) -> list[Facts]:
+    answer = reader.select(statement)
     return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
 
@@ -143,3 +161,13 @@ def _standing_still(facts: Facts) -> Iterator[str]:
                 f"{first['aggregate_type']} {first['aggregate_id']!r} needs version "
                 f"{first['version_needed']}"
             )
+
+
+def _out_of_order(facts: Facts) -> Iterator[str]:
+    if facts["scattered"] and (first := facts["scattered"]["first"]):
+        yield (
+            f"{facts['scattered']['aggregates']} aggregates have commands on several partitions, "
+            f"the first: {first['aggregate_type']} {first['aggregate_id']!r} on "
+            f"{first['partitions']}; their order of sending is not kept: let every sender use "
+            "murmur2 (librdkafka: partitioner=murmur2_random)"
+        )

@@ -40,11 +40,26 @@ def is_any_of(
     return column.in_(select(func.json_each(array).table_valued("value").c.value))
 
 
-def add_new(connection: Connection, table: Table, rows: Sequence[Values]) -> int:
-    """Insert the rows whose primary key is not there yet; return how many those were."""
+def add_new(
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Values],
+    computed: Mapping[str, ColumnElement[Any]] | None = None,
+) -> int:
+    """Insert the rows whose primary key is not there yet; return how many those were.
+
+    Args:
+        connection: Inside a transaction.
+        table: With a primary key.
+        rows: All with the same names: columns, and parameters of `computed`.
+        computed: Columns whose value the database works out for each row.
+    """
     if not rows:
         return 0
-    return insert_each(connection, _insert(connection, table).on_conflict_do_nothing(), rows)
+    insert = _insert(connection, table)
+    if computed:
+        insert = insert.values(dict(computed))
+    return insert_each(connection, insert.on_conflict_do_nothing(), rows)
 
 
 def put(

@@ -1,12 +1,15 @@
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from compose.local.broker import EmbeddedBroker
+from schemas.source import Source
 from schemas.topics import Topics
 from tests.cli.conftest import Run
 from tests.projections.read_side import ReadSide
+from tests.projections.responses import ACCEPTED, batch_of
 
 SECRET = "hunter2-is-planted"
 
@@ -124,6 +127,29 @@ def test_status_shows_what_runs_and_what_stands_still(
     assert ours["lag"] >= 0
     assert "holds 1 aggregates, the first: order 'o-1' needs version 3" in table.stdout
     assert table.stdout.startswith("service  up")
+
+
+def test_status_tells_of_commands_that_senders_put_on_several_partitions(
+    verdict: Run, read_side: ReadSide
+) -> None:
+    [before] = verdict("status", "--json").lines
+    scattered = [
+        replace(ACCEPTED, aggregate_id=name, source=Source("order.commands", partition, 0))
+        for name, partition in (("o-2", 1), ("o-1", 0), ("o-2", 3), ("o-3", 3), ("o-3", 0))
+    ]
+    read_side.applier("outcome").apply(batch_of(scattered))
+
+    [status] = verdict("status", "--json").lines
+    page = " ".join(verdict("status").stdout.split())
+
+    assert before["scattered"] == {"aggregates": 0, "first": None}
+    assert "partitioner" not in str(before["problems"])
+    assert status["scattered"] == {
+        "aggregates": 2,
+        "first": {"aggregate_type": "order", "aggregate_id": "o-2", "partitions": 2},
+    }
+    assert "2 aggregates have commands on several partitions, the first: order 'o-2' on 2" in page
+    assert "partitioner=murmur2_random" in page
 
 
 def test_status_without_a_service_ends_with_5_and_says_how_to_start(run: Run) -> None:
