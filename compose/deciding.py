@@ -1,9 +1,10 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from aggregates.handle import Limits
 from aggregates.operator.chunk import unpacked
 from aggregates.operator.collector import collector_paused
+from aggregates.operator.handover import chunks_of, in_files
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
 from aggregates.operator.seed import SEEDS_SCHEMA
@@ -58,6 +60,7 @@ class Deciding:
         self._settings = settings
         self._on_step = on_step
         self._checkpoint = Path()
+        self._outputs = settings.data_dir.absolute() / "outputs"
         self._publisher: Publisher | None = None
         self._watch: Watch | None = None
         self._running: StreamingQuery | None = None
@@ -72,6 +75,7 @@ class Deciding:
         """
         seeds = self._take_over()
         assert self._publisher is not None
+        rmtree(self._outputs, ignore_errors=True)  # of a batch that was killed
         shards = self._publisher.marker.shards
         self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
         decided = decisions(
@@ -156,15 +160,19 @@ class Deciding:
     def _processor(self) -> CommandProcessor:
         settings = self._settings
         state = partial(LogStructuredState, folder=settings.data_dir.absolute() / "state")
-        return CommandProcessor(settings.topics, limits_of(settings), state)
+        return CommandProcessor(settings.topics, limits_of(settings), state, self._outputs)
 
     def _publish(self, frame: DataFrame, batch_id: int) -> None:
         assert self._publisher is not None
         try:
             table = frame.toArrow()  # the only evaluation: every one runs the operator
             batch = batch_of(self._checkpoint, batch_id)
-            with collector_paused():
-                self._publisher.publish(batch, list(_records(table)))
+            if in_files(table):
+                self._publisher.publish(batch, Records(table))
+            else:
+                with collector_paused():
+                    self._publisher.publish(batch, list(Records(table)))
+            rmtree(self._outputs, ignore_errors=True)
         except BaseException as error:
             self._failure = error  # Spark would keep its text only
             raise
@@ -175,6 +183,18 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
 
 
-def _records(table: pa.Table) -> Iterator[OutputRecord]:
-    for chunk in table["outputs"].to_pylist():
-        yield from map(OutputRecord._make, unpacked(chunk))
+class Records(Collection[OutputRecord]):
+    """What is in a table of outputs, and in the files that it names; read anew each time."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __iter__(self) -> Iterator[OutputRecord]:
+        for chunk in chunks_of(self._table):
+            yield from map(OutputRecord._make, unpacked(chunk))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, record: object) -> bool:
+        return any(record == other for other in self)

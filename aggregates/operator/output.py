@@ -14,7 +14,7 @@ from schemas.wire.cloud_events import dead_letter_headers, event_headers, respon
 from schemas.wire.headers import joined
 from schemas.wire.records import encode
 
-OUTPUT_SCHEMA = "outputs binary"
+OUTPUT_SCHEMA = "outputs binary, file string"
 
 RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
 

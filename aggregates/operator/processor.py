@@ -1,6 +1,7 @@
 """The Spark shell around a shard's batch."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -14,8 +15,10 @@ from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
 from aggregates.operator.chunk import chunks
 from aggregates.operator.collector import collector_paused
+from aggregates.operator.handover import Handover
 from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
+from aggregates.operator.slices import in_slices
 from aggregates.received import CommandRecord
 from schemas.source import Source
 from schemas.topics import Topics
@@ -32,6 +35,8 @@ class CommandProcessor(StatefulProcessor):
         topics: Of the deployment.
         limits: What bounds a decision.
         state: Makes the shard's state from Spark's handle.
+        folder: On the local disk, for what is too many bytes for memory; `Handover` says what
+            stays there.
     """
 
     def __init__(
@@ -39,9 +44,11 @@ class CommandProcessor(StatefulProcessor):
         topics: Topics,
         limits: Limits,
         state: Callable[[StatefulProcessorHandle], ShardState] = MapShardState,
+        folder: Path | None = None,
     ) -> None:
         self._topics = topics
         self._limits = limits
+        self._folder = folder
         self._make_state = state
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -54,15 +61,20 @@ class CommandProcessor(StatefulProcessor):
         """Decide all rows of one shard.
 
         Spark hands a group over as several frames without any order between rows: they are all
-        taken together and sorted before the first decision.
+        taken together and sorted before the first decision. What is more than a slice is decided
+        as if it were several batches.
         """
-        self._state.open(key[0])
-        batch = ShardBatch(self._topics, self._limits, self._state)
+        arrived = (record for frame in rows for record in _records(frame))
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        handover = Handover(self._folder)
         with collector_paused():
-            outputs = batch.decide(record for frame in rows for record in _records(frame))
-            for chunk in chunks(outputs):
-                yield pd.DataFrame({"outputs": [chunk]})
-            batch.commit()
+            for part in in_slices(arrived, self._folder):
+                self._state.open(key[0])
+                batch = ShardBatch(self._topics, self._limits, self._state)
+                for chunk in chunks(batch.decide(part)):
+                    yield handover.frame(chunk)
+                batch.commit()
 
     def handleInitialState(  # type: ignore[override]
         self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues

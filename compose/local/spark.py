@@ -28,6 +28,10 @@ STREAMING = {
     f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),  # else 50,000 of any size
+    # Sorting a batch of many bytes takes all that it may before it goes to the disk, and beside it
+    # the state of a slice is held several times.
+    "spark.memory.fraction": "0.3",
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.session.timeZone": "UTC",
     # plans show the options of a source; by default only those that look like secrets are masked

@@ -1,0 +1,49 @@
+"""From the workers to the driver: through Spark what is small, through local files what is not.
+
+Spark collects a whole batch in the JVM's memory, more than once. So when a shard's outputs are many
+bytes their chunks go into files, whose paths stand for them.
+"""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+BY_SPARK_BYTES = 16 * 2**20  # for each shard and batch
+
+
+class Handover:
+    """The worker's end, for one shard and batch.
+
+    Args:
+        folder: An existing one for the files, which are removed by who publishes them; None: there
+            are none, and everything goes through Spark.
+        by_spark: How many bytes go through Spark.
+    """
+
+    def __init__(self, folder: Path | None, by_spark: int = BY_SPARK_BYTES) -> None:
+        self._folder = folder
+        self._room = by_spark
+
+    def frame(self, chunk: bytes) -> pd.DataFrame:
+        """Return the row of `OUTPUT_SCHEMA` that carries `chunk`, or says where it lies."""
+        self._room -= len(chunk)
+        if self._folder is None or self._room >= 0:
+            return pd.DataFrame({"outputs": [chunk], "file": [None]})
+        path = self._folder / f"{uuid.uuid4()}.chunk"
+        path.write_bytes(chunk)
+        return pd.DataFrame({"outputs": [None], "file": [str(path)]})
+
+
+def in_files(table: pa.Table) -> bool:
+    """Whether some chunks of a table of `OUTPUT_SCHEMA` lie in files."""
+    return bool(table["file"].null_count < table.num_rows)
+
+
+def chunks_of(table: pa.Table) -> Iterator[bytes]:
+    """Yield the chunks of a table of `OUTPUT_SCHEMA` in their order; of files, one at a time."""
+    for chunk, file in zip(table["outputs"], table["file"], strict=True):
+        path = file.as_py()
+        yield chunk.as_py() if path is None else Path(path).read_bytes()
