@@ -4,10 +4,12 @@ The position in SQL is the truth. Spark's checkpoint begins anew with every star
 which offsets a batch covers.
 """
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
@@ -18,14 +20,15 @@ from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
 from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Partition, Span
+from projections.engine.batch import Batch, Partition, Span, Spans, halves
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
 from projections.flat import from_flat
-from projections.stream import decoded
+from projections.stream import TASK_BYTES, TooManyBytes, decoded
 from schemas.topics import Topics
 
 NAME = "projections"
+NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
 
 
 class Projecting:
@@ -37,10 +40,11 @@ class Projecting:
     Args:
         spark: Reads and decodes.
         kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
-            `maxOffsetsPerTrigger` (the driver holds a whole batch in memory).
+            `maxOffsetsPerTrigger`.
         database: With the tables of `create_read_side`.
         topics: Of the deployment; they exist, with as many partitions as it says.
         projections: In the order in which a batch updates them.
+        task_bytes: What a task may hand over; a batch of more is applied part by part.
     """
 
     def __init__(
@@ -50,12 +54,14 @@ class Projecting:
         database: Engine,
         topics: Topics,
         projections: Sequence[Projection],
+        task_bytes: int = TASK_BYTES,
     ) -> None:
         self._spark = spark
         self._kafka = dict(kafka)
         self._database = database
         self._topics = topics
         self._projections = projections
+        self._task_bytes = task_bytes
         self._appliers: list[Applier] = []
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
         self._running: StreamingQuery | None = None
@@ -81,7 +87,7 @@ class Projecting:
             raise _for_people(error) from error
         self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
         self._running = (
-            decoded(self._records(), self._topics)
+            decoded(self._records(), self._topics, self._task_bytes)
             .writeStream.queryName(NAME)
             .option("checkpointLocation", self._checkpoint.name)
             .trigger(processingTime=f"{trigger_ms} milliseconds")
@@ -131,15 +137,51 @@ class Projecting:
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         assert self._checkpoint is not None
         try:
-            with collector_paused():
-                table = frame.toArrow()  # the one evaluation of the frame
-                planned = batch_of(Path(self._checkpoint.name), batch_id)
-                batch = Batch(from_flat(table), _spans(planned.start, planned.end))
-                for applier in self._appliers:
-                    applier.apply(batch)
+            planned = batch_of(Path(self._checkpoint.name), batch_id)
+            self._apply_spans(frame, _spans(planned.start, planned.end))
         except Exception as error:
             self._failure = _for_people(error)
             raise self._failure from error
+
+    def _apply_spans(self, frame: DataFrame, spans: Spans) -> None:
+        """Apply what lies in `spans`; as several batches when it is too many bytes for one.
+
+        Args:
+            frame: The records there, decoded; it is evaluated once.
+            spans: By partition; positions advance to their ends.
+        """
+        try:
+            with collector_paused():
+                batch = Batch(from_flat(frame.toArrow()), spans)
+                for applier in self._appliers:
+                    applier.apply(batch)
+        except PythonException as error:
+            if TooManyBytes.__name__ not in str(error):
+                raise
+            for half in halves(spans):
+                alone = sum(span.end - span.start for span in half.values()) == 1
+                limit = NO_LIMIT if alone else self._task_bytes
+                self._apply_spans(decoded(self._between(half), self._topics, limit), half)
+
+    def _between(self, spans: Spans) -> DataFrame:
+        """Return what Kafka holds there."""
+        assigned: dict[str, list[int]] = {}
+        starts: dict[str, dict[str, int]] = {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, number), span in spans.items():
+            assigned.setdefault(topic, []).append(number)
+            starts.setdefault(topic, {})[str(number)] = span.start
+            ends.setdefault(topic, {})[str(number)] = span.end
+        return (
+            self._spark.read.format("kafka")
+            .options(**self._kafka)
+            .option("kafka.isolation.level", "read_committed")
+            .option("assign", json.dumps(assigned))
+            .option("startingOffsets", json.dumps(starts))
+            .option("endingOffsets", json.dumps(ends))
+            .option("failOnDataLoss", "true")
+            .load()
+        )
 
 
 def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:

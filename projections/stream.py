@@ -14,21 +14,27 @@ from schemas.wire.records import decode, decode_event
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
+TASK_BYTES = 32 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
-def decoded(records: DataFrame, topics: Topics) -> DataFrame:
+class TooManyBytes(Exception):
+    """A task has more to hand over than the JVM and the driver can be asked to hold."""
+
+
+def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
     """Decode events and responses, on the executors.
 
     Args:
         records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
             `offset BIGINT`, of events and responses topics.
         topics: Of the deployment.
+        task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
 
     Returns:
         `FLAT_SCHEMA`: one row per record, for `flat.from_flat`. What cannot be decoded is there
         too, with the reason.
     """
-    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics), FLAT_SCHEMA)
+    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -36,15 +42,25 @@ class Decoder:
     """Decodes the record batches of one task."""
 
     topics: Topics
+    task_bytes: int = TASK_BYTES
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the records of `batches`, whose columns are `KAFKA_COLUMNS`."""
+        """Yield the records of `batches`, whose columns are `KAFKA_COLUMNS`.
+
+        Raises:
+            TooManyBytes: They are more than one task may hand over.
+        """
+        size = 0
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
-            yield from to_flat(
+            for flat in to_flat(
                 Delivery(topic, partition, offset, self._readable(topic, key, value))
                 for topic, partition, offset, key, value in zip(*columns, strict=True)
-            )
+            ):
+                size += flat.nbytes
+                if size > self.task_bytes:
+                    raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
+                yield flat
 
     def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
         try:

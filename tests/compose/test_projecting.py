@@ -22,6 +22,7 @@ from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.creation import view_names
 from projections.registry import projections
+from projections.stream import TASK_BYTES
 from schemas.position import PositionClosed, PositionTransferred
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
@@ -98,14 +99,15 @@ def deployment(
 
 
 @pytest.fixture
-def running(spark: SparkSession, deployment: Deployment) -> Iterator[Callable[[], Projecting]]:
+def running(spark: SparkSession, deployment: Deployment) -> Iterator[Callable[..., Projecting]]:
     """Return what starts the read side (again)."""
     engine = open_database(deployment.url)
     create_read_side(engine, projections())
     started: list[Projecting] = []
 
-    def start() -> Projecting:
-        projecting = Projecting(spark, deployment.kafka, engine, deployment.topics, projections())
+    def start(task_bytes: int = TASK_BYTES) -> Projecting:
+        parts = (deployment.kafka, engine, deployment.topics, projections(), task_bytes)
+        projecting = Projecting(spark, *parts)
         started.append(projecting)
         projecting.start(deployment.directory)
         return projecting
@@ -175,6 +177,29 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
+
+
+def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
+    deployment: Deployment, running: Callable[..., Projecting]
+) -> None:
+    names = [f"ada-{n}" for n in range(20)]
+    events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
+    aborted = deployment.happens("p-x", opened("nobody"))
+    deployment.write(*events[:7])
+    deployment.write(*aborted, commit=False)
+    huge = deployment.happens("p-huge", opened("x" * 100_000))
+    deployment.write(*events[7:], *huge, *deployment.happens("p-ada-3", PositionClosed()))
+    left = {*names, "x" * 100_000} - {"ada-3"}
+    count = "SELECT count(*) FROM us_holder"
+
+    projecting = running(task_bytes=2_000)  # about four small events; not the huge one
+
+    reaches(projecting, lambda: deployment.select(count) == [(len(left),)])
+    deployment.write(*deployment.happens("p-after", opened("bob")))
+    reaches(projecting, lambda: deployment.select(count) == [(len(left) + 1,)])
+    assert {name for (name,) in deployment.select("SELECT client FROM us_holder")} == left | {"bob"}
+    assert deployment.select("SELECT * FROM projection_parked") == []
+    assert deployment.select("SELECT * FROM projection_held") == []
 
 
 def test_it_stops_when_somebody_else_advances_a_projection(
