@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from compose.batch_size import check_batch_size
 from compose.decider_query import decider_query
 from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
@@ -56,6 +57,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
     """
     lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
     withdraw(settings.data_dir)  # that of a process that was killed
+    check_batch_size(settings)
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
