@@ -1,0 +1,196 @@
+"""C-11: a full batch of commands of the greatest size, with the memory that the defaults give."""
+
+import base64
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import psutil
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+
+from compose.local.broker import EmbeddedBroker
+from schemas.dead_letter import DeadLetter
+from schemas.response import Rejection
+from schemas.wire.records import decode
+from tests.e2e.deployment import Deployment, await_ready, stop
+from tests.hostile import OVERSIZED, WHOLE
+
+pytestmark = [
+    pytest.mark.kafka, pytest.mark.spark, pytest.mark.campaign, pytest.mark.timeout(1800),
+]  # fmt: skip
+
+ROWS = 20_000  # of one batch: they are all there when the service starts
+FILLER = base64.b64encode(Random(1).randbytes(WHOLE)).decode()  # that no compression makes small
+EVERY_S = 0.05  # between two looks at the memory
+PATIENCE_S = 900
+SHIFTS = 5_000  # different values
+
+# 1.2 GiB of values go through. What is allowed has room for another Python or Java.
+WORKER_MIB, DRIVER_MIB, JVM_MIB = 900, 900, 2_400
+
+
+OVER = [n for n in range(ROWS) if n % 1_000 == 999]
+OPENED = [n for n in range(ROWS) if n % 3 == 0 and n not in set(OVER)]
+REFUSED = [n for n in range(ROWS) if n % 3 == 1 and n not in set(OVER)]
+
+
+def command(number: int) -> tuple[str, bytes, bytes]:
+    """Return (aggregate type, key, value): in turn accepted, rejected, and unreadable."""
+    kind, filler = number % 3, FILLER[number % SHIFTS :]
+    if number in OVER:
+        return "order", b"oversized", filler.encode() * (OVERSIZED // len(filler))
+    if kind == 2:
+        return "order", b"unreadable", filler[:WHOLE].encode()
+    position = {"type": "OpenPosition", "ticker": "T", "exchange": "NASDAQ", "amount": 1}
+    payload = position | {"client": ""} if kind == 0 else {"type": "CancelOrder", "colour": ""}
+    envelope = {"command_id": f"c-{number}", "aggregate_id": f"a-{number}", "expected_version": 0}
+    bare = len(json.dumps(envelope | {"payload": payload}))
+    payload["client" if kind == 0 else "colour"] = filler[: WHOLE - bare]
+    value = json.dumps(envelope | {"payload": payload}).encode()
+    return "position" if kind == 0 else "order", f"a-{number}".encode(), value
+
+
+def send_all(deployment: Deployment) -> int:
+    """Send a batch's worth of the greatest commands; return their bytes."""
+    sender = Producer(
+        {"bootstrap.servers": deployment.bootstrap_servers, "queue.buffering.max.kbytes": 200_000}
+    )
+    size = 0
+    for number in range(ROWS):
+        aggregate_type, key, value = command(number)
+        size += len(value)
+        topic = deployment.topics.commands(aggregate_type)
+        while True:
+            try:
+                sender.produce(topic, key=key, value=value)
+                break
+            except BufferError:
+                sender.poll(0.1)
+    assert sender.flush(120) == 0
+    return size
+
+
+@contextmanager
+def watched(pid: int) -> Iterator[Counter[str]]:
+    """Note the most memory (RSS in MiB) of the driver, its JVM, and any one Python worker."""
+    peaks: Counter[str] = Counter()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(EVERY_S):
+            try:
+                driver = psutil.Process(pid)
+                for one in [driver, *driver.children(recursive=True)]:
+                    who = "jvm" if one.name() == "java" else "worker"
+                    who = "driver" if one.pid == pid else who
+                    peaks[who] = max(peaks[who], one.memory_info().rss >> 20)
+            except psutil.NoSuchProcess:
+                continue  # it has just ended
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield peaks
+    finally:
+        ended.set()
+        looking.join()
+
+
+def await_decided(deployment: Deployment) -> None:
+    """Return when no command waits."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        facts = json.loads(deployment.cli("status", "--json").stdout)
+        if facts["commands"] and not sum(place["lag"] for place in facts["commands"]):
+            return
+        assert time.monotonic() < deadline, facts
+        assert facts["service"], facts
+
+
+def await_holders(deployment: Deployment, count: int) -> None:
+    """Return when the read side knows so many holders."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (found := deployment.sql("SELECT count(*) FROM us_holder")) != [[count]]:
+        assert time.monotonic() < deadline, found
+
+
+def outcomes(deployment: Deployment) -> Iterator[tuple[str, bytes]]:
+    """Yield (topic, value) of all that was published, without holding it all."""
+    topics = deployment.topics
+    names = [topics.dead_letters]
+    for kind in ("order", "position"):
+        names += [topics.events(kind), topics.responses(kind), topics.rejected(kind)]
+    consumer = Consumer(
+        {
+            "bootstrap.servers": deployment.bootstrap_servers,
+            "group.id": "full",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    known = consumer.list_topics(timeout=30).topics
+    open_ends = {(name, number) for name in names for number in known[name].partitions}
+    consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in open_ends])
+    while open_ends:
+        for message in consumer.consume(500, timeout=1):
+            error = message.error()
+            if error is None:
+                yield message.topic() or "", message.value() or b""
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                open_ends.discard((message.topic() or "", message.partition() or 0))
+    consumer.close()
+
+
+def assert_everything_is_kept(deployment: Deployment) -> None:
+    """Hold what was published against what was sent."""
+    found: Counter[str] = Counter()
+    for topic, value in outcomes(deployment):
+        found[topic.removeprefix(deployment.topics.prefix)] += 1
+        if topic == deployment.topics.dead_letters:
+            letter = decode(DeadLetter, value)
+            assert len(letter.bytes or b"") == min(letter.length, WHOLE)
+        elif topic == deployment.topics.rejected("order"):
+            rejection = decode(Rejection, value)
+            _, _, sent = command(int(rejection.command_id.removeprefix("c-")))
+            assert rejection.command_bytes == sent
+    assert found == {
+        "position.events": len(OPENED),
+        "position.responses": len(OPENED),
+        "order.responses": len(REFUSED),
+        "order.rejected": len(REFUSED),
+        "dead-letters": ROWS - len(OPENED) - len(REFUSED),
+    }
+
+
+def test_a_full_batch_of_the_greatest_commands_is_decided_in_bounded_memory(
+    tmp_path: Path,
+) -> None:
+    with EmbeddedBroker(tmp_path / "broker") as broker:
+        deployment = Deployment(broker.bootstrap_servers, "full", tmp_path / "d")
+        deployment.environment |= {
+            "VERDICT_MAX_ROWS_PER_BATCH": str(ROWS),
+            "VERDICT_DRIVER_MEMORY": "1g",
+        }
+        size = send_all(deployment)
+        with deployment.start() as service, watched(service.pid) as peaks:
+            try:
+                await_ready(service)
+                await_decided(deployment)
+                await_holders(deployment, len({number % SHIFTS for number in OPENED}))
+                stop(service)
+            finally:
+                service.kill()
+
+        print(f"{ROWS} commands, {size >> 20} MiB; peaks in MiB: {dict(peaks)}")
+        assert peaks["worker"] < WORKER_MIB
+        assert peaks["driver"] < DRIVER_MIB
+        assert peaks["jvm"] < JVM_MIB
+        assert_everything_is_kept(deployment)
