@@ -44,6 +44,7 @@ class Proxy:
         self._fault: Fault | None = None
         self._armed: Fault | None = None
         self._failing = threading.Event()
+        self._lost = threading.Event()
         self._healed = threading.Event()
         self._healed.set()
         self.late_answer = threading.Event()
@@ -71,6 +72,14 @@ class Proxy:
         """Tell whether it does wrong, at the latest after so many seconds."""
         return self._failing.wait(seconds)
 
+    def await_loss(self, seconds: float) -> bool:
+        """Tell whether something was lost since it began, at the latest after so many seconds."""
+        return self._lost.wait(seconds)
+
+    def lost(self) -> None:
+        """Note that a request or an answer was lost."""
+        self._lost.set()
+
     def requested(self, chunk: bytes) -> None:
         """See what somebody asks for, before it is handled."""
         if self._armed is not None and chunk[4:6] == END_TXN:
@@ -79,11 +88,14 @@ class Proxy:
 
     def heal(self) -> None:
         """Do right again; what has lost something is cut, as the rest would make no sense."""
-        self._fault = self._armed = None
-        self._failing.clear()
-        self._healed.set()
         with self._lock:
             damaged = [one for one in self._connections if one.damaged]
+            for one in self._connections:
+                one.late, one.held = one.held or one.late, False
+        self._fault = self._armed = None
+        self._failing.clear()
+        self._lost.clear()
+        self._healed.set()
         for one in damaged:
             one.cut()
 
@@ -135,6 +147,7 @@ class _Connection:
         self._broker = broker
         self.damaged = False
         self.held = False
+        self.late = False  # was held once; whoever waited may be gone
 
     def start(self) -> None:
         threading.Thread(target=self._requests, daemon=True).start()
@@ -151,6 +164,7 @@ class _Connection:
             fault = self._proxy.fault
             if fault is Fault.BLACK_HOLE:
                 self.damaged = True
+                self._proxy.lost()
                 continue
             if self.held:
                 self._proxy.await_healed()
@@ -158,18 +172,20 @@ class _Connection:
                 time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._broker.sendall(chunk)
-        if not self.held:  # else the broker must not hear that nobody waits any more
+        if not self.late:  # else the broker must not hear that nobody waits any more
             self.cut()
 
     def _replies(self) -> None:
         for chunk in _chunks(self._broker):
             fault = self._proxy.fault
-            if self.held and fault is None:
+            if self.late and fault is None:
                 self._proxy.late_answer.set()
             if fault is Fault.CUT_REPLIES:
+                self._proxy.lost()
                 break
             if fault in (Fault.DROP_REPLIES, Fault.BLACK_HOLE):
                 self.damaged = True
+                self._proxy.lost()
                 continue
             if fault is Fault.DELAY:
                 time.sleep(DELAY_S)

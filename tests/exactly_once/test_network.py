@@ -4,6 +4,7 @@ Whatever it does, the batch is there once, and of two owners one goes on.
 """
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -209,3 +210,31 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
 
     assert former.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
     assert deployment.visible() == values(0, 1)
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP_REPLIES, Fault.CUT_REPLIES])
+def test_a_short_outage_in_a_commit_is_not_taken_for_success(
+    deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
+) -> None:
+    """The client asks again by itself on a new connection; only the marker is believed."""
+    proxied_deployment.kafka = replace(proxied_deployment.kafka, transaction_timeout_s=60.0)
+    steps: list[Step] = []
+
+    def short_outage(step: Step) -> None:
+        steps.append(step)
+        if step is Step.BEFORE_COMMIT and Step.IN_DOUBT not in steps:
+            network.fail(fault)
+            threading.Thread(target=heal_after_a_loss, args=[network]).start()
+
+    publisher = proxied_deployment.take_over(on_step=short_outage)
+
+    assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
+
+    assert Step.IN_DOUBT in steps
+    assert deployment.visible() == values(0)
+
+
+def heal_after_a_loss(network: Proxy) -> None:
+    """Heal the network as soon as an answer was lost."""
+    assert network.await_loss(30)
+    network.heal()
