@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from compose.batch_size import check_batch_size
+from compose.batch_size import check_batch_size, transaction_timeout_s
 from compose.decider_query import decider_query
 from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
@@ -68,7 +68,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = Kafka(
         settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
-        transaction_timeout_s=settings.transaction_timeout_s,
+        transaction_timeout_s=transaction_timeout_s(settings),
     )
     return Foundation(
         spark=spark,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from compose import batch_size
-from compose.batch_size import BatchTooLarge, check_batch_size
+from compose.batch_size import BatchTooLarge, check_batch_size, transaction_timeout_s
 from compose.settings import Settings
 
 GIB = 2**30
@@ -31,29 +31,33 @@ def test_the_defaults_fit(tmp_path: Path, free: Any) -> None:
     check_batch_size(settings(tmp_path))
 
 
+def test_a_transaction_may_take_what_is_set_and_more_only_as_a_full_batch_needs_it(
+    tmp_path: Path,
+) -> None:
+    assert transaction_timeout_s(settings(tmp_path)) == 15
+    assert transaction_timeout_s(settings(tmp_path, transaction_timeout_s=20)) == 20
+    assert transaction_timeout_s(settings(tmp_path, max_rows_per_batch=100_000)) == 63
+
+
 def test_a_batch_that_no_transaction_can_hold_is_refused_with_what_would_fit(
     tmp_path: Path, free: Any
 ) -> None:
     with pytest.raises(BatchTooLarge) as refused:
-        check_batch_size(settings(tmp_path, max_rows_per_batch=100_000))
+        check_batch_size(settings(tmp_path, max_rows_per_batch=2_000_000))
 
     assert str(refused.value) == (
-        "max_rows_per_batch 100000 x command_limit_bytes 65536 = 6,250 MiB a batch, and publishing "
-        "that takes about 63 s in one transaction: transaction_timeout_s is 15; raise it to 63, or "
-        "lower max_rows_per_batch to 24000 or command_limit_bytes to 15728"
+        "max_rows_per_batch 2000000 x command_limit_bytes 65536 = 125,000 MiB a batch, and "
+        "publishing that takes about 1250 s in one transaction, of which Kafka allows 900: lower "
+        "max_rows_per_batch to 1440000 or command_limit_bytes to 47185"
     )
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    [
-        {"transaction_timeout_s": 63},
-        {"max_rows_per_batch": 24_000},
-        {"command_limit_bytes": 15_728},
-    ],
+    "chosen", [{"max_rows_per_batch": 1_440_000}, {"command_limit_bytes": 47_185}]
 )
 def test_what_the_message_proposes_fits(tmp_path: Path, free: Any, chosen: dict[str, int]) -> None:
-    check_batch_size(settings(tmp_path, **{"max_rows_per_batch": 100_000} | chosen))
+    free(1000 * GIB)
+    check_batch_size(settings(tmp_path, **{"max_rows_per_batch": 2_000_000} | chosen))
 
 
 def test_a_batch_that_the_disk_cannot_hold_is_refused(tmp_path: Path, free: Any) -> None:
