@@ -33,11 +33,7 @@ from tests.e2e.deployment import VERDICT, await_ready, stop
 
 GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
 ROWS = (
-<<<<<<< HEAD
-    *(f"C-{number:02}" for number in (*range(1, 13), 14, 15, 16, 17)),
-=======
-    *(f"C-{number:02}" for number in (*range(1, 11), 12, 14, 15, 16, 17, 18)),
->>>>>>> d6caef9 (Say what is promised of one owner, and what proves it)
+    *(f"C-{number:02}" for number in (*range(1, 13), 14, 15, 16, 17, 18)),
     *("H-01", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "A-05", "A-06", "U-02"),
 )
 NAMED_AS_MISSING: set[str] = set()

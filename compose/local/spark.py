@@ -19,6 +19,8 @@ from compose.local.java import find_java
 LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
 STATE_STORE = "spark.sql.streaming.stateStore"
 
+FILES = "hadoop-bare-naked-local-fs"  # must lie where Hadoop looks for classes
+
 SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
 
 STREAMING = {
@@ -34,6 +36,13 @@ STREAMING = {
     "spark.memory.fraction": "0.3",
     "spark.sql.streaming.metricsEnabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
+    # it writes: with ten files to a batch of the decider that was most of a lonely command's wait
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
     # plans show the options of a source; by default only those that look like secrets are masked
     "spark.sql.redaction.options.regex": r"(?i)url|^kafka[.](?!bootstrap[.]servers$)",
 }
@@ -74,6 +83,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     temporary = local_dir / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
     _prepare_environment()
+    jars = spark_jars()
     settings = {
         **STREAMING,
         "spark.python.unix.domain.socket.enabled": str(_fits_sockets(temporary)).lower(),
@@ -88,7 +98,8 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         ),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
-        "spark.jars": ",".join(map(str, spark_jars())),
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars if FILES in jar.name),
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": str(ui_port is not None).lower(),
         **({} if ui_port is None else {"spark.ui.port": str(ui_port)}),
@@ -96,7 +107,24 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log", keep_open))
-    return SparkSession(context)
+    session = SparkSession(context)
+    _without_checksums(session)
+    return session
+
+
+def _without_checksums(session: SparkSession) -> None:
+    """Let local files have no `.crc` beside them, as Spark writes its checkpoints by default.
+
+    A file and its `.crc` are put in place one after the other: a kill in between would leave a
+    checkpoint that cannot be read.
+    """
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    # Hadoop keeps one instance for all who ask
+    files = jvm.org.apache.hadoop.fs.FileSystem.getLocal(configuration)
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
 
 
 def _fits_sockets(folder: Path) -> bool:

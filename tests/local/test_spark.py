@@ -29,6 +29,7 @@ for _ in sys.stdin:
         "python": spark.range(1).select(python("id")).first()[0],
         "extra": spark.conf.get("spark.verdict.test"),
         "plan": kafka.load()._jdf.queryExecution().toString(),
+        "written": spark.range(1).write.mode("append").json(f"{sys.argv[1]}/written"),
         "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
     }), flush=True)
 """
@@ -83,6 +84,15 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
     assert answer["python"] == sys.executable
     assert answer["extra"] == "on"
     assert answer["tmp"] == str(session.local_dir / "tmp")
+
+
+def test_files_are_put_in_place_whole_with_nothing_beside_them(session: Session) -> None:
+    """A kill between a file and its checksum would leave what cannot be read."""
+    session.ask()
+
+    names = [file.name for file in (session.local_dir / "written").iterdir()]
+    assert "_SUCCESS" in names
+    assert not [name for name in names if name.endswith(".crc")]
 
 
 def test_spark_talks_to_its_log_and_not_to_the_terminal(
