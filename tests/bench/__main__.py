@@ -23,10 +23,10 @@ from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
 from tests.bench.startup import startup
-from tests.bench.throughput import throughput
+from tests.bench.throughput import hostile_load, throughput
 
 Result = dict[str, Any]
-SECTIONS = ("steps", "startup", "latency", "throughput")
+SECTIONS = ("steps", "startup", "latency", "throughput", "hostile")
 
 
 def main() -> None:
@@ -56,6 +56,8 @@ def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> It
             yield from latency(servers, folder, shards, options.seconds)
     if "throughput" in options.sections:
         yield from throughput(servers, folder, options.commands, options.rows, options.shards)
+    if "hostile" in options.sections:
+        yield from hostile_load(servers, folder, options.commands, options.shards)
 
 
 def _options() -> argparse.Namespace:

@@ -88,7 +88,7 @@ def _steps() -> dict[str, Callable[[], object]]:
 
 def _received(version: int) -> ReceivedCommand:
     sent = command("order-1", version, 10 + version, Random(version))
-    source, size = Source("order.commands", 0, version), len(sent.value)
+    source, size = Source("order.commands", 0, version), len(sent.value or b"")
     found = receive("order", CommandRecord(source, ISSUED_AT, sent.key, sent.value, size, None))
     assert isinstance(found, ReceivedCommand)
     return found

@@ -21,10 +21,12 @@ from compose.topic_check import TopicAdmin
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
-from tests.bench.workload import commands, fill
+from tests.bench.workload import Sent, commands, fill
+from tests.hostile import hostile
 
 AGGREGATES = 100_000
 SEED = 1
+ONE_IN = 20  # is hostile: 5 %
 
 Result = dict[str, Any]
 Run = Callable[[Settings, int], Result]
@@ -49,17 +51,38 @@ def throughput(
 
 def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int) -> Result:
     result: Result = {"what": "throughput", "keys": "zipf" if zipf else "uniform", **varied}
+    rows = varied["max_rows_per_batch"]
     ways: dict[str, Run] = {"count": _counted, "decided": _decided, "whole": _whole}
     for way, run in ways.items():
-        name = f"{way}-{result['keys']}-{varied['max_rows_per_batch']}"
-        settings = settings_for(servers, folder, name, **varied)
-        TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
-        sent = commands(count, AGGREGATES, zipf, SEED)
-        result["bytes"] = fill(servers, settings.topics.commands("order"), sent)
+        settings = settings_for(servers, folder, f"{way}-{result['keys']}-{rows}", **varied)
+        result["bytes"] = _filled(servers, settings, commands(count, AGGREGATES, zipf, SEED))
         result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
     result["decided_to_count"] = round(result["decided_per_s"] / result["count_per_s"], 3)
     result["whole_to_count"] = round(result["whole_per_s"] / result["count_per_s"], 3)
     return result
+
+
+def hostile_load(servers: str, folder: Path, count: int, shards: int) -> Iterator[Result]:
+    """Yield the rate of deciding sound commands, and of as many with 5 % hostile records."""
+    result: Result = {"what": "hostile", "shards": shards}
+    sound = commands(count, AGGREGATES, False, SEED)
+    for load, sent in {"clean": sound, "hostile": _mixed(count)}.items():
+        settings = settings_for(servers, folder, load, shards=shards)
+        _filled(servers, settings, sent)
+        result[f"{load}_per_s"] = _decided(settings, count)["per_s"]
+    yield result | {"hostile_to_clean": round(result["hostile_per_s"] / result["clean_per_s"], 3)}
+
+
+def _mixed(count: int) -> Iterator[Sent]:
+    bad = hostile(SEED)
+    for number, sound in enumerate(commands(count, AGGREGATES, False, SEED)):
+        yield sound if number % ONE_IN else Sent("", *next(bad))
+
+
+def _filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:
+    """Write the commands; return the mean size of a value in bytes."""
+    TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
+    return fill(servers, settings.topics.commands("order"), sent)
 
 
 def _whole(settings: Settings, count: int) -> Result:

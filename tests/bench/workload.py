@@ -25,8 +25,8 @@ class Sent(NamedTuple):
     """A command as it is produced; about 200 bytes."""
 
     command_id: str
-    key: bytes
-    value: bytes
+    key: bytes | None
+    value: bytes | None
 
 
 def commands(count: int, aggregates: int, zipf: bool, seed: int) -> Iterator[Sent]:
@@ -96,7 +96,7 @@ def fill(servers: str, topic: str, sent: Iterator[Sent]) -> int:
     number = size = 0
     for number, one in enumerate(sent, 1):
         producer.produce(topic, one.value, one.key)
-        size += len(one.value)
+        size += len(one.value or b"")
         if number % 1000 == 0:
             producer.poll(0)
     assert producer.flush(120) == 0
