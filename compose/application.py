@@ -75,8 +75,10 @@ class Application:
         """Return while commands are decided; look after the projections.
 
         Raises:
-            VerdictError: The decider stopped, and a person can act on it.
+            VerdictError: The decider or the embedded broker stopped, and a person can act on it.
         """
+        if self._broker is not None:
+            self._broker.check()
         self._deciding.check()
         self._read_side.check()
 
@@ -84,6 +86,7 @@ class Application:
         settings = self.settings
         ground = lay_foundation(settings, parts)
         self.spark = ground.spark
+        self._broker = ground.broker
         recover_outdated(ground, settings, self._tell)
         self._deciding = Deciding(
             ground.spark, ground.kafka, ground.source, settings, self._on_step

@@ -31,6 +31,7 @@ from compose.exactly_once.steps import OnStep, unobserved
 from compose.exactly_once.watch import Watch
 from compose.generation import Generation, generation_of
 from compose.settings import Settings
+from compose.spark_errors import query_failed
 
 HOUR_MS = 60 * 60 * 1000
 
@@ -102,7 +103,9 @@ class Deciding:
             Exception: It stopped because of a bug.
         """
         if self._running is not None and not self._running.isActive:
-            raise self._failure or self._running.exception() or RuntimeError("the decider stopped")
+            failure = self._failure or self._running.exception()
+            stopped = failure or RuntimeError("the decider stopped")
+            raise query_failed(stopped, self._settings.data_dir)
         if self._watch is not None:
             self._watch.check()
 

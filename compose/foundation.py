@@ -35,7 +35,7 @@ class Foundation:
     """What runs, and how to reach it.
 
     `source` holds the options of Spark's Kafka source; `marker` is the decider's, as far as it
-    could be read without waiting for anybody.
+    could be read without waiting for anybody; `broker` is the embedded one, if that is used.
     """
 
     spark: SparkSession
@@ -43,6 +43,7 @@ class Foundation:
     source: dict[str, str] = field(repr=False)  # passwords are in it
     servers: str
     marker: Marker | None
+    broker: EmbeddedBroker | None
 
 
 def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
@@ -63,7 +64,9 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         broker = beside.submit(_broker, settings, parts)
         spark = _spark(settings, lock)
         parts.callback(spark.stop)
-        servers = broker.result()
+        embedded = broker.result()
+    servers = settings.bootstrap_servers if embedded is None else embedded.bootstrap_servers
+    assert servers is not None
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = Kafka(
@@ -76,6 +79,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         source=spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers},
         servers=servers,
         marker=_ensured_topics(settings, kafka),
+        broker=embedded,
     )
 
 
@@ -105,12 +109,10 @@ def _ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     return marker
 
 
-def _broker(settings: Settings, parts: ExitStack) -> str:
+def _broker(settings: Settings, parts: ExitStack) -> EmbeddedBroker | None:
     if settings.bootstrap_servers is not None:
-        return settings.bootstrap_servers
-    broker = EmbeddedBroker(settings.data_dir / "broker")
-    parts.enter_context(broker)
-    return broker.bootstrap_servers
+        return None
+    return parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
 
 
 def _spark(settings: Settings, lock: DataDirectoryLock) -> SparkSession:

@@ -137,9 +137,19 @@ def _opened(path: Path) -> tuple[lmdb.Environment, lmdb._Database, lmdb._Databas
         if old.name != path.parent.name:
             shutil.rmtree(old, ignore_errors=True)
     path.mkdir(parents=True, exist_ok=True)
-    env = lmdb.open(str(path), map_size=MAP_BYTES, max_dbs=2, sync=False, metasync=False)
+    try:
+        env = _environment(path)
+    except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.VersionMismatchError):
+        # a cache is never a reason to stop; whoever has the old files open keeps them
+        shutil.rmtree(path)
+        path.mkdir()
+        env = _environment(path)
     env.reader_check()  # readers of processes that were killed would pin old pages for ever
     return env, env.open_db(b"entries"), env.open_db(b"about")
+
+
+def _environment(path: Path) -> lmdb.Environment:
+    return lmdb.open(str(path), map_size=MAP_BYTES, max_dbs=2, sync=False, metasync=False)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Which verbs there are; their modules, and all that those import, are loaded when called."""
 
+import errno
 import sys
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -38,6 +39,17 @@ VERBS = (
 )
 
 
+# what a machine can run short of; the rest of what the system refuses is a bug of ours
+SHORT = {
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.EFBIG: "lift the limit on file sizes (`ulimit -f`)",
+    errno.EROFS: "mount it for writing",
+    errno.EMFILE: "allow more open files (`ulimit -n`)",
+    errno.ENFILE: "let the system open more files",
+}
+
+
 class Verbs(TyperGroup):
     """Lists the verbs without loading them, and turns errors into exit codes, in this one place."""
 
@@ -56,6 +68,11 @@ class Verbs(TyperGroup):
         except VerdictError as error:
             typer.echo(f"verdict: {error}", err=True)
             sys.exit(error.exit_code)
+        except OSError as error:
+            if error.errno not in SHORT:
+                raise
+            typer.echo(f"verdict: {error}: {SHORT[error.errno]}, then start again", err=True)
+            sys.exit(VerdictError.exit_code)
 
 
 def _loaded(name: str) -> Any:

@@ -17,7 +17,7 @@ import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from compose.errors import TimedOut, VerdictError
+from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.local.claim import Claim
 from compose.local.jars import broker_classpath
 from compose.local.java import find_java
@@ -130,6 +130,18 @@ class EmbeddedBroker:
         if self._claim is not None:
             self._claim.release()
             self._claim = None
+
+    def check(self) -> None:
+        """Return while the broker runs.
+
+        Raises:
+            Unreachable: It was started and has ended by itself, or somebody ended it.
+        """
+        if self._guardian is not None and (code := self._guardian.poll()) is not None:
+            raise Unreachable(
+                f"the embedded broker ended by itself with {code}: start again, what it had "
+                f"acknowledged is kept; {self._last_lines()}"
+            )
 
     def kill(self) -> None:
         """End the broker as a crash would, by SIGKILL; `start` brings it back."""

@@ -1,47 +1,104 @@
-"""A long campaign of kills under traffic: `python -m tests.e2e.chaos --kills 20 --seed 1`.
+"""A long campaign of kills and faults: `python -m tests.e2e.chaos --kills 20 --seed 1`.
 
-Every random choice comes from the seed: which step is fatal and when, and the traffic. A failing
-campaign can be replayed with its seed; the moments at which messages meet a kill are the machine's.
+What is done to the service, in which order, after how long, and the commands that are sent all
+come from the seed, so a failing campaign is run again with it. What the seed does not fix is the
+machine's: which message meets which misfortune, how commands are cut into batches, and so the
+offsets and times that Kafka gives them.
 """
 
 import argparse
+import subprocess
 import sys
 import tempfile
+import time
+import traceback
 from collections import Counter
 from pathlib import Path
 from random import Random
 
-from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
-from tests.e2e.deployment import Deployment
-from tests.e2e.test_kills import kill_at_random
+from tests.e2e.deployment import Deployment, await_ready
+from tests.e2e.faults import FILE_SIZE, last_words, paused, settle, starve
+from tests.e2e.plan import Kind, Misfortune, plan
 
-FATAL = (
-    Step.CLAIMED,
-    Step.OUTPUT_COMPUTED,
-    Step.TRANSACTION_OPEN,
-    Step.BEFORE_COMMIT,
-    Step.COMMITTED,
-)
+Service = subprocess.Popen[str]
 
 
-def campaign(deployment: Deployment, kills: int, random: Random) -> Counter[str]:
-    """Kill the service again and again under traffic; return how often where."""
-    hits: Counter[str] = Counter()
-    with deployment.traffic(seed=random.randrange(2**32)):
-        for number in range(kills):
-            if random.random() < 0.4:
-                kill_at_random(deployment, random)
-                where = f"at random: {deployment.crash_table_row() or 'no batch open'}"
-            else:
-                step = random.choice(FATAL)
-                nth = 1 if step is Step.CLAIMED else random.randint(1, 12)
-                with deployment.start((step, nth)) as doomed:
-                    assert doomed.wait() == -9
-                where = f"at {step}"
-            hits[where] += 1
-            print(f"kill {number + 1} of {kills}: {where}", flush=True)
-    return hits
+class Campaign:
+    """A deployment on a broker of its own, and what has been done to the two.
+
+    Args:
+        broker: Running; nobody else uses it.
+        deployment: On that broker.
+    """
+
+    def __init__(self, broker: EmbeddedBroker, deployment: Deployment) -> None:
+        self._broker = broker
+        self._deployment = deployment
+
+    def befall(self, what: Misfortune) -> str:
+        """Start the service, let it meet a misfortune, and return what came of it."""
+        if what.kind is Kind.KILL_AT_STEP:
+            with self._deployment.start((what.step, what.nth)) as doomed:
+                assert doomed.wait() == -9
+            return f"at {what.step}"
+        with self._deployment.start() as service:
+            try:
+                await_ready(service)
+                time.sleep(what.after_s)
+                assert service.poll() is None, "the service ended before anything was done to it"
+                return self._hit(what, service)
+            finally:
+                service.kill()
+
+    def _hit(self, what: Misfortune, service: Service) -> str:
+        match what.kind:
+            case Kind.BROKER_STOPPED | Kind.BROKER_KILLED:
+                end = self._broker.stop if what.kind is Kind.BROKER_STOPPED else self._broker.kill
+                end()
+                time.sleep(what.away_s)
+                self._broker.start()
+                return settle(self._deployment, service)
+            case Kind.BROKER_PAUSED:
+                with paused(self._broker):
+                    time.sleep(what.away_s)
+                return settle(self._deployment, service)
+            case Kind.DISK_FULL:
+                starve(service, FILE_SIZE, 0)
+                said = last_words(self._deployment, service)
+                assert "could not be written to" in said, said
+                return "it stopped and said so"
+            case _:
+                return self._kill(what.kind, service)
+
+    def _kill(self, kind: Kind, service: Service) -> str:
+        if kind is Kind.BOTH_KILLED:
+            self._broker.kill()
+        service.kill()
+        service.wait()
+        if kind is Kind.BOTH_KILLED:
+            self._broker.start()
+        row = self._deployment.crash_table_row() or "no batch open"
+        for copy in (self._deployment.data_dir / "state").rglob("data.mdb"):
+            if kind is Kind.COPY_LOST:
+                copy.unlink()
+            if kind is Kind.COPY_GARBLED:
+                copy.write_bytes(b"\xff" * copy.stat().st_size)
+        return row
+
+
+def run(campaign: Campaign, deployment: Deployment, seed: int, count: int) -> Counter[str]:
+    """Let everything happen under traffic, then have quiet; return what came of each kind."""
+    came: Counter[str] = Counter()
+    with deployment.traffic(seed):
+        for number, what in enumerate(plan(Random(seed), count), start=1):
+            print(f"{number} of {count}: {what} …", end=" ", flush=True)
+            became = campaign.befall(what)
+            print(became, flush=True)
+            came[f"{what.kind} ({became})"] += 1
+    with deployment.running():
+        deployment.await_quiet()
+    return came
 
 
 def main() -> int:
@@ -55,18 +112,19 @@ def main() -> int:
         EmbeddedBroker(Path(folder) / "broker") as broker,
     ):
         deployment = Deployment(broker.bootstrap_servers, "chaos", Path(folder) / "d")
-        hits = campaign(deployment, options.kills, Random(options.seed))
-        with deployment.running():
-            deployment.await_quiet()
-        commands = len(deployment.commands())
-        print(f"seed {options.seed}, {commands} commands, kills: {dict(hits)}")
+        violations = ""
         try:
+            came = run(Campaign(broker, deployment), deployment, options.seed, options.kills)
+            for became, count in sorted(came.items()):
+                print(f"{count:4} times: {became}")
+            print(f"seed {options.seed}, {len(deployment.commands())} commands")
             deployment.assert_as_the_model_says()
-        except AssertionError as violations:
-            print(f"violations: {violations}")
-            return 1
-    print("violations: none")
-    return 0
+        except AssertionError:
+            violations = traceback.format_exc()
+            print((Path(folder) / "stderr").read_text()[-4000:])
+    again = f"; again: make chaos KILLS={options.kills} SEED={options.seed}" if violations else ""
+    print(f"violations: {violations or 'none'}{again}")
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

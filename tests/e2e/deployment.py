@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -122,18 +122,28 @@ class Deployment:
         return generation_of(self.data_dir, self.seen().marker)
 
     @contextmanager
-    def traffic(self, seed: int, pause_s: float = 0.005) -> Iterator[None]:
-        """Send random commands of every kind until the block ends."""
+    def traffic(
+        self, seed: int, pause_s: float = 0.005, skews_ms: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """Send random commands of every kind until the block ends.
+
+        With `skews_ms` each record is stamped with a time that is off by one of them, for a
+        commands topic that takes the sender's time.
+        """
         ended, random = threading.Event(), Random(seed)
         traffic, model = Traffic(random, aggregates=30), Model()
-        producer = Producer(self._options | {"partitioner": "murmur2_random", "linger.ms": 5})
+        silent = {"log_level": 0}  # what it says of a broker that is meant to be away
+        producer = Producer(
+            self._options | silent | {"partitioner": "murmur2_random", "linger.ms": 5}
+        )
 
         def send() -> None:
             while not ended.wait(pause_s):
                 record = traffic.next(model)
                 model.take(record)
                 topic = self.topics.prefix + record.topic
-                producer.produce(topic, key=record.key, value=record.value)
+                at = int(time.time() * 1000) + random.choice(skews_ms) if skews_ms else 0
+                producer.produce(topic, key=record.key, value=record.value, timestamp=at)
                 producer.poll(0)
 
         sender = threading.Thread(target=send)
@@ -169,10 +179,14 @@ class Deployment:
     def await_quiet(self) -> None:
         """Return when every command has its outcome; call it when nothing is sent any more."""
         wanted, deadline = len(self.commands()), time.monotonic() + QUIET_S
-        responses = [self.topics.responses(name) for name in aggregate_types()]
-        while (found := len(self._read([*responses, self.topics.dead_letters]))) < wanted:
+        while (found := self.outcomes()) < wanted:
             assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
         assert found == wanted
+
+    def outcomes(self) -> int:
+        """Return how many outcomes are published: responses and dead letters."""
+        responses = [self.topics.responses(name) for name in aggregate_types()]
+        return len(self._read([*responses, self.topics.dead_letters]))
 
     def sql(self, query: str) -> list[list[Any]]:
         """Return the rows of a query on the read side, as `verdict sql` shows them."""

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.errors import VerdictError
+from compose.errors import Unreachable, VerdictError
 from compose.local.broker import EmbeddedBroker
 from compose.local.claim import Claim
 
@@ -79,6 +79,20 @@ def test_what_was_written_survives_a_crash_and_a_move_to_another_port(tmp_path: 
     with EmbeddedBroker(tmp_path, other_port) as moved:
         assert moved.bootstrap_servers == f"127.0.0.1:{other_port}" != address
         assert "kept" in topics(moved)
+
+
+@pytest.mark.kafka
+def test_a_broker_that_ended_by_itself_is_reported(tmp_path: Path) -> None:
+    with EmbeddedBroker(tmp_path) as broker:
+        broker.check()
+        guardian = jvm_of(tmp_path).parent()
+
+        jvm_of(tmp_path).kill()
+
+        assert guardian is not None
+        assert gone(guardian)
+        with pytest.raises(Unreachable, match="ended by itself with 247: start again"):
+            broker.check()
 
 
 @pytest.mark.kafka

@@ -163,3 +163,17 @@ def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
         copy.rebuild(failing(), (3, LogHead.decode(store.states["head"].value[0]).digest))
 
     assert copy.begin() is None
+
+
+@pytest.mark.parametrize("left", [b"", b"\xff" * 8192, b"no database"])
+def test_a_copy_that_is_no_database_any_more_is_made_anew(tmp_path: Path, left: bytes) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path / "one", 3)
+    folder = tmp_path / "another" / local_copy.boot_id() / "0"
+    folder.mkdir(parents=True)
+    (folder / "data.mdb").write_bytes(left)
+
+    state = LogStructuredState(store, tmp_path / "another")
+    state.open(0)
+
+    assert state.get(b"key-2") == bytes(40)

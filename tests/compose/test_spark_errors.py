@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+
+from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.errors import DamagedCheckpoint, Misfit
+from compose.spark_errors import query_failed
+
+DATA = Path("/data")
+TRACE = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
+Caused by: java.io.IOException: {}
+\tat org.apache.spark.Whatever.scala(Whatever.scala:1)"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "advice"),
+    [
+        ("No space left on device", VerdictError, "make room there"),
+        ("File too large", VerdictError, "make room there"),
+        ("/data/x: Too many open files", VerdictError, "`ulimit -n`"),
+        (
+            "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
+            "assignment. Call: describeTopics",
+            Unreachable,
+            "see that it runs, then start again",
+        ),
+        (
+            "Checksum error: file:/data/checkpoint/state/0/1/3.changelog at 0 exp: 1 got: 2",
+            DamagedCheckpoint,
+            "`verdict recover`",
+        ),
+        (
+            "[CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE] An error occurred",
+            DamagedCheckpoint,
+            "`verdict recover`",
+        ),
+        ("state of shard 1 is damaged: log entry 3 of 3 is missing", DamagedCheckpoint, "recover"),
+    ],
+)
+def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
+    line: str, kind: type[VerdictError], advice: str
+) -> None:
+    failure = RuntimeError(TRACE.format(line))
+
+    told = query_failed(failure, DATA)
+
+    assert type(told) is kind
+    assert told.__cause__ is failure
+    assert "\n" not in str(told)
+    assert line.rpartition("Exception: ")[2] in str(told)
+    assert advice in str(told)
+
+
+def test_a_full_disk_is_not_taken_for_damage() -> None:
+    both = TRACE.format("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x\nNo space left on device")
+
+    assert "make room" in str(query_failed(RuntimeError(both), DATA))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Misfit("said already"),
+        ValueError("a bug of ours"),
+        RuntimeError("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] a bug of Spark's"),
+    ],
+)
+def test_what_was_said_already_and_what_is_a_bug_stays_what_it_is(error: Exception) -> None:
+    assert query_failed(error, DATA) is error

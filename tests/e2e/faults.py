@@ -1,0 +1,64 @@
+"""What can go wrong around a service, done on purpose and without root."""
+
+import resource
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+
+from compose.local.broker import EmbeddedBroker
+from tests.e2e.deployment import QUIET_S, Deployment, stop
+
+STOPS_S = 240
+OPEN_FILES, FILE_SIZE = resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
+
+
+@contextmanager
+def paused(broker: EmbeddedBroker) -> Iterator[None]:
+    """Let the broker keep its connections and answer nothing, as behind a broken network."""
+    process = psutil.Process(int((broker.data_dir / "broker.pid").read_text()))
+    process.suspend()
+    try:
+        yield
+    finally:
+        process.resume()
+
+
+def starve(service: "subprocess.Popen[str]", what: int, most: int) -> None:
+    """Let the JVM and the Python workers of a service have no more than `most` from now on.
+
+    With `FILE_SIZE` every write beyond that many bytes of a file fails, as on a full disk, though
+    with another error. The service itself goes on to write, so that it can be heard.
+    """
+    for process in psutil.Process(service.pid).children(recursive=True):
+        _, hard = resource.prlimit(process.pid, what)
+        resource.prlimit(process.pid, what, (most, hard))
+
+
+def last_words(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
+    """Return the line with which a service that stopped by itself said why."""
+    assert service.wait(STOPS_S) != 0
+    said = (deployment.data_dir.parent / "stderr").read_text()
+    assert "Traceback" not in said
+    return said.rpartition("verdict: ")[2]
+
+
+def settle(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
+    """Return what became of a service that Kafka had left; it does not run any more then.
+
+    Either it goes on until every command has its outcome, or it has stopped by itself, has said
+    that Kafka was away, and ended with 5, for whoever starts it again.
+    """
+    wanted = len(deployment.commands())
+    deadline = time.monotonic() + QUIET_S
+    while service.poll() is None:
+        if deployment.outcomes() >= wanted:
+            stop(service)
+            return "it went on"
+        assert time.monotonic() < deadline, "the service neither goes on nor stops"
+    said = last_words(deployment, service)
+    assert service.returncode == 5, said
+    assert "start again" in said
+    return "it stopped with 5"

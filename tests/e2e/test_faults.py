@@ -1,0 +1,223 @@
+"""What a service does when what it stands on fails, and that nothing of it is lost or doubled."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide four
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from commands.client import Client
+from commands.order import ModifyOrder, PlaceOrder
+from compose.local.broker import EmbeddedBroker
+from schemas.command_envelope import Expectation
+from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
+from tests.e2e.faults import FILE_SIZE, OPEN_FILES, last_words, paused, settle, starve
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+
+HOUR_MS = 60 * 60 * 1000
+WAIT_S = 120
+ANY = Expectation.ANY
+PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker that may be broken: nobody shares it."""
+    with EmbeddedBroker(tmp_path / "broker") as broker:
+        yield broker
+
+
+def goes_on(deployment: Deployment) -> None:
+    """Hold everything against the model, after another start and a quiet phase."""
+    with deployment.running():
+        deployment.await_quiet()
+    deployment.assert_as_the_model_says()
+
+
+def test_a_broker_that_is_killed_and_comes_back_costs_nothing(
+    own: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(own.bootstrap_servers, "crash", tmp_path / "d")
+    with deployment.start() as service:
+        await_ready(service)
+        with deployment.traffic(seed=61):
+            own.kill()
+            own.start()
+        print(f"the broker was killed: {settle(deployment, service)}")
+
+    goes_on(deployment)
+
+
+@pytest.mark.campaign
+def test_a_broker_that_is_restarted_costs_nothing(own: EmbeddedBroker, tmp_path: Path) -> None:
+    deployment = Deployment(own.bootstrap_servers, "restarted", tmp_path / "d")
+    with deployment.start() as service:
+        await_ready(service)
+        with deployment.traffic(seed=62):
+            own.stop()
+            own.start()
+        print(f"the broker was stopped: {settle(deployment, service)}")
+
+    goes_on(deployment)
+
+
+@pytest.mark.campaign
+def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
+    own: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(own.bootstrap_servers, "away", tmp_path / "d")
+    with deployment.start() as service:
+        await_ready(service)
+        with deployment.traffic(seed=63):
+            with paused(own):
+                for_a_minute(service)
+            print(f"the broker was away: {settle(deployment, service)}")
+
+    goes_on(deployment)
+
+
+def for_a_minute(service: "subprocess.Popen[str]") -> None:
+    """Return after a minute, or when the service has stopped."""
+    try:
+        service.wait(60)
+    except subprocess.TimeoutExpired:
+        return
+
+
+@pytest.mark.campaign
+def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None:
+    environment = os.environ | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
+    place = ["--expected-version", "0", "--field", "client=ada", "--field", "ticker=AAPL"]
+    place += ["--field", "side=BUY", "--field", "quantity=1", "--field", "limit_price_cents=1"]
+
+    def run(*arguments: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [VERDICT, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def placed() -> str:
+        command = ("--id", "order-1", "--command-id", "c-1", "--wait", str(WAIT_S))
+        with run("send", "order", "PlaceOrder", *command, *place) as sent:
+            return sent.communicate()[0]
+
+    with run("up") as service:
+        await_ready(service)
+        first = placed()
+        psutil.Process(int((tmp_path / "d" / "broker" / "broker.pid").read_text())).kill()
+        said = service.communicate(timeout=WAIT_S)[1]
+    with run("up") as service:
+        await_ready(service)
+        again = placed()
+        service.terminate()
+        service.communicate(timeout=WAIT_S)
+
+    assert "the embedded broker ended by itself" in said
+    assert "Traceback" not in said
+    assert first.startswith("ACCEPTED order 'order-1' version 0 → 1")
+    assert again.startswith(first.strip())  # the same outcome, remembered
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(
+    ("what", "most", "said"),
+    [
+        (FILE_SIZE, 0, "could not be written to"),
+        (OPEN_FILES, 40, "open no more files"),
+    ],
+    ids=["disk", "files"],
+)
+def test_a_service_that_runs_short_stops_and_says_of_what(
+    broker: EmbeddedBroker, tmp_path: Path, what: int, most: int, said: str
+) -> None:
+    """What it had decided is published or decided again; a full disk damages nothing."""
+    deployment = Deployment(broker.bootstrap_servers, f"short-{what}", tmp_path / "d")
+    with deployment.traffic(seed=64), deployment.start() as service:
+        await_ready(service)
+        starve(service, what, most)
+        words = last_words(deployment, service)
+
+    assert said in words
+    assert "start again" in words
+    goes_on(deployment)
+
+
+@pytest.mark.campaign
+def test_a_clock_of_the_broker_that_jumps_an_hour_changes_no_rule(
+    own: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """The topics are let take times from outside, as no test can turn the machine's clock."""
+    deployment = Deployment(own.bootstrap_servers, "clock", tmp_path / "d")
+    with deployment.running():
+        stamp(deployment, "CreateTime")
+        with deployment.traffic(seed=65, skews_ms=(0, 0, HOUR_MS, -HOUR_MS)):
+            place(deployment, [f"meanwhile-{n}" for n in range(20)])
+        stamp(deployment, "LogAppendTime")
+        deployment.await_quiet()
+
+    times = [record.timestamp for record in deployment.commands()]
+    assert sum(later - time > HOUR_MS / 2 for time, later in pairwise(times)) > 9
+    goes_on(deployment)
+
+
+def stamp(deployment: Deployment, whose: str) -> None:
+    """Let the commands topics take the time of the sender, `CreateTime`, or Kafka's own."""
+    admin = AdminClient({"bootstrap.servers": deployment.bootstrap_servers})
+    settings = {"message.timestamp.type": whose, "message.timestamp.after.max.ms": str(2**62)}
+    changes = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    changed = admin.incremental_alter_configs(
+        [
+            ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
+            for topic in deployment.topics.every_commands()
+        ]
+    )
+    for one in changed.values():
+        one.result(30)
+
+
+def place(deployment: Deployment, ids: list[str]) -> None:
+    with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+        pending = [client.send(at, PLACE, expected_version=0) for at in ids]
+        assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
+
+
+@pytest.mark.campaign
+def test_an_order_that_gets_nine_of_ten_commands_holds_nothing_up(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "hot", tmp_path / "d")
+    cold = [f"cold-{n}" for n in range(400)]
+    with deployment.running():
+        place(deployment, ["hot"])
+        with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
+            pending = []
+            for n, at in enumerate(cold):
+                pending += [
+                    client.send("hot", ModifyOrder(quantity=10 + 9 * n + k), expected_version=ANY)
+                    for k in range(1, 10)
+                ]
+                pending.append(client.send(at, PLACE, expected_version=0))
+            assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
+        deployment.await_quiet()
+        state = deployment.cli("state", "order", "hot", "--json")
+
+    assert f'"version": {1 + 9 * len(cold)}' in state.stdout, state
+    deployment.assert_as_the_model_says()
