@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 
 from compose.database import create_read_side, open_database
 from compose.deciding import Deciding
+from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.foundation import SPARK, lay_foundation
+from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
@@ -75,10 +77,17 @@ class Application:
         """Return while commands are decided; look after the projections.
 
         Raises:
-            VerdictError: The decider or the embedded broker stopped, and a person can act on it.
+            VerdictError: The decider, Spark's JVM or the embedded broker stopped, and a person can
+                act on it.
         """
         if self._broker is not None:
             self._broker.check()
+        if (code := jvm_exit_code(self.spark)) is not None:
+            log = self.settings.data_dir / SPARK / "spark.log"
+            raise VerdictError(
+                f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
+                f"memory, and the end of {log}, then start again; nothing is lost"
+            )
         self._deciding.check()
         self._read_side.check()
 

@@ -30,6 +30,7 @@ from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.exactly_once.watch import Watch
 from compose.generation import Generation, generation_of
+from compose.local.spark import jvm_exit_code
 from compose.settings import Settings
 from compose.spark_errors import query_failed
 
@@ -111,7 +112,7 @@ class Deciding:
 
     def stop(self) -> None:
         """End after the batch that is under way; what is not published by then comes next time."""
-        if self._running is not None:
+        if self._running is not None and jvm_exit_code(self._spark) is None:
             self._running.stop()
         if self._publisher is not None:
             self._publisher.close()

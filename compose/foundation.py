@@ -15,7 +15,7 @@ from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.markers import read_marker
 from compose.kafka_config import java_options, librdkafka_options, spark_options
 from compose.local.broker import EmbeddedBroker
-from compose.local.spark import spark_session
+from compose.local.spark import jvm_exit_code, spark_session
 from compose.service import withdraw
 from compose.settings import Settings
 from compose.settings_loading import SettingsInvalid
@@ -63,7 +63,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
         spark = _spark(settings, lock)
-        parts.callback(spark.stop)
+        parts.callback(_stop, spark)
         embedded = broker.result()
     servers = settings.bootstrap_servers if embedded is None else embedded.bootstrap_servers
     assert servers is not None
@@ -113,6 +113,11 @@ def _broker(settings: Settings, parts: ExitStack) -> EmbeddedBroker | None:
     if settings.bootstrap_servers is not None:
         return None
     return parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
+
+
+def _stop(spark: SparkSession) -> None:
+    if jvm_exit_code(spark) is None:
+        spark.stop()
 
 
 def _spark(settings: Settings, lock: DataDirectoryLock) -> SparkSession:

@@ -19,6 +19,7 @@ from aggregates.operator.collector import collector_paused
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
+from compose.local.spark import jvm_exit_code
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span, Spans, halves
 from projections.engine.position import AnotherRunner
@@ -107,7 +108,7 @@ class Projecting:
 
     def stop(self) -> None:
         """End the query; what it has not committed by then is applied after the next start."""
-        if self._running is not None:
+        if self._running is not None and jvm_exit_code(self._spark) is None:
             self._running.stop()
         if self._checkpoint is not None:
             self._checkpoint.cleanup()

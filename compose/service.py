@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.lock import FILE as LOCK
 from compose.settings import Settings
 
 FILE = "verdict.json"
@@ -57,10 +58,16 @@ def find_service(data_dir: Path) -> Service | None:
         ) from error
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(service.pid)
-        # a pid may have a new owner, who then began after the file was written
-        if process.is_running() and process.create_time() <= written + CLOCK_STEP_S:
+        # a pid may have a new owner, who then began after the file was written; but that shows
+        # of the right one, too, when the clock was set forward meanwhile
+        began_before = process.create_time() <= written + CLOCK_STEP_S
+        if process.is_running() and (began_before or _has_open(process, data_dir / LOCK)):
             return service
     return None
+
+
+def _has_open(process: psutil.Process, file: Path) -> bool:
+    return str(file.resolve()) in {one.path for one in process.open_files()}
 
 
 def bootstrap_servers(settings: Settings) -> str:

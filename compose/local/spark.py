@@ -127,6 +127,15 @@ def _without_checksums(session: SparkSession) -> None:
     files.setVerifyChecksum(False)
 
 
+def jvm_exit_code(session: SparkSession) -> int | None:
+    """Return with what the JVM of `session` ended; None while it runs.
+
+    Nothing of the session can be asked any more once it has ended, `stop` included.
+    """
+    code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
+    return code
+
+
 def _fits_sockets(folder: Path) -> bool:
     """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
 

@@ -3,9 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.lock import DataDirectoryLock
 from compose.service import (
     FILE,
     Service,
@@ -53,6 +55,15 @@ def test_a_process_that_got_the_pid_of_a_killed_service_is_not_taken_for_it(
     os.utime(tmp_path / FILE, (long_ago, long_ago))
 
     assert find_service(tmp_path) is None
+
+
+def test_a_service_is_found_after_the_clock_was_set_forward(tmp_path: Path) -> None:
+    with DataDirectoryLock(tmp_path):
+        announce(tmp_path, HERE)
+        an_hour_before_it_began = psutil.Process().create_time() - 3600
+        os.utime(tmp_path / FILE, (an_hour_before_it_began, an_hour_before_it_began))
+
+        assert find_service(tmp_path) == HERE
 
 
 def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from compose.local.broker import EmbeddedBroker
 from schemas.command_envelope import Expectation
 from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
 from tests.e2e.faults import FILE_SIZE, OPEN_FILES, last_words, paused, settle, starve
+from tests.e2e.test_restart import spark_jvm
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -154,6 +155,21 @@ def test_a_service_that_runs_short_stops_and_says_of_what(
 
     assert said in words
     assert "start again" in words
+    goes_on(deployment)
+
+
+@pytest.mark.campaign
+def test_a_jvm_that_the_system_ends_takes_the_service_along(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """As the system does when memory is short."""
+    deployment = Deployment(broker.bootstrap_servers, "jvm", tmp_path / "d")
+    with deployment.traffic(seed=66), deployment.start() as service:
+        await_ready(service)
+        spark_jvm(service.pid).kill()
+        words = last_words(deployment, service)
+
+    assert "the JVM of Spark ended with -9" in words
     goes_on(deployment)
 
 
