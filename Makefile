@@ -28,7 +28,7 @@ test: setup ## Run all tests (a real broker and a real Spark)
 bench: setup ## Measure this machine; give it nothing else to do (SECTIONS)
 	$(BIN)/python -m tests.bench $(SECTIONS)
 
-chaos: setup ## Run the long recovery tests, then KILLS kills under traffic (SEED)
+chaos: setup ## Run the long recovery tests, then KILLS kills and faults (SEED)
 	$(BIN)/python -m pytest -m campaign
 	$(BIN)/python -m tests.e2e.chaos --kills $(KILLS) --seed $(SEED)
 

@@ -56,6 +56,9 @@ def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # what librdkafka only warns of, such as a coordinator that is still loading, it retries
     logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
+    # whatever ends a batch is kept and said by those who look after the queries; here it would be
+    # pages of Java, and at a clean stop too, when the batch under way is cancelled
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def _stop_on_signals(stopped: threading.Event) -> None:

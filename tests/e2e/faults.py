@@ -4,7 +4,8 @@ import resource
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psutil
 
@@ -12,6 +13,12 @@ from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import QUIET_S, Deployment, stop
 
 STOPS_S = 240
+SMALL_DISK_MIB = 400
+
+# what becomes of a service that Kafka leaves
+WENT_ON = "it went on"
+STOPPED = "it stopped with 5"
+
 OPEN_FILES, FILE_SIZE = resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 
 
@@ -37,6 +44,33 @@ def starve(service: "subprocess.Popen[str]", what: int, most: int) -> None:
         resource.prlimit(process.pid, what, (most, hard))
 
 
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path | None]:
+    """Put `folder` on a disk of its own and return the file to fill it with, see `fill`.
+
+    None where only root may do that and we are not: then `starve` is what comes nearest.
+    """
+    folder.mkdir()
+    size = f"size={SMALL_DISK_MIB}m"
+    mount = ["mount", "-t", "tmpfs", "-o", size, "verdict-test", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        yield None
+        return
+    try:
+        yield folder / "everything else"
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(filler: Path) -> None:
+    """Leave no byte on the disk of `filler`; remove the file to make room again."""
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 10, 1):
+            with suppress(OSError):
+                while file.write(bytes(size)) == size:
+                    pass
+
+
 def last_words(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
     """Return the line with which a service that stopped by itself said why."""
     assert service.wait(STOPS_S) != 0
@@ -56,9 +90,9 @@ def settle(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
     while service.poll() is None:
         if deployment.outcomes() >= wanted:
             stop(service)
-            return "it went on"
+            return WENT_ON
         assert time.monotonic() < deadline, "the service neither goes on nor stops"
     said = last_words(deployment, service)
     assert service.returncode == 5, said
     assert "start again" in said
-    return "it stopped with 5"
+    return STOPPED

@@ -9,7 +9,7 @@ import pytest
 from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment
 from tests.e2e.faults import last_words
-from tests.e2e.test_recover import lived, lives_on, recovered, refused
+from tests.e2e.test_recover import lived, lives_on, recovered
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500)]
 
@@ -44,27 +44,16 @@ def stopped(deployment: Deployment, seed: int) -> str:
     return words
 
 
-def test_a_damaged_checkpoint_is_named_and_a_lost_state_is_no_new_beginning(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
+def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path) -> None:
     deployment = Deployment(broker.bootstrap_servers, "damage", tmp_path / "d")
     placed = lived(deployment, seed=71)
-    checkpoint = deployment.generation().checkpoint
-    planned = newest(checkpoint / "offsets")
-    whole = planned.read_bytes()
-    cut(planned)
-
-    said = refused(deployment)
-
-    assert f"Spark's checkpoint is damaged: {planned}" in said
-    assert "`verdict recover`" in said
-    planned.write_bytes(whole)
-    shutil.rmtree(checkpoint / "state")
+    shutil.rmtree(deployment.generation().checkpoint / "state")
     published = len(deployment.published())
 
     said = stopped(deployment, seed=72)
 
-    assert str(checkpoint / "state") in said
+    assert f"Spark cannot read what its checkpoint in {deployment.data_dir} must hold" in said
+    assert "the state directory is empty or missing" in said
     assert "`verdict recover`" in said
     assert len(deployment.published()) == published
     recovered(deployment)
@@ -76,6 +65,7 @@ def test_a_damaged_checkpoint_is_named_and_a_lost_state_is_no_new_beginning(
     ("file", "damage"),
     [
         (lambda checkpoint: checkpoint / "metadata", Path.unlink),
+        (lambda checkpoint: newest(checkpoint / "offsets"), cut),
         (lambda checkpoint: newest(checkpoint / "commits"), garble),
         (lambda checkpoint: newest(checkpoint / "state", ".changelog"), cut),
         (lambda checkpoint: newest(checkpoint / "state", ".changelog"), garble),
@@ -83,7 +73,7 @@ def test_a_damaged_checkpoint_is_named_and_a_lost_state_is_no_new_beginning(
         (lambda checkpoint: newest(checkpoint / "state", ".changelog").parent, shutil.rmtree),
         (lambda checkpoint: checkpoint / "state" / "0" / "_metadata", shutil.rmtree),
     ],
-    ids=["metadata", "commit", "cut", "garbled", "missing", "shard", "schema"],
+    ids=["metadata", "offsets", "commit", "cut", "garbled", "missing", "shard", "schema"],
 )
 def test_whatever_is_damaged_stops_the_service_until_it_is_recovered(
     broker: EmbeddedBroker,

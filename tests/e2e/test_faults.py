@@ -21,7 +21,17 @@ from commands.order import ModifyOrder, PlaceOrder
 from compose.local.broker import EmbeddedBroker
 from schemas.command_envelope import Expectation
 from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
-from tests.e2e.faults import FILE_SIZE, OPEN_FILES, last_words, paused, settle, starve
+from tests.e2e.faults import (
+    FILE_SIZE,
+    OPEN_FILES,
+    STOPPED,
+    fill,
+    last_words,
+    paused,
+    settle,
+    small_disk,
+    starve,
+)
 from tests.e2e.test_restart import spark_jvm
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -55,9 +65,12 @@ def test_a_broker_that_is_killed_and_comes_back_costs_nothing(
         with deployment.traffic(seed=61):
             own.kill()
             own.start()
-        print(f"the broker was killed: {settle(deployment, service)}")
+        became = settle(deployment, service)
+    print(f"the broker was killed: {became}")
 
-    goes_on(deployment)
+    if became == STOPPED:
+        goes_on(deployment)
+    deployment.assert_as_the_model_says()
 
 
 @pytest.mark.campaign
@@ -135,18 +148,39 @@ def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None
 
 
 @pytest.mark.campaign
+def test_a_full_disk_stops_the_service_and_damages_nothing(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "full", tmp_path / "d")
+    with small_disk(tmp_path / "d") as filler:
+        with deployment.traffic(seed=67), deployment.start() as service:
+            await_ready(service)
+            if filler is None:
+                starve(service, FILE_SIZE, 0)
+            else:
+                fill(filler)
+            words = last_words(deployment, service)
+        print("the disk was", "limited" if filler is None else "full")
+
+        assert "could not be written to" in words
+        assert "make room there" in words
+        if filler is not None:
+            filler.unlink()
+        goes_on(deployment)
+
+
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("what", "most", "said"),
     [
         (FILE_SIZE, 0, "could not be written to"),
         (OPEN_FILES, 40, "open no more files"),
     ],
-    ids=["disk", "files"],
+    ids=["limit", "files"],
 )
 def test_a_service_that_runs_short_stops_and_says_of_what(
     broker: EmbeddedBroker, tmp_path: Path, what: int, most: int, said: str
 ) -> None:
-    """What it had decided is published or decided again; a full disk damages nothing."""
     deployment = Deployment(broker.bootstrap_servers, f"short-{what}", tmp_path / "d")
     with deployment.traffic(seed=64), deployment.start() as service:
         await_ready(service)
