@@ -71,7 +71,8 @@ class Verbs(TyperGroup):
         except OSError as error:
             if error.errno not in SHORT:
                 raise
-            typer.echo(f"verdict: {error}: {SHORT[error.errno]}, then start again", err=True)
+            advice = SHORT[error.errno]
+            typer.echo(f"verdict: the system refused ({error}): {advice}, then try again", err=True)
             sys.exit(VerdictError.exit_code)
 
 

@@ -1,4 +1,5 @@
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -102,3 +103,18 @@ def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(ZeroDivisionError, match="a planted bug"):
         run("config", "show")
+
+
+def test_what_the_system_has_too_little_of_is_named_without_a_traceback(tmp_path: Path) -> None:
+    """A limit of 0 bytes a file, as a full disk is not to be had everywhere."""
+    up = subprocess.run(
+        [*VERDICT, "up", "--data-dir", str(tmp_path / "d")],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    )
+
+    assert up.returncode == 1
+    assert "the system refused ([Errno 27] File too large): lift the limit" in up.stderr
+    assert "Traceback" not in up.stderr
