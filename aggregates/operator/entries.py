@@ -1,6 +1,6 @@
 """Entries as bytes: how log entries and pages are written."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from struct import Struct
 
@@ -25,30 +25,32 @@ def kept(value: bytes, expires_at: int) -> Kept:
 
 def value_of(entry: Kept) -> bytes:
     """Return the value without its expiry."""
-    return bytes(entry[KEPT.size :])
+    return entry[KEPT.size :]
 
 
-def expires_at(entry: Kept) -> int:
-    """Return when an entry may be forgotten, 0 for never."""
-    expiry: int = KEPT.unpack_from(entry)[0]
-    return expiry
+def expired(entries: Iterable[tuple[KeyHash, Kept]], now: int) -> list[KeyHash]:
+    """Return the keys of entries that may be forgotten at `now`.
+
+    Times that are not negative lie in the order of their bytes, so nothing is unpacked.
+    """
+    never, bound = KEPT.pack(0), KEPT.pack(now)
+    return [key for key, entry in entries if never < entry[: KEPT.size] < bound]
 
 
-def pack(entries: Mapping[KeyHash, Kept], gone: Iterable[KeyHash] = ()) -> bytes:
+def pack(entries: Iterable[tuple[KeyHash, Kept]], gone: Iterable[KeyHash] = ()) -> bytes:
     """Return entries, and keys that are gone, as one blob."""
-    parts: list[bytes] = []
-    for key, entry in entries.items():
-        parts += (LISTED.pack(key, len(entry)), entry)
-    parts += (LISTED.pack(key, GONE) for key in gone)
+    head = LISTED.pack
+    parts = [head(key, len(entry)) + entry for key, entry in entries]
+    parts += [head(key, GONE) for key in gone]
     return b"".join(parts)
 
 
 def unpack(blob: bytes) -> Iterator[tuple[KeyHash, Kept | None]]:
     """Yield the entries of a blob in their order; None stands for a key that is gone."""
-    at, end = 0, len(blob)
+    at, end, size, listed = 0, len(blob), LISTED.size, LISTED.unpack_from
     while at < end:
-        key, length = LISTED.unpack_from(blob, at)
-        at += LISTED.size
+        key, length = listed(blob, at)
+        at += size
         if length == GONE:
             yield key, None
         else:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from struct import Struct
+from typing import cast
 
 import lmdb
 import psutil
@@ -22,7 +23,7 @@ STAMP = b"stamp"
 REBUILDER = b"rebuilder"
 STAMP_LAYOUT = Struct(">q32s")
 MAP_BYTES = 1 << 38  # address space, not disk: the file grows with what it holds
-LOAD_BYTES = 64 * 2**20  # what one transaction of a rebuild may hold in memory
+LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for every entry it places
 
 Stamp = tuple[int, bytes]
 
@@ -46,7 +47,7 @@ class LocalCopy:
         The stamp belongs to what is read from now on, whatever another process does meanwhile.
         """
         self.end()
-        self._reading = self._env.begin(buffers=True)
+        self._reading = self._env.begin()
         stamp = self._reading.get(STAMP, db=self._about)
         return None if stamp is None else STAMP_LAYOUT.unpack(stamp)
 
@@ -60,7 +61,7 @@ class LocalCopy:
         """Return an entry as of `begin`."""
         assert self._reading is not None
         found = self._reading.get(key, db=self._entries)
-        return None if found is None else bytes(found)
+        return cast("Kept | None", found)  # bytes, as `begin` asks for no buffers
 
     def between(self, first: KeyHash, end: KeyHash | None) -> Iterator[tuple[KeyHash, Kept]]:
         """Yield the entries from `first` up to but without `end`, as of `begin`."""
@@ -68,13 +69,13 @@ class LocalCopy:
         with self._reading.cursor(db=self._entries) as cursor:
             if not cursor.set_range(first):
                 return
-            for key, entry in cursor:
-                if end is not None and bytes(key) >= end:
+            for found in cast("Iterator[tuple[KeyHash, Kept]]", cursor):
+                if end is not None and found[0] >= end:
                     return
-                yield bytes(key), bytes(entry)
+                yield found
 
-    def advance(self, blobs: Iterable[bytes], stamp: Stamp, expected: Stamp) -> bool:
-        """Apply log entries, if the copy still stands where the caller saw it.
+    def advance(self, blob: bytes, stamp: Stamp, expected: Stamp) -> bool:
+        """Apply one log entry, if the copy still stands where the caller saw it.
 
         Returns:
             False when another process moved it meanwhile; then nothing was done.
@@ -84,8 +85,7 @@ class LocalCopy:
             found = writing.get(STAMP, db=self._about)
             if found != STAMP_LAYOUT.pack(*expected):
                 return False
-            for blob in blobs:
-                self._apply(writing, blob)
+            self._apply(writing, blob)
             writing.put(STAMP, STAMP_LAYOUT.pack(*stamp), db=self._about)
         return True
 
@@ -112,11 +112,12 @@ class LocalCopy:
                 writing.put(STAMP, STAMP_LAYOUT.pack(*stamp), db=self._about)
 
     def _apply(self, writing: lmdb.Transaction, blob: bytes) -> None:
-        for key, entry in unpack(blob):
-            if entry is None:
+        found = list(unpack(blob))
+        with writing.cursor(db=self._entries) as cursor:
+            cursor.putmulti([(key, entry) for key, entry in found if entry is not None])
+        for key, entry in found:
+            if entry is None:  # listed behind what is kept
                 writing.delete(key, db=self._entries)
-            else:
-                writing.put(key, entry, db=self._entries)
 
 
 def _in_parts(blobs: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -7,7 +7,8 @@ from struct import Struct
 from aggregates.operator.entries import HASH_BYTES
 
 LAYOUT = Struct(">qqqqBBqqqq32s")
-PAGE_BYTES = 512 * 1024  # mean size at which a round of folding also splits every page
+PAGE_BYTES = 512 * 1024  # mean size at which a round of folding also splits every page ...
+SPLIT_TO = 4  # ... into pages of at most a quarter, as a growing state triples in a round
 CREDIT_PER_BATCH = 4096  # so that a round ends, and the log is cut, under tiny batches too
 DROPS_PER_BATCH = 64  # a long log is cut little by little, never in one batch
 
@@ -19,8 +20,8 @@ class LogHead:
     """The head of a shard's log, kept in Spark's state and replaced once per batch.
 
     Pages divide the space of key hashes evenly: at `level` there are 2**level of them. A round
-    folds one after the other; in a splitting round each is written as two pages of the next
-    level. `cursor` is the page that is folded next.
+    folds one after the other; in a splitting round each is written as 2**splits pages of the
+    level that is so much higher. `cursor` is the page that is folded next.
 
     Args:
         seq: Of the newest log entry.
@@ -28,7 +29,7 @@ class LogHead:
         needed: Entries below it are in the pages and may be dropped.
         round_seq: The newest entry when the round began.
         level: How often the pages have been split.
-        splitting: Whether this round splits every page.
+        splits: How often this round splits every page, mostly 0.
         cursor: The page, at `level`, that is folded next.
         folded: Bytes that this round has folded.
         credit: Bytes that may be folded before more are written.
@@ -41,7 +42,7 @@ class LogHead:
     needed: int = 1
     round_seq: int = 0
     level: int = 0
-    splitting: bool = False
+    splits: int = 0
     cursor: int = 0
     folded: int = 0
     credit: int = 0
@@ -51,13 +52,12 @@ class LogHead:
     @classmethod
     def decode(cls, stored: bytes) -> "LogHead":
         """Return the head in `stored`."""
-        seq, oldest, needed, round_seq, level, splitting, *rest = LAYOUT.unpack(stored)
-        return cls(seq, oldest, needed, round_seq, level, bool(splitting), *rest)
+        return cls(*LAYOUT.unpack(stored))
 
     def encode(self) -> bytes:
         """Return the head as it is stored."""
         return LAYOUT.pack(
-            self.seq, self.oldest, self.needed, self.round_seq, self.level, self.splitting,
+            self.seq, self.oldest, self.needed, self.round_seq, self.level, self.splits,
             self.cursor, self.folded, self.credit, self.clock, self.digest,
         )  # fmt: skip
 
@@ -75,13 +75,13 @@ class LogHead:
         )
         if after.cursor < 1 << self.level:
             return after
-        level = self.level + self.splitting
+        level = self.level + self.splits
         return replace(
             after,
             needed=self.round_seq + 1,
             round_seq=self.seq,
             level=level,
-            splitting=after.folded > PAGE_BYTES << level,
+            splits=_splits(after.folded >> level),
             cursor=0,
             folded=0,
             credit=min(after.credit, 0),  # more than one round a batch would be idle work
@@ -93,16 +93,22 @@ class LogHead:
         last = following == 1 << self.level
         return self._first_hash(self.cursor), None if last else self._first_hash(following)
 
-    def split_at(self) -> bytes:
-        """Return the first key hash of the upper half of the page at `cursor`."""
-        return _hash_at(2 * self.cursor + 1, self.level + 1)
+    def number(self) -> int:
+        """Return the number of the page at `cursor`."""
+        return page_number(self.level, self.cursor)
+
+    def parts(self) -> list[tuple[int, bytes]]:
+        """Return number and first key hash of each page that the one at `cursor` is written as."""
+        level, first = self.level + self.splits, self.cursor << self.splits
+        pages = range(first, first + (1 << self.splits))
+        return [(page_number(level, page), _hash_at(page, level)) for page in pages]
 
     def written_pages(self) -> list[int]:
-        """Return the numbers of all pages that hold something now."""
-        split = 2 * self.cursor if self.splitting else 0
-        unsplit = self.cursor if self.splitting else 0
-        upper = [page_number(self.level + 1, page) for page in range(split)]
-        return upper + [page_number(self.level, page) for page in range(unsplit, 1 << self.level)]
+        """Return the numbers of all pages that hold something now, in the order of their hashes."""
+        split = range(self.cursor << self.splits if self.splits else 0)
+        unsplit = range(self.cursor if self.splits else 0, 1 << self.level)
+        upper = [page_number(self.level + self.splits, page) for page in split]
+        return upper + [page_number(self.level, page) for page in unsplit]
 
     def _first_hash(self, page: int) -> bytes:
         return _hash_at(page, self.level)
@@ -111,6 +117,14 @@ class LogHead:
 def page_number(level: int, page: int) -> int:
     """Return a number that is unique over all levels: a page's halves are 2n and 2n + 1."""
     return (1 << level) + page
+
+
+def _splits(mean: int) -> int:
+    splits = 0
+    if mean > PAGE_BYTES:
+        while mean * SPLIT_TO > PAGE_BYTES << splits:
+            splits += 1
+    return splits
 
 
 def chained(digest: bytes, entry: bytes) -> bytes:

@@ -13,16 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aggregates.operator.entries import Kept, KeyHash, expires_at, kept, key_hash, pack, value_of
+from aggregates.operator.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
 from aggregates.operator.local_copy import LocalCopy, Stamp
 from aggregates.operator.log_head import (
     CREDIT_PER_BATCH,
     DROPS_PER_BATCH,
     LogHead,
     chained,
-    page_number,
 )
-from aggregates.operator.shard_state import NEVER, Entry
+from aggregates.operator.shard_state import Entry
 
 
 class DamagedState(RuntimeError):
@@ -54,6 +53,7 @@ class LogStructuredState:
         stored = self._head_state.get()
         self._head = LogHead() if stored is None else LogHead.decode(bytes(stored[0]))
         self._copy = LocalCopy(self._folder, shard)
+        self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
         self._wanted = (self._head.seq, self._head.digest)
         while (stamp := self._copy.begin()) != self._wanted:
             if stamp is None or not self._followed(stamp):
@@ -61,31 +61,43 @@ class LogStructuredState:
 
     def get(self, key: bytes) -> bytes | None:
         """Return a value as of the last committed batch."""
-        found = self._copy.get(key_hash(key))
+        found = self._copy.get(self._hash(key))
         return None if found is None else value_of(found)
 
     def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
         """Append one log entry, fold pages for as many bytes, and drop what is folded."""
-        entries = {
-            key_hash(key): kept(entry.value, entry.expires_at) for key, entry in changed.items()
-        }
-        expired = self._fold(entries, now)
-        entry = pack(entries, expired)
+        listed = sorted((self._hash(key), entry) for key, entry in changed.items())
+        entries = {key: kept(value, expires_at) for key, (value, expires_at) in listed}
+        gone = self._fold(entries, now)
+        entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
         self._log.updateValue((appended.seq,), (self._head.digest, entry))
         self._head = self._dropped(appended)
         self._head_state.update((self._head.encode(),))
         self._copy.end()
 
+    def _hash(self, key: bytes) -> KeyHash:
+        found = self._hashes.get(key)
+        if found is None:
+            found = self._hashes[key] = key_hash(key)
+        return found
+
     def _followed(self, stamp: Stamp) -> bool:
-        """Advance a copy that lies on the log; return False when it does not."""
+        """Advance a copy that lies on the log; return False when it does not.
+
+        One log entry at a time, for memory's sake: the log may be as large as the state.
+        """
         seq, digest = stamp
         if not self._head.oldest - 1 <= seq < self._head.seq:
             return False
-        logged = list(self._logged(seq + 1))
-        if logged[0][0] != digest:
-            return False  # a copy of another history, from before a recovery for example
-        self._copy.advance([entry for _, entry in logged], self._wanted, expected=stamp)
+        for previous, entry in self._logged(seq + 1):
+            if previous != digest:
+                return False  # a copy of another history, from before a recovery for example
+            seq, digest = seq + 1, chained(previous, entry)
+            following = (seq, digest)
+            if not self._copy.advance(entry, following, expected=stamp):
+                return True  # another process moves it: look again
+            stamp = following
         return True
 
     def _everything(self) -> Iterator[bytes]:
@@ -124,42 +136,39 @@ class LogStructuredState:
         head = replace(
             head, seq=head.seq + 1, credit=head.credit + size, clock=max(head.clock, now)
         )
-        keys, expired = sorted(changed), []
+        keys, gone = list(changed), list[KeyHash]()
         while head.credit > 0:
-            page, gone = self._page(head, changed, keys)
-            expired += gone
+            page = self._page(head, changed, keys)
+            forgotten = expired(page.items(), head.clock)
+            for key in forgotten:
+                del page[key]
+            gone += forgotten
             head = head.folded_one(self._write_page(head, page))
             if head.cursor == 0:  # the round has ended
                 break
         self._head = replace(head, seq=head.seq - 1)
-        return expired
+        return gone
 
     def _page(
         self, head: LogHead, changed: Mapping[KeyHash, Kept], keys: list[KeyHash]
-    ) -> tuple[dict[KeyHash, Kept], list[KeyHash]]:
+    ) -> dict[KeyHash, Kept]:
         first, end = head.page_range()
         page = dict(self._copy.between(first, end))
         upper = len(keys) if end is None else bisect_left(keys, end)
         page.update((key, changed[key]) for key in keys[bisect_left(keys, first) : upper])
-        gone = [key for key, entry in page.items() if NEVER < expires_at(entry) < head.clock]
-        for key in gone:
-            del page[key]
-        return page, gone
+        return page
 
-    def _write_page(self, head: LogHead, page: dict[KeyHash, Kept]) -> int:
-        number = page_number(head.level, head.cursor)
-        if not head.splitting:
-            return self._put_page(number, page)
-        middle = head.split_at()
-        lower = {key: entry for key, entry in page.items() if key < middle}
-        upper = {key: entry for key, entry in page.items() if key >= middle}
-        self._pages.removeKey((number,))
-        return self._put_page(2 * number, lower) + self._put_page(2 * number + 1, upper)
-
-    def _put_page(self, number: int, page: Mapping[KeyHash, Kept]) -> int:
-        packed = pack(page)
-        self._pages.updateValue((number,), (packed,))
-        return len(packed)
+    def _write_page(self, head: LogHead, page: Mapping[KeyHash, Kept]) -> int:
+        """Write a page as what it is split into, in the order of hashes; return its bytes."""
+        keys, parts, written = sorted(page), head.parts(), 0
+        starts = [bisect_left(keys, first) for _, first in parts]
+        for (number, _), start, end in zip(parts, starts, [*starts[1:], len(keys)], strict=True):
+            packed = pack((key, page[key]) for key in keys[start:end])
+            self._pages.updateValue((number,), (packed,))
+            written += len(packed)
+        if head.splits:
+            self._pages.removeKey((head.number(),))
+        return written
 
     def _dropped(self, head: LogHead) -> LogHead:
         end = min(head.needed, head.oldest + DROPS_PER_BATCH)

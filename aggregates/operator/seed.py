@@ -15,17 +15,21 @@ SEED_SCHEMA = "key binary, entry binary, expires_at bigint"
 SEEDS_SCHEMA = "shard int, file string"
 
 PIECE_BYTES = 4 * 2**20
+PIECE_ENTRIES = 10_000  # the local copy's transaction holds 4 KiB for every entry it places
 ROWS = 1000  # that are decoded at a time
 
 
 def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
-    """Yield the entries of a file in pieces of about 4 MiB; no key comes twice in it."""
+    """Yield the entries of a file in pieces of at most 10,000 and about 4 MiB.
+
+    No key comes twice in a file.
+    """
     piece: dict[bytes, Entry] = {}
     size = 0
     for key, entry in _entries(file):
         piece[key] = entry
         size += len(key) + len(entry.value)
-        if size >= PIECE_BYTES:
+        if size >= PIECE_BYTES or len(piece) >= PIECE_ENTRIES:
             yield piece
             piece, size = {}, 0
     if piece:

@@ -1,0 +1,117 @@
+"""What the state of one shard costs: bytes per aggregate, time per command, time to rebuild.
+
+The store behind is files, and their time is taken off. So what is not in the numbers is Spark's own
+share: a few state requests per batch and task, the copying of the log entry and of the folded pages
+into the JVM, RocksDB, and the upload of its changelog. RocksDB compresses too; bytes are counted
+before that. The local copy is written through the page cache as in production; where it does not
+fit into memory, reads wait for the disk.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from aggregates.operator.entries import KEPT, LISTED, kept, key_hash, pack
+from aggregates.operator.local_copy import LocalCopy, _opened
+from aggregates.operator.log_head import LogHead
+from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.shard_state import Entry
+from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, snapshot_at
+from tests.operator.state_on_disk import StateOnDisk
+
+COMMANDS = 10_000  # of a batch
+WARMING = 3  # batches behind a rebuild, whose pages have no room yet
+BATCHES = 9  # that are measured
+ALONE = 50_000  # entries of one kind, to see what one takes on the local disk
+
+Result = dict[str, Any]
+
+
+def shard_state(folder: Path, sizes: Sequence[int]) -> Iterator[Result]:
+    """Yield the bytes of each kind of entry, then for each size what rebuild and batches take.
+
+    Args:
+        folder: Takes one state and one local copy at a time: about 1.5 kB an aggregate.
+        sizes: Aggregates of the one shard, each with a snapshot and a remembered outcome.
+    """
+    samples = sampled()
+    for kind, entry in samples._asdict().items():
+        yield _bytes_of(kind, entry, folder)
+    for size in sizes:
+        yield _at_size(size, samples, folder / str(size))
+
+
+def _bytes_of(kind: str, entry: Entry, folder: Path) -> Result:
+    hashes = sorted(key_hash(str(number).encode()) for number in range(ALONE))
+    page = pack((found, kept(*entry)) for found in hashes)
+    LocalCopy(folder / kind, 0).rebuild([page], (1, bytes(32)))
+    return {
+        "what": "state",
+        "entry": kind,
+        "value_bytes": len(entry.value),
+        "page_bytes": LISTED.size + KEPT.size + len(entry.value),
+        "local_copy_bytes": round(_gone_with_its_bytes(folder / kind) / ALONE),
+    }
+
+
+def _at_size(size: int, samples: Samples, folder: Path) -> Result:
+    store = StateOnDisk(folder / "store")
+    fill(store, size, samples)
+    result: Result = {"what": "state", "aggregates": size, "commands_per_batch": COMMANDS}
+    result["state_bytes_per_aggregate"] = round(sum(store.bytes().values()) / size)
+    state = LogStructuredState(store, folder / "local")
+    result["rebuild_s"] = round(_seconds(store, lambda: state.open(0)), 3)
+    state.commit({}, NOW)  # ends its reading, which would pin the copy's old pages
+    result["local_copy_bytes_per_aggregate"] = round(_bytes_under(folder / "local") / size)
+    batches = [
+        _batch(store, folder / "local", size, samples, nth) for nth in range(-WARMING, BATCHES)
+    ]
+    for step in ("open", "get", "commit"):
+        measured = [batch[step] for batch in batches[WARMING:]]
+        result[f"{step}_us_per_command"] = round(median(measured) / COMMANDS * 1e6, 2)
+    head = LogHead.decode(store.getValueState("head", "").get()[0])
+    result |= {"log_entries": head.seq - head.oldest + 1, "pages": len(head.written_pages())}
+    result |= {f"{name}_bytes_after": size for name, size in store.bytes().items()}
+    result["local_copy_bytes_after"] = _gone_with_its_bytes(folder / "local")
+    shutil.rmtree(folder)
+    return result
+
+
+def _batch(
+    store: StateOnDisk, local: Path, size: int, samples: Samples, nth: int
+) -> dict[str, float]:
+    """Return the seconds of each step of a batch that asks and changes what commands would."""
+    random, took = Random(nth), {}
+    orders = [random.randrange(size) for _ in range(COMMANDS)]
+    snapshots = [snapshot_at(order) for order in orders]
+    outcomes = [outcome_at(order, 2 + nth + WARMING) for order in orders]
+    state = LogStructuredState(store, local)
+    took["open"] = _seconds(store, lambda: state.open(0))
+    took["get"] = _seconds(store, lambda: [*map(state.get, snapshots), *map(state.get, outcomes)])
+    changed = dict.fromkeys(snapshots, samples.snapshot)
+    changed |= dict.fromkeys(outcomes, samples.outcome)
+    took["commit"] = _seconds(store, lambda: state.commit(changed, NOW))
+    return took
+
+
+def _seconds(store: StateOnDisk, step: Callable[[], Any]) -> float:
+    """Return how long `step` takes without the store's own time."""
+    before, began = store.seconds, time.perf_counter()
+    step()
+    return time.perf_counter() - began - (store.seconds - before)
+
+
+def _bytes_under(folder: Path) -> int:
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("data.mdb"))
+
+
+def _gone_with_its_bytes(folder: Path) -> int:
+    """Return the bytes of a local copy that nobody needs any more."""
+    found = _bytes_under(folder)
+    _opened.cache_clear()
+    shutil.rmtree(folder)
+    return found
