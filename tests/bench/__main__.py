@@ -22,11 +22,13 @@ from rich.table import Table
 from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
+from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
 
 Result = dict[str, Any]
-SECTIONS = ("steps", "startup", "latency", "throughput", "hostile")
+SIZES = [10_000, 1_000_000, 10_000_000]
+SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile")
 
 
 def main() -> None:
@@ -47,6 +49,8 @@ def main() -> None:
 def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> Iterator[Result]:
     if "steps" in options.sections:
         yield from operator_steps()
+    if "state" in options.sections:
+        yield from shard_state(folder / "state", options.aggregates)
     if "startup" in options.sections:
         yield from startup(folder)
     broker = parts.enter_context(EmbeddedBroker(folder / "broker"))
@@ -66,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--commands", type=int, default=400_000, help="of each throughput run")
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000], help="of a batch")
     parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
+    parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")
     parser.add_argument("--out", type=Path, default=Path("bench.jsonl"))
     options = parser.parse_args()
