@@ -60,7 +60,7 @@ def sampled() -> Samples:
 
 def _kept_of(state: Remembered, sent: Sent) -> tuple[Entry, Entry]:
     source = Source("order.commands", 0, len(state.entries))
-    record = CommandRecord(source, NOW, sent.key, sent.value, len(sent.value), None)
+    record = CommandRecord(source, NOW, sent.key, sent.value, len(sent.value or b""), None)
     batch = ShardBatch(Topics(), Limits(), state)
     assert [output.topic for output in batch.decide([record])][-1] == "order.responses"
     batch.commit()
