@@ -1,0 +1,109 @@
+"""The operator in Spark's Python worker, whose memory is capped, on a seeded state."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+from aggregates.handle import Limits
+from aggregates.operator.batch import ShardBatch
+from aggregates.operator.processor import CommandProcessor
+from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
+from aggregates.received import CommandRecord
+from commands.command import Command
+from commands.order import ModifyOrder, PlaceOrder
+from schemas.command_envelope import CommandEnvelope
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.commands import encode_command
+from tests.bench.state_entries import NOW, Remembered
+from tests.operator.capped import bites, cap
+
+CAP_BYTES = 320 * 2**20  # Python, pandas and Arrow take half of it before the first row
+ROWS_AT_A_TIME = 20_000
+COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "expires_at": pa.int64()}
+FLOW = "f" * 2000  # a correlation id that makes a large state of fewer outcomes
+
+
+class CappedProcessor(CommandProcessor):
+    """Decides in a process that may have `CAP_BYTES` of anonymous memory."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Set the limit before anything is read."""
+        cap(CAP_BYTES)
+        assert bites(CAP_BYTES)
+        super().init(handle)
+
+
+class Asked(NamedTuple):
+    """A command as it lies on Kafka."""
+
+    key: bytes
+    value: bytes
+
+
+def name_of(number: int) -> str:
+    """Return the id of an aggregate; all have the same length."""
+    return f"order-{number:09}"
+
+
+def placed(number: int) -> Asked:
+    """Return the command that has placed an order, the same whenever it is asked for."""
+    payload = PlaceOrder(
+        client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=12_345
+    )
+    return _asked(number, f"place-{number:09}", 0, payload)
+
+
+def modified(number: int) -> Asked:
+    """Return a command that expects the order as it was placed."""
+    return _asked(number, f"modify-{number:09}", 1, ModifyOrder(quantity=5))
+
+
+def _asked(number: int, command_id: str, version: int, payload: Command) -> Asked:
+    envelope = CommandEnvelope(
+        command_id=command_id,
+        aggregate_id=name_of(number),
+        expected_version=version,
+        correlation_id=FLOW,
+        payload={},
+    )
+    return Asked(name_of(number).encode(), encode_command("order", envelope, payload))
+
+
+def seed(file: Path, wanted: int) -> int:
+    """Write the seed of placed orders until it has `wanted` bytes of entries; count the orders."""
+    snapshot, outcome = _first()
+    count = wanted // (len(snapshot.value) + len(outcome.value)) + 1
+    rows = _rows(count, snapshot, outcome)
+    with pq.ParquetWriter(file, pa.schema(COLUMNS)) as writer:
+        while some := list(islice(rows, ROWS_AT_A_TIME)):
+            columns = map(list, zip(*some, strict=True))
+            writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True))))
+    return count
+
+
+def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, bytes, int]]:
+    for number in range(count):
+        name, command_id = name_of(number), f"place-{number:09}"
+        yield snapshot_key("order", name), *snapshot
+        value = outcome.value.replace(name_of(0).encode(), name.encode())
+        value = value.replace(f"place-{0:09}".encode(), command_id.encode())
+        yield outcome_key("order", name, command_id), value, outcome.expires_at
+
+
+def _first() -> tuple[Entry, Entry]:
+    """Return snapshot and outcome of the first order."""
+    state, asked = Remembered(), placed(0)
+    source = Source("order.commands", 0, 0)
+    record = CommandRecord(source, NOW, asked.key, asked.value, len(asked.value), None)
+    batch = ShardBatch(Topics(), Limits(), state)
+    assert len(list(batch.decide([record]))) == 2
+    batch.commit()
+    snapshot = snapshot_key("order", name_of(0))
+    [outcome] = state.entries.keys() - {snapshot}
+    return state.entries[snapshot], state.entries[outcome]
