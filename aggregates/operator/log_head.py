@@ -129,7 +129,9 @@ def _splits(mean: int) -> int:
 
 def chained(digest: bytes, entry: bytes) -> bytes:
     """Return the digest of a log that had `digest` before `entry`."""
-    return sha256(digest + entry).digest()
+    digests = sha256(digest)
+    digests.update(entry)  # not joined: an entry may be large
+    return digests.digest()
 
 
 def _hash_at(page: int, level: int) -> bytes:

@@ -31,6 +31,10 @@ from tests.operator.capped_operator import CAP_BYTES, Asked, CappedProcessor, mo
 BEYOND_MIB = 22  # of a bare interpreter
 TIMES = 4
 ASKED = 5000
+MALLOC = {  # the limit counts what allocators reserve; Arrow's own reserves 1 GiB
+    "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
+    "spark.executorEnv.MALLOC_ARENA_MAX": "2",
+}
 COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
 )
@@ -59,7 +63,7 @@ def test_spark_s_worker_decides_on_a_state_four_times_its_capped_memory(tmp_path
     orders = seed(tmp_path / "seed.parquet", TIMES * CAP_BYTES)
     chosen = Random(1).sample(range(orders), 2 * ASKED)
     asked = [*map(placed, chosen[:ASKED]), *map(modified, chosen[ASKED:])]
-    spark = spark_session("capped", 1, 1, "2g", tmp_path / "spark")
+    spark = spark_session("capped", 1, 1, "2g", tmp_path / "spark", extra=MALLOC)
     try:
         outputs = _decided(spark, asked, tmp_path)
     finally:
