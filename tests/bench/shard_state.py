@@ -8,7 +8,6 @@ fit into memory, reads wait for the disk.
 """
 
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -21,7 +20,7 @@ from aggregates.operator.log_head import LogHead
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.shard_state import Entry
 from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, snapshot_at
-from tests.operator.state_on_disk import StateOnDisk
+from tests.operator.state_on_disk import Spent, StateOnDisk, now
 
 COMMANDS = 10_000  # of a batch
 WARMING = 3  # batches behind a rebuild, whose pages have no room yet
@@ -64,15 +63,17 @@ def _at_size(size: int, samples: Samples, folder: Path) -> Result:
     result: Result = {"what": "state", "aggregates": size, "commands_per_batch": COMMANDS}
     result["state_bytes_per_aggregate"] = round(sum(store.bytes().values()) / size)
     state = LogStructuredState(store, folder / "local")
-    result["rebuild_s"] = round(_seconds(store, lambda: state.open(0)), 3)
+    rebuild = _spent(store, lambda: state.open(0))
+    result |= {"rebuild_s": round(rebuild.passed, 3), "rebuild_cpu_s": round(rebuild.cpu, 3)}
     state.commit({}, NOW)  # ends its reading, which would pin the copy's old pages
     result["local_copy_bytes_per_aggregate"] = round(_bytes_under(folder / "local") / size)
     batches = [
         _batch(store, folder / "local", size, samples, nth) for nth in range(-WARMING, BATCHES)
     ]
     for step in ("open", "get", "commit"):
-        measured = [batch[step] for batch in batches[WARMING:]]
-        result[f"{step}_us_per_command"] = round(median(measured) / COMMANDS * 1e6, 2)
+        for clock in Spent._fields:
+            measured = [getattr(batch[step], clock) for batch in batches[WARMING:]]
+            result[f"{step}_{clock}_us"] = round(median(measured) / COMMANDS * 1e6, 2)
     head = LogHead.decode(store.getValueState("head", "").get()[0])
     result |= {"log_entries": head.seq - head.oldest + 1, "pages": len(head.written_pages())}
     result |= {f"{name}_bytes_after": size for name, size in store.bytes().items()}
@@ -83,26 +84,26 @@ def _at_size(size: int, samples: Samples, folder: Path) -> Result:
 
 def _batch(
     store: StateOnDisk, local: Path, size: int, samples: Samples, nth: int
-) -> dict[str, float]:
+) -> dict[str, Spent]:
     """Return the seconds of each step of a batch that asks and changes what commands would."""
     random, took = Random(nth), {}
     orders = [random.randrange(size) for _ in range(COMMANDS)]
     snapshots = [snapshot_at(order) for order in orders]
     outcomes = [outcome_at(order, 2 + nth + WARMING) for order in orders]
     state = LogStructuredState(store, local)
-    took["open"] = _seconds(store, lambda: state.open(0))
-    took["get"] = _seconds(store, lambda: [*map(state.get, snapshots), *map(state.get, outcomes)])
+    took["open"] = _spent(store, lambda: state.open(0))
+    took["get"] = _spent(store, lambda: [*map(state.get, snapshots), *map(state.get, outcomes)])
     changed = dict.fromkeys(snapshots, samples.snapshot)
     changed |= dict.fromkeys(outcomes, samples.outcome)
-    took["commit"] = _seconds(store, lambda: state.commit(changed, NOW))
+    took["commit"] = _spent(store, lambda: state.commit(changed, NOW))
     return took
 
 
-def _seconds(store: StateOnDisk, step: Callable[[], Any]) -> float:
+def _spent(store: StateOnDisk, step: Callable[[], Any]) -> Spent:
     """Return how long `step` takes without the store's own time."""
-    before, began = store.seconds, time.perf_counter()
+    inside, began = store.spent, now()
     step()
-    return time.perf_counter() - began - (store.seconds - before)
+    return now() - began - (store.spent - inside)
 
 
 def _bytes_under(folder: Path) -> int:

@@ -18,7 +18,7 @@ from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
 from tests.operator.state_on_disk import StateOnDisk
 
-SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 226  # of an order; `make bench` measures them
+SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 226, a rejection says more
 COMMANDS = 500  # of a batch
 ASKED = 2000  # of either kind, in the end
 STATUS = Path("/proc/self/status")
@@ -48,7 +48,7 @@ def grow(folder: Path, wanted: int) -> int:
 
 def entries(number: int) -> Iterator[tuple[bytes, Entry]]:
     """Yield snapshot and outcome of an aggregate."""
-    name, text = f"order-{number}", number.to_bytes(8, "big") * 32
+    name, text = f"order-{number}", number.to_bytes(8, "big") * 64
     yield snapshot_key("order", name), Entry(text[:SNAPSHOT_BYTES])
     outcome = Entry(text[:OUTCOME_BYTES], DAY_MS)
     yield outcome_key("order", name, f"command-{number}"), outcome

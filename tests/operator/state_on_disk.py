@@ -5,7 +5,25 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Spent(NamedTuple):
+    """Seconds: passed, and of a CPU, which others on the machine do not stretch."""
+
+    passed: float
+    cpu: float
+
+    def __add__(self, other: "Spent") -> "Spent":  # type: ignore[override]
+        return Spent(self.passed + other.passed, self.cpu + other.cpu)
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(self.passed - other.passed, self.cpu - other.cpu)
+
+
+def now() -> Spent:
+    """Return both clocks."""
+    return Spent(time.perf_counter(), time.process_time())
 
 
 class StateOnDisk:
@@ -17,7 +35,7 @@ class StateOnDisk:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.seconds = 0.0  # spent in here, which is not the caller's
+        self.spent = Spent(0.0, 0.0)  # in here, which is not the caller's
 
     def getValueState(self, name: str, schema: str) -> "ValueOnDisk":  # noqa: N802  (Spark's name)
         return ValueOnDisk(self, name)
@@ -33,9 +51,9 @@ class StateOnDisk:
     @contextmanager
     def timed(self) -> Iterator[None]:
         """Count what is done here as the store's own time."""
-        began = time.perf_counter()
+        began = now()
         yield
-        self.seconds += time.perf_counter() - began
+        self.spent += now() - began
 
 
 class MapOnDisk:
