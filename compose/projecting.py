@@ -20,6 +20,7 @@ from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
 from compose.local.spark import jvm_exit_code
+from compose.spark_errors import query_failed
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span, Spans, halves
 from projections.engine.position import AnotherRunner
@@ -67,6 +68,7 @@ class Projecting:
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
         self._running: StreamingQuery | None = None
         self._failure: Exception | None = None
+        self._scratch = Path()
 
     def start(self, scratch: Path, trigger_ms: int = 0) -> None:
         """Begin where the projection that is furthest behind stands; the others skip.
@@ -78,7 +80,7 @@ class Projecting:
         Raises:
             Unreachable: The database does not answer.
         """
-        self._failure = None
+        self._failure, self._scratch = None, scratch
         try:
             self._appliers = [
                 Applier(self._database, projection, self._topics)
@@ -101,10 +103,12 @@ class Projecting:
 
         Raises:
             VerdictError: It stopped because of something that a person can act on.
-            Exception: It stopped because of a bug, or of Kafka.
+            Exception: It stopped because of a bug.
         """
         if self._running is not None and not self._running.isActive:
-            raise self._failure or self._running.exception() or RuntimeError(f"{NAME} stopped")
+            failure = self._failure or self._running.exception()
+            stopped = failure or RuntimeError(f"{NAME} stopped")
+            raise query_failed(stopped, self._scratch, recoverable=False)
 
     def stop(self) -> None:
         """End the query; what it has not committed by then is applied after the next start."""

@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from compose.errors import Unreachable
+from compose.errors import Unreachable, VerdictError
 from compose.projecting import Projecting
 
 LOG = logging.getLogger("verdict.read_side")
@@ -12,7 +12,7 @@ RETRY_S = 5.0
 
 
 class ReadSide:
-    """Starts the projections again while their database is out of reach.
+    """Starts the projections again while their database, or Kafka, is out of reach.
 
     Anything else that ends them, a second runner or a bug, is said once and needs a person; the
     write side goes on, and the positions in SQL say where to continue.
@@ -51,6 +51,9 @@ class ReadSide:
         except Unreachable as error:
             LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
             self._retry_at = time.monotonic() + RETRY_S
+            self.stop()
+        except VerdictError as error:
+            LOG.error("the projections stopped, commands are decided on: %s", error)
             self.stop()
         except Exception as error:
             LOG.error("the projections stopped, commands are decided on: %s", error, exc_info=error)

@@ -22,8 +22,15 @@ class Cause(NamedTuple):
     error: Callable[[str, Path], VerdictError]
 
 
-def query_failed(error: BaseException, data_dir: Path) -> BaseException:
+def query_failed(
+    error: BaseException, data_dir: Path, *, recoverable: bool = True
+) -> BaseException:
     """Return what to raise for `error`, which ended a query that writes to `data_dir`.
+
+    Args:
+        error: What Spark, or a batch of ours, raised.
+        data_dir: Of the service.
+        recoverable: Whether the query has state that `verdict recover` can rebuild.
 
     Returns:
         A VerdictError for what a person can act on without reading code, else `error` itself.
@@ -31,7 +38,7 @@ def query_failed(error: BaseException, data_dir: Path) -> BaseException:
     if isinstance(error, VerdictError):
         return error
     text = str(error)
-    for cause in CAUSES:
+    for cause in (*SURROUNDINGS, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
             told = cause.error(_line(text, found), data_dir)
             told.__cause__ = error
@@ -60,6 +67,13 @@ def _files(line: str, data_dir: Path) -> VerdictError:
     )
 
 
+def _folder(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"a folder in {data_dir} could not be read ({line}): see that it is there, and that this "
+        f"process may open more files (`ulimit -n`), then start again; {NOTHING_LOST}"
+    )
+
+
 def _kafka(line: str, data_dir: Path) -> VerdictError:
     return Unreachable(
         f"Kafka did not answer Spark ({line}): see that it runs, then start again; {NOTHING_LOST}"
@@ -75,10 +89,11 @@ def _state(line: str, data_dir: Path) -> VerdictError:
 
 
 # the first that is found: a full disk breaks reading too, and must not be taken for damage
-CAUSES = (
+SURROUNDINGS = (
     Cause(re.compile(r"No space left on device|File too large|Disk quota exceeded"), _disk),
     Cause(re.compile(r"Read-only file system"), _disk),
     Cause(re.compile(r"Too many open files"), _files),
+    Cause(re.compile(r"Invalid directory or I/O error occurred for dir"), _folder),
     Cause(
         re.compile(
             r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
@@ -87,18 +102,18 @@ CAUSES = (
         ),
         _kafka,
     ),
-    Cause(
-        re.compile(
-            r"state of shard \d+ is damaged"
-            r"|Checksum error: file:\S+"
-            r"|RocksDBException: .*"
-            r"|(File|Path) (file:)?/\S*/(checkpoint|state)/\S* does not exist"
-            r"|/checkpoint/\S+ \(No such file or directory\)"
-            r"|\[CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED|\w*OUT_OF_MEMORY)\w+\]"
-            r"|\[STREAMING_CHECKPOINT_MISSING_METADATA_FILE\]"
-            r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
-            r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
-        ),
-        _state,
+)
+STATE = Cause(
+    re.compile(
+        r"state of shard \d+ is damaged"
+        r"|Checksum error: file:\S+"
+        r"|RocksDBException: .*"
+        r"|(File|Path) (file:)?/\S*/(checkpoint|state)/\S* does not exist"
+        r"|/checkpoint/\S+ \(No such file or directory\)"
+        r"|\[CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED|\w*OUT_OF_MEMORY)\w+\]"
+        r"|\[STREAMING_CHECKPOINT_MISSING_METADATA_FILE\]"
+        r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
+        r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
     ),
+    _state,
 )

@@ -174,7 +174,7 @@ def test_a_full_disk_stops_the_service_and_damages_nothing(
     ("what", "most", "said"),
     [
         (FILE_SIZE, 0, "could not be written to"),
-        (OPEN_FILES, 40, "open no more files"),
+        (OPEN_FILES, 40, "`ulimit -n`"),
     ],
     ids=["limit", "files"],
 )
