@@ -185,8 +185,7 @@ class EmbeddedBroker:
         shutil.rmtree(fresh, ignore_errors=True)
         properties = self.data_dir / "format.properties"
         self._write_properties(properties, fresh, controller_port)
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)]
+        tool = ["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
         answer = subprocess.run(
             java + tool, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -238,6 +237,13 @@ class EmbeddedBroker:
 def _java() -> list[str]:
     logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
     return [str(find_java()), *JVM_OPTIONS, logging, "-cp", broker_classpath()]
+
+
+def _cluster_id() -> str:
+    """Return a new id as Kafka writes them; one with a dash first would be taken for an option."""
+    while (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()).startswith("-"):
+        pass
+    return found.rstrip("=")
 
 
 def _text(path: Path) -> str:

@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.errors import Unreachable, VerdictError
+from compose.local import broker as broker_module
 from compose.local.broker import EmbeddedBroker
 from compose.local.claim import Claim
 
@@ -138,6 +140,13 @@ def test_a_directory_has_one_broker_at_a_time(broker: EmbeddedBroker) -> None:
         EmbeddedBroker(broker.data_dir).start()
 
     assert jvm_of(broker.data_dir).is_running()
+
+
+def test_the_id_of_a_cluster_never_looks_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [uuid.UUID(bytes=b"\xfb" + bytes(15)), uuid.UUID(bytes=bytes(16))]
+    monkeypatch.setattr(uuid, "uuid4", lambda: ids.pop(0))
+
+    assert broker_module._cluster_id() == "A" * 22
 
 
 def test_a_port_in_use_is_named(tmp_path: Path, broker: EmbeddedBroker) -> None:
