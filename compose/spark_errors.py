@@ -5,7 +5,7 @@ not recognised here is a bug until somebody has looked at it, and keeps its trac
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,13 +37,23 @@ def query_failed(
     """
     if isinstance(error, VerdictError):
         return error
-    text = str(error)
+    text = "\n".join(_texts(error))
     for cause in (*SURROUNDINGS, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
             told = cause.error(_line(text, found), data_dir)
             told.__cause__ = error
             return told
     return error
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    """Yield what is known of an error and its causes, Java's among them."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield str(cause)
+        # of PySpark's errors: the stack trace has the whole chain, its text only the first
+        yield getattr(cause, "_stackTrace", None) or ""
+        cause = getattr(cause, "_cause", None) or cause.__cause__
 
 
 def _line(text: str, found: re.Match[str]) -> str:

@@ -57,6 +57,23 @@ def test_a_full_disk_is_not_taken_for_damage() -> None:
     assert "make room" in str(query_failed(RuntimeError(both), DATA))
 
 
+class Captured(Exception):
+    """As PySpark wraps an exception of Java's; its own class needs a JVM."""
+
+    def __init__(self, text: str, trace: str) -> None:
+        super().__init__(text)
+        self._stackTrace = trace
+        self._cause: Exception | None = None
+
+
+def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
+    trace = "KafkaException: x\nCaused by: java.io.IOException: Too many open files\n\tat java.X"
+    failure = RuntimeError("Failed to create new KafkaAdminClient")
+    failure.__cause__ = Captured("no client", trace)
+
+    assert "(Too many open files)" in str(query_failed(failure, DATA))
+
+
 @pytest.mark.parametrize(
     "error",
     [
