@@ -14,7 +14,7 @@ from schemas.wire.records import decode, decode_event
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
-TASK_BYTES = 32 * 2**20  # that one task may hand over; the JVM collects those of all tasks
+TASK_BYTES = 16 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
 class TooManyBytes(Exception):

@@ -31,7 +31,7 @@ EVERY_S = 0.05  # between two looks at the memory
 PATIENCE_S = 900
 
 # 1.2 GiB of values go through. What is allowed has room for another Python or Java.
-WORKER_MIB, DRIVER_MIB, JVM_MIB = 900, 900, 2_400
+WORKER_MIB, DRIVER_MIB, JVM_MIB = 900, 1_300, 2_400
 
 
 OVER = [n for n in range(ROWS) if n % 1_000 == 999]
