@@ -12,6 +12,7 @@ import platform
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,16 @@ SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile")
 def main() -> None:
     """Run the sections that were asked for."""
     options = _options()
-    results = [_machine()]
+    results: list[Result] = []
     with ExitStack() as parts:
         out = parts.enter_context(options.out.open("a"))
         folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="verdict-bench-")))
-        for result in (*results, *_measured(options, folder, parts)):
+        for result in chain([_machine()], _measured(options, folder, parts)):
             line = json.dumps(result)
             print(line, flush=True)
             print(line, file=out, flush=True)
             results.append(result)
-    _show(results[1:])
+    _show(results)
 
 
 def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> Iterator[Result]:
