@@ -30,7 +30,7 @@ from tests.operator.capped_operator import CAP_BYTES, Asked, CappedProcessor, mo
 
 BEYOND_MIB = 24  # of a bare interpreter
 TIMES = 4
-ASKED = 5000
+ASKED = 1000  # of either kind; they are large, and a batch must fit
 MALLOC = {  # the limit counts what allocators reserve; Arrow's own reserves 1 GiB
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
