@@ -19,7 +19,11 @@ from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 SHORT_S = 2.0  # transaction timeout
-MOMENTS = (Step.OUTPUT_COMPUTED, Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT)
+MOMENTS = (
+    pytest.param(Step.OUTPUT_COMPUTED, marks=pytest.mark.campaign),
+    pytest.param(Step.TRANSACTION_OPEN, marks=pytest.mark.campaign),
+    Step.BEFORE_COMMIT,
+)
 LOSING = (Fault.DROP_REPLIES, Fault.BLACK_HOLE, Fault.CUT_REPLIES)
 
 
