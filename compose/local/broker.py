@@ -26,7 +26,13 @@ HERE = Path(__file__).parent
 READY_S = 60
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
-JVM_OPTIONS = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+JVM_OPTIONS = (
+    "-Xms128m",
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of the cores of one machine
+    "-Djava.awt.headless=true",
+)
 
 # The voters are static, so that a data directory may be reused with another port. The cleaner's
 # buffer is 128 MB by default and what runs a small heap out of memory. What has 50 partitions by

@@ -19,6 +19,10 @@ from compose.local.java import find_java
 LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
 STATE_STORE = "spark.sql.streaming.stateStore"
 
+# The better compiler works for minutes; on few cores it takes them from what it is to make faster.
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+FEW_CORES = 2
+
 FILES = "hadoop-bare-naked-local-fs"  # must lie where Hadoop looks for classes
 
 SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
@@ -93,9 +97,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.memory": driver_memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": shlex.join(
-            [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
-        ),
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
         "spark.jars": ",".join(map(str, jars)),
@@ -134,6 +136,11 @@ def jvm_exit_code(session: SparkSession) -> int | None:
     """
     code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
     return code
+
+
+def _java_options(temporary: Path, cores: int) -> list[str]:
+    options = [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
+    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 
 def _fits_sockets(folder: Path) -> bool:

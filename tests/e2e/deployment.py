@@ -55,6 +55,7 @@ class Deployment:
         self._options = {"bootstrap.servers": bootstrap_servers}
         self._admin = TopicAdmin(self._options, self.topics)
         self._admin.create_missing()
+        self._said_before = 0
         self.environment = os.environ | {
             "VERDICT_BOOTSTRAP_SERVERS": bootstrap_servers,
             "VERDICT_DATA_DIR": str(data_dir),
@@ -71,6 +72,7 @@ class Deployment:
             doomed = [sys.executable, "-m", "tests.e2e.doomed"]
             command = [*doomed, doom[0], str(doom[1]), str(self.data_dir), by.name]
         with (self.data_dir.parent / "stderr").open("a") as said:
+            self._said_before = said.tell()
             return subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -79,6 +81,12 @@ class Deployment:
                 stderr=said,
                 text=True,
             )
+
+    def said(self) -> str:
+        """Return what the service that was started last has said on stderr."""
+        with (self.data_dir.parent / "stderr").open() as everything:
+            everything.seek(self._said_before)
+            return everything.read()
 
     @contextmanager
     def running(self) -> Iterator["subprocess.Popen[str]"]:

@@ -74,8 +74,8 @@ def fill(filler: Path) -> None:
 def last_words(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
     """Return the line with which a service that stopped by itself said why."""
     assert service.wait(STOPS_S) != 0
-    said = (deployment.data_dir.parent / "stderr").read_text()
-    assert "Traceback" not in said
+    said = deployment.said()
+    assert "Traceback" not in said, said
     return said.rpartition("verdict: ")[2]
 
 

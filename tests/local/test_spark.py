@@ -30,6 +30,7 @@ for _ in sys.stdin:
         "extra": spark.conf.get("spark.verdict.test"),
         "plan": kafka.load()._jdf.queryExecution().toString(),
         "written": spark.range(1).write.mode("append").json(f"{sys.argv[1]}/written"),
+        "java": spark.conf.get("spark.driver.extraJavaOptions"),
         "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
     }), flush=True)
 """
@@ -83,6 +84,7 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
 
     assert answer["python"] == sys.executable
     assert answer["extra"] == "on"
+    assert "-XX:TieredStopAtLevel=1" in answer["java"]  # on one core
     assert answer["tmp"] == str(session.local_dir / "tmp")
 
 
