@@ -4,9 +4,9 @@ SIGKILL when the step is reached for the n-th time; nothing of the process gets 
 SIGSTOP: then it stands there until somebody lets it go on, and does so again every n-th time.
 """
 
-import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from compose.cli.up import serve
@@ -28,7 +28,9 @@ class Doom:
         if step is self._step:
             self._reached += 1
             if self._reached % self._nth == 0:
-                os.kill(os.getpid(), self._fatal)
+                # to this thread, which so does not take another step; to the process, another
+                # thread might take the signal while this one commits
+                signal.pthread_kill(threading.get_ident(), self._fatal)
 
 
 if __name__ == "__main__":
