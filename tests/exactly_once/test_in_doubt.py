@@ -97,6 +97,8 @@ def test_when_kafka_stays_away_the_owner_stops_and_the_next_start_finds_out(
         publisher.publish(deployment.batch(0), deployment.outputs(0))
 
     resume(own_broker)
+    # a broker that has slept so long registers anew before it answers
+    deployment.kafka = replace(deployment.kafka, transaction_timeout_s=60.0)
     next_owner = deployment.take_over(deployment.checkpoint(0, committed=False))
     next_owner.publish(deployment.batch(0), deployment.outputs(0))
     assert deployment.visible() == values(0)
