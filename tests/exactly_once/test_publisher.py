@@ -78,6 +78,7 @@ def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) ->
     assert steps == [
         Step.MARKER_READ,
         Step.INITIALISED,
+        Step.CLAIM_SENT,
         Step.CLAIMED,
         Step.OUTPUT_COMPUTED,
         Step.SKIPPED,
