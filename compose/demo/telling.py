@@ -111,7 +111,7 @@ def _close(voice: Voice, keep: Path | None) -> None:
     for line in (
         f"{verdict} up{place}",
         f"{verdict} send{place} order PlaceOrder \\",
-        "  --id order-9 --expected-version 0 --wait 30 \\",
+        "  --id order-9 --expected-version 0 --wait 60 \\",
         "  --field client=ada --field ticker=AAPL --field side=BUY \\",
         "  --field quantity=10 --field limit_price_cents=19000",
         f'{verdict} sql{place} "SELECT * FROM outcome"',

@@ -85,7 +85,7 @@ class Transactions:
             value: Its value, or None.
             headers: A text of `schemas.wire.headers`.
         """
-        listed: list[tuple[str, str | bytes | None]] = [*pairs(headers)]
+        listed = pairs(headers)
         with self._producing:
             while True:
                 try:

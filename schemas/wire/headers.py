@@ -15,8 +15,8 @@ def joined(headers: Mapping[str, str]) -> str:
     return NUL.join(chain.from_iterable(headers.items()))
 
 
-def pairs(text: str) -> list[tuple[str, str]]:
-    """Return the headers in a text of `joined`, as Kafka's clients take them."""
+def pairs(text: str) -> list[tuple[str, str | bytes | None]]:
+    """Return the headers in a text of `joined`, typed as Kafka's client takes them."""
     if not text:
         return []
     parts = text.split(NUL)

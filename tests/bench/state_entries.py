@@ -1,6 +1,6 @@
 """Real entries of a shard's state, and a state that is full of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 from random import Random
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.commands import encode_command
 from tests.bench.workload import ACTOR, ISSUED_AT, TRACE, Sent, command
+from tests.operator.dict_state import DictState
 from tests.operator.state_on_disk import StateOnDisk
 
 ORDER = "order-000000000"
@@ -33,32 +34,15 @@ class Samples(NamedTuple):
     deleted_outcome: Entry
 
 
-class Remembered:
-    """A state that is a dictionary, to see what a batch wants to keep."""
-
-    def __init__(self) -> None:
-        self.entries: dict[bytes, Entry] = {}
-
-    def open(self, shard: int) -> None:
-        """Nothing to prepare."""
-
-    def get(self, key: bytes) -> bytes | None:
-        found = self.entries.get(key)
-        return None if found is None else found.value
-
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
-        self.entries |= changed
-
-
 def sampled() -> Samples:
     """Return what a batch keeps of an order of the workload that is modified, then deleted."""
-    state = Remembered()
+    state = DictState()
     _kept_of(state, command(ORDER, 0, 0, Random(0)))
     modified = _kept_of(state, _sent(1, ModifyOrder(quantity=7)))
     return Samples(*modified, *_kept_of(state, _sent(2, DeleteOrder())))
 
 
-def _kept_of(state: Remembered, sent: Sent) -> tuple[Entry, Entry]:
+def _kept_of(state: DictState, sent: Sent) -> tuple[Entry, Entry]:
     source = Source("order.commands", 0, len(state.entries))
     record = CommandRecord(source, NOW, sent.key, sent.value, len(sent.value or b""), None)
     batch = ShardBatch(Topics(), Limits(), state)

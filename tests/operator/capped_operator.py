@@ -20,8 +20,9 @@ from schemas.command_envelope import CommandEnvelope
 from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.commands import encode_command
-from tests.bench.state_entries import NOW, Remembered
+from tests.bench.state_entries import NOW
 from tests.operator.capped import bites, cap
+from tests.operator.dict_state import DictState
 
 CAP_BYTES = 320 * 2**20  # Python, pandas and Arrow take half of it before the first row
 ROWS_AT_A_TIME = 20_000
@@ -98,7 +99,7 @@ def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, 
 
 def _first() -> tuple[Entry, Entry]:
     """Return snapshot and outcome of the first order."""
-    state, asked = Remembered(), placed(0)
+    state, asked = DictState(), placed(0)
     source = Source("order.commands", 0, 0)
     record = CommandRecord(source, NOW, asked.key, asked.value, len(asked.value), None)
     batch = ShardBatch(Topics(), Limits(), state)

@@ -1,6 +1,6 @@
 """What recovery makes of events and responses is what the operator's state holds."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
@@ -19,26 +19,10 @@ from schemas.topics import Topics
 from schemas.wire.records import decode, decode_event, encode_event
 from tests.aggregates.desk import command_record
 from tests.model import Model, Record
+from tests.operator.dict_state import DictState
 from tests.traffic import Traffic
 
 TOPICS = Topics()
-
-
-class DictState:
-    """A shard's state that forgets nothing and keeps when it might have."""
-
-    def __init__(self) -> None:
-        self.entries: dict[bytes, Entry] = {}
-
-    def open(self, shard: int) -> None:
-        """Nothing to prepare."""
-
-    def get(self, key: bytes) -> bytes | None:
-        found = self.entries.get(key)
-        return None if found is None else found.value
-
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
-        self.entries.update(changed)
 
 
 def traffic(seed: int, length: int) -> list[Record]:

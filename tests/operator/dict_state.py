@@ -1,0 +1,22 @@
+"""A shard's state as a dictionary, for those who want to see what a batch keeps."""
+
+from collections.abc import Mapping
+
+from aggregates.operator.shard_state import Entry
+
+
+class DictState:
+    """A shard's state that forgets nothing and keeps when it might have."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, Entry] = {}
+
+    def open(self, shard: int) -> None:
+        """Nothing to prepare."""
+
+    def get(self, key: bytes) -> bytes | None:
+        found = self.entries.get(key)
+        return None if found is None else found.value
+
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+        self.entries.update(changed)
