@@ -12,7 +12,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from aggregates.handle import Limits
 from aggregates.operator.chunk import unpacked
-from aggregates.operator.collector import collector_paused
 from aggregates.operator.handover import chunks_of, in_files
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
@@ -33,6 +32,7 @@ from compose.generation import Generation, generation_of
 from compose.local.spark import jvm_exit_code
 from compose.settings import Settings
 from compose.spark_errors import query_failed
+from schemas.collector import collector_paused
 
 HOUR_MS = 60 * 60 * 1000
 

@@ -15,7 +15,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from aggregates.operator.collector import collector_paused
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
@@ -27,6 +26,7 @@ from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
 from projections.flat import from_flat
 from projections.stream import TASK_BYTES, TooManyBytes, decoded
+from schemas.collector import collector_paused
 from schemas.topics import Topics
 
 NAME = "projections"
@@ -90,7 +90,7 @@ class Projecting:
             raise _for_people(error) from error
         self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
         self._running = (
-            decoded(self._records(), self._topics, self._task_bytes)
+            self._decoded(self._records(), self._task_bytes)
             .writeStream.queryName(NAME)
             .option("checkpointLocation", self._checkpoint.name)
             .trigger(processingTime=f"{trigger_ms} milliseconds")
@@ -166,7 +166,11 @@ class Projecting:
             for half in halves(spans):
                 alone = sum(span.end - span.start for span in half.values()) == 1
                 limit = NO_LIMIT if alone else self._task_bytes
-                self._apply_spans(decoded(self._between(half), self._topics, limit), half)
+                self._apply_spans(self._decoded(self._between(half), limit), half)
+
+    def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
+        tasks = self._spark.sparkContext.defaultParallelism  # as many as run at a time
+        return decoded(records, self._topics, tasks, task_bytes)
 
     def _between(self, spans: Spans) -> DataFrame:
         """Return what Kafka holds there."""

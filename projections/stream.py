@@ -8,33 +8,38 @@ from pyspark.sql import DataFrame
 
 from projections.engine.batch import Delivery, Record, Unreadable
 from projections.flat import FLAT_SCHEMA, to_flat
+from schemas.collector import spare_imports
 from schemas.response import Response
 from schemas.topics import Topics
 from schemas.wire.records import decode, decode_event
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
-TASK_BYTES = 16 * 2**20  # that one task may hand over; the JVM collects those of all tasks
+TASK_BYTES = 32 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
 class TooManyBytes(Exception):
     """A task has more to hand over than the JVM and the driver can be asked to hold."""
 
 
-def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
+def decoded(
+    records: DataFrame, topics: Topics, tasks: int, task_bytes: int = TASK_BYTES
+) -> DataFrame:
     """Decode events and responses, on the executors.
 
     Args:
         records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
             `offset BIGINT`, of events and responses topics.
         topics: Of the deployment.
+        tasks: At most so many; each costs more than a thousand small records do.
         task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
 
     Returns:
         `FLAT_SCHEMA`: one row per record, for `flat.from_flat`. What cannot be decoded is there
         too, with the reason.
     """
-    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
+    few = records.select(*KAFKA_COLUMNS).coalesce(tasks)
+    return few.mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Decoder:
         Raises:
             TooManyBytes: They are more than one task may hand over.
         """
+        spare_imports()
         size = 0
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)

@@ -22,6 +22,7 @@ from aggregates.operator.log_head import (
     chained,
 )
 from aggregates.operator.shard_state import Entry
+from aggregates.operator.stored import StoredState
 
 
 class DamagedState(RuntimeError):
@@ -42,16 +43,13 @@ class LogStructuredState:
     """
 
     def __init__(self, handle: Any, folder: Path) -> None:
-        self._head_state = handle.getValueState("head", "head binary")
-        self._log = handle.getMapState("log", "seq bigint", "previous binary, entry binary")
-        self._pages = handle.getMapState("pages", "page bigint", "entries binary")
+        self._stored = StoredState(handle)
         self._folder = folder
 
     def open(self, shard: int) -> None:
         """Bring the local copy to the committed head and begin to read."""
         self._shard = shard
-        stored = self._head_state.get()
-        self._head = LogHead() if stored is None else LogHead.decode(bytes(stored[0]))
+        self._head = self._stored.head()
         self._copy = LocalCopy(self._folder, shard)
         self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
         self._wanted = (self._head.seq, self._head.digest)
@@ -71,9 +69,9 @@ class LogStructuredState:
         gone = self._fold(entries, now)
         entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
-        self._log.updateValue((appended.seq,), (self._head.digest, entry))
+        self._stored.append(appended.seq, self._head.digest, entry)
         self._head = self._dropped(appended)
-        self._head_state.update((self._head.encode(),))
+        self._stored.set_head(self._head)
         self._copy.end()
 
     def _hash(self, key: bytes) -> KeyHash:
@@ -103,9 +101,9 @@ class LogStructuredState:
     def _everything(self) -> Iterator[bytes]:
         """Yield all pages, then all log entries; a page at a time, for memory's sake."""
         for number in self._head.written_pages():
-            page = self._pages.getValue((number,))
+            page = self._stored.page(number)
             if page is not None:
-                yield bytes(page[0])
+                yield page
         for _, entry in self._logged(self._head.oldest):
             yield entry
 
@@ -117,10 +115,10 @@ class LogStructuredState:
         """
         digest = None
         for seq in range(first, self._head.seq + 1):
-            found = self._log.getValue((seq,))
+            found = self._stored.entry(seq)
             if found is None:
                 raise DamagedState(self._shard, f"log entry {seq} of {self._head.seq} is missing")
-            previous, entry = bytes(found[0]), bytes(found[1])
+            previous, entry = found
             if digest not in (None, previous):
                 raise DamagedState(self._shard, f"log entry {seq - 1} is not what was written")
             digest = chained(previous, entry)
@@ -164,14 +162,14 @@ class LogStructuredState:
         starts = [bisect_left(keys, first) for _, first in parts]
         for (number, _), start, end in zip(parts, starts, [*starts[1:], len(keys)], strict=True):
             packed = pack((key, page[key]) for key in keys[start:end])
-            self._pages.updateValue((number,), (packed,))
+            self._stored.set_page(number, packed)
             written += len(packed)
         if head.splits:
-            self._pages.removeKey((head.number(),))
+            self._stored.drop_page(head.number())
         return written
 
     def _dropped(self, head: LogHead) -> LogHead:
         end = min(head.needed, head.oldest + DROPS_PER_BATCH)
         for seq in range(head.oldest, end):
-            self._log.removeKey((seq,))
+            self._stored.drop(seq)
         return replace(head, oldest=max(head.oldest, end))

@@ -14,12 +14,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
 from aggregates.operator.chunk import chunks
-from aggregates.operator.collector import collector_paused
 from aggregates.operator.handover import Handover
 from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
 from aggregates.operator.slices import in_slices
 from aggregates.received import CommandRecord
+from schemas.collector import collector_paused, spare_imports
 from schemas.source import Source
 from schemas.topics import Topics
 
@@ -53,6 +53,7 @@ class CommandProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state; called once per partition and batch."""
+        spare_imports()
         self._state = self._make_state(handle)
 
     def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames

@@ -31,8 +31,11 @@ def decisions(
         `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard, for
         `chunk.unpacked`.
     """
+    # a task for each of Kafka's partitions would cost a lonely command more than its decision
+    tasks = max(shards, commands.sparkSession.sparkContext.defaultParallelism)
     return (
         _bounded(commands, command_limit_bytes)
+        .coalesce(tasks)
         .withColumn("shard", shard_of("key", shard_keys(commands.sparkSession, shards)))
         .groupBy("shard")
         .transformWithStateInPandas(

@@ -16,9 +16,9 @@ from typing import Any
 
 from aggregates.operator.entries import KEPT, LISTED, kept, key_hash, pack
 from aggregates.operator.local_copy import LocalCopy, _opened
-from aggregates.operator.log_head import LogHead
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.shard_state import Entry
+from aggregates.operator.stored import StoredState
 from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, snapshot_at
 from tests.operator.state_on_disk import Spent, StateOnDisk, now
 
@@ -74,7 +74,7 @@ def _at_size(size: int, samples: Samples, folder: Path) -> Result:
         for clock in Spent._fields:
             measured = [getattr(batch[step], clock) for batch in batches[WARMING:]]
             result[f"{step}_{clock}_us"] = round(median(measured) / COMMANDS * 1e6, 2)
-    head = LogHead.decode(store.getValueState("head", "").get()[0])
+    head = StoredState(store).head()
     result |= {"log_entries": head.seq - head.oldest + 1, "pages": len(head.written_pages())}
     result |= {f"{name}_bytes_after": size for name, size in store.bytes().items()}
     result["local_copy_bytes_after"] = _gone_with_its_bytes(folder / "local")

@@ -10,6 +10,7 @@ from aggregates.operator.batch import ShardBatch
 from aggregates.operator.entries import HASH_BYTES, kept, key_hash, pack
 from aggregates.operator.log_head import PAGE_BYTES, LogHead, page_number
 from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
+from aggregates.operator.stored import StoredState
 from aggregates.received import CommandRecord
 from commands.command import Command
 from commands.order import DeleteOrder, ModifyOrder
@@ -79,11 +80,11 @@ def fill(store: StateOnDisk, size: int, samples: Samples) -> None:
     """
     kinds = kept(*samples.snapshot), kept(*samples.outcome)
     level = max(size * sum(map(len, kinds)) // PAGE_BYTES, 1).bit_length()
-    store.getValueState("head", "").update((LogHead(level=level).encode(),))
-    pages = store.getMapState("pages", "", "")
+    stored = StoredState(store)
+    stored.set_head(LogHead(level=level))
     for page, hashes in groupby(_hashes(size), lambda found: _page_of(found, level)):
         packed = pack((found[:HASH_BYTES], kinds[found[-1]]) for found in hashes)
-        pages.updateValue((page_number(level, page),), (packed,))
+        stored.set_page(page_number(level, page), packed)
 
 
 def _hashes(size: int) -> Iterator[bytes]:

@@ -4,19 +4,6 @@ from copy import deepcopy
 from typing import Any
 
 
-class FakeValue:
-    """A `ValueState`."""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-
-    def get(self) -> Any:
-        return self.value
-
-    def update(self, value: Any) -> None:
-        self.value = value
-
-
 class FakeMap:
     """A `MapState`."""
 
@@ -39,13 +26,14 @@ class FakeStateStore:
     def __init__(self) -> None:
         self.states: dict[str, Any] = {}
 
-    def getValueState(self, name: str, schema: str) -> FakeValue:  # noqa: N802
-        value: FakeValue = self.states.setdefault(name, FakeValue())
-        return value
-
     def getMapState(self, name: str, key_schema: str, schema: str) -> FakeMap:  # noqa: N802
         entries: FakeMap = self.states.setdefault(name, FakeMap())
         return entries
+
+    def part(self, name: str) -> dict[int, Any]:
+        """Return what a log-structured state stored of one part, by number."""
+        stored = self.states["shard"].entries
+        return {number: content for (part, number), (_, content) in stored.items() if part == name}
 
     def copy(self) -> "FakeStateStore":
         return deepcopy(self)

@@ -37,14 +37,11 @@ class StateOnDisk:
         self.folder = folder
         self.spent = Spent(0.0, 0.0)  # in here, which is not the caller's
 
-    def getValueState(self, name: str, schema: str) -> "ValueOnDisk":  # noqa: N802  (Spark's name)
-        return ValueOnDisk(self, name)
-
     def getMapState(self, name: str, key_schema: str, schema: str) -> "MapOnDisk":  # noqa: N802
-        return MapOnDisk(self, name)
+        return MapOnDisk(self)
 
     def bytes(self) -> dict[str, int]:
-        """Return how many bytes lie under each name."""
+        """Return how many bytes each part of the state has."""
         names = sorted(at for at in self.folder.iterdir() if at.is_dir())
         return {at.name: sum(file.stat().st_size for file in at.iterdir()) for at in names}
 
@@ -57,34 +54,25 @@ class StateOnDisk:
 
 
 class MapOnDisk:
-    """A `MapState` whose keys are tuples of one number."""
+    """A `MapState` whose keys are a part of the state and a number."""
 
-    def __init__(self, store: StateOnDisk, name: str) -> None:
-        self._store, self._folder = store, store.folder / name
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, store: StateOnDisk) -> None:
+        self._store = store
 
-    def getValue(self, key: tuple[int]) -> Any:  # noqa: N802
+    def getValue(self, key: tuple[str, int]) -> Any:  # noqa: N802
         with self._store.timed():
-            file = self._folder / str(key[0])
+            file = self._file(key)
             return pickle.loads(file.read_bytes()) if file.exists() else None
 
-    def updateValue(self, key: tuple[int], value: Any) -> None:  # noqa: N802
+    def updateValue(self, key: tuple[str, int], value: Any) -> None:  # noqa: N802
         with self._store.timed():
-            (self._folder / str(key[0])).write_bytes(pickle.dumps(value))
+            file = self._file(key)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(pickle.dumps(value))
 
-    def removeKey(self, key: tuple[int]) -> None:  # noqa: N802
+    def removeKey(self, key: tuple[str, int]) -> None:  # noqa: N802
         with self._store.timed():
-            (self._folder / str(key[0])).unlink(missing_ok=True)
+            self._file(key).unlink(missing_ok=True)
 
-
-class ValueOnDisk:
-    """A `ValueState`."""
-
-    def __init__(self, store: StateOnDisk, name: str) -> None:
-        self._only = MapOnDisk(store, name)
-
-    def get(self) -> Any:
-        return self._only.getValue((0,))
-
-    def update(self, value: Any) -> None:
-        self._only.updateValue((0,), value)
+    def _file(self, key: tuple[str, int]) -> Path:
+        return self._store.folder / key[0] / str(key[1])

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import cast
 
 import pytest
 from hypothesis import settings
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from aggregates.operator import local_copy, log_head, log_structured
-from aggregates.operator.log_head import LogHead
 from aggregates.operator.log_structured import DamagedState, LogStructuredState
 from aggregates.operator.shard_state import NEVER, Entry
+from aggregates.operator.stored import StoredState
 from tests.operator.fake_state import FakeStateStore
 
 KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
@@ -110,9 +111,9 @@ def test_the_log_stays_about_as_large_as_the_state(tmp_path: Path) -> None:
 
     _batches(store, tmp_path, 2000)
 
-    head = LogHead.decode(store.states["head"].value[0])
+    head = StoredState(store).head()
     assert head.seq == 2000
-    assert len(store.states["log"].entries) < 120
+    assert len(store.part("log")) < 120
     assert 4 <= head.level <= 6
 
 
@@ -128,7 +129,7 @@ def test_expired_entries_leave_pages_and_copies(tmp_path: Path) -> None:
     state = LogStructuredState(store, tmp_path)
     state.open(0)
     assert state.get(b"key-7") is None
-    assert sum(len(page[0]) for page in store.states["pages"].entries.values()) < 100
+    assert sum(map(len, store.part("page").values())) < 100
 
 
 def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
@@ -140,8 +141,7 @@ def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
         state.open(0)
         added = range(3 * number, 3 * number + 3)
         state.commit({f"key-{key}".encode(): Entry(bytes(40)) for key in added}, number)
-        pages = store.states["pages"].entries.values()
-        largest = max([largest, *(len(page[0]) for page in pages)])
+        largest = max([largest, *map(len, store.part("page").values())])
 
     assert largest < 4 * log_head.PAGE_BYTES
 
@@ -167,15 +167,16 @@ def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
 
 
 def _bytes_of(store: FakeStateStore) -> int:
-    maps = store.states["log"].entries, store.states["pages"].entries
-    return sum(len(value) for entries in maps for row in entries.values() for value in row)
+    rows = store.states["shard"].entries.values()
+    return sum(len(value) for row in rows for value in row)
 
 
 def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
-    previous, entry = store.states["log"].entries[3,]
-    store.states["log"].entries[3,] = (previous, entry[:-1] + b"x")
+    stored = StoredState(store)
+    previous, entry = cast(tuple[bytes, bytes], stored.entry(3))
+    stored.append(3, previous, entry[:-1] + b"x")
 
     with pytest.raises(DamagedState, match="log entry 3 is not what was written"):
         LogStructuredState(store, tmp_path / "another").open(0)
@@ -184,7 +185,7 @@ def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
 def test_a_missing_log_entry_is_named(tmp_path: Path) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)
-    del store.states["log"].entries[3,]
+    StoredState(store).drop(3)
 
     with pytest.raises(DamagedState, match="log entry 3 of 3 is missing"):
         LogStructuredState(store, tmp_path / "another").open(0)
@@ -200,7 +201,7 @@ def test_a_rebuild_that_was_interrupted_is_not_trusted(tmp_path: Path) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        copy.rebuild(failing(), (3, LogHead.decode(store.states["head"].value[0]).digest))
+        copy.rebuild(failing(), (3, StoredState(store).head().digest))
 
     assert copy.begin() is None
 
