@@ -120,5 +120,5 @@ class Application:
         create_read_side(database, read_models)
         size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
         projecting = Projecting(spark, {**source, **size}, database, settings.topics, read_models)
-        projecting.start(settings.data_dir / SPARK, settings.trigger_ms)
+        projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)
         return projecting

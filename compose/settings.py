@@ -69,6 +69,9 @@ class Settings(BaseSettings):
     trigger_ms: Annotated[int, Field(ge=0)] = Field(
         0, description="Least time between batches; more is cheaper and later."
     )
+    projection_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        500, description="The same for the projections; less takes from the decider's processors."
+    )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
     command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
