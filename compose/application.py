@@ -8,7 +8,7 @@ from types import TracebackType
 
 from pyspark.sql import SparkSession
 
-from compose.database import create_read_side, open_database
+from compose.database import create_read_side, live_versions, open_database
 from compose.deciding import Deciding
 from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
@@ -115,8 +115,8 @@ class Application:
 
     def _project(self, spark: SparkSession, source: Mapping[str, str]) -> Projecting:
         settings = self.settings
-        read_models = projections(settings.us_exchanges)
         database = open_database(database_url(settings))
+        read_models = projections(settings.us_exchanges, live_versions(database))
         create_read_side(database, read_models)
         size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
         projecting = Projecting(spark, {**source, **size}, database, settings.topics, read_models)

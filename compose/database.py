@@ -9,7 +9,8 @@ to other changes than the ones that its followers saw. It is one sync per projec
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
-from projections.engine import creation
+from projections.engine import creation, versions
 from projections.engine.projection import Projection
 
 WAIT_FOR_LOCK_S = 30
+READING = "verdict_reading"  # an option of our connections
 
 
 def open_database(url: str) -> Engine:
@@ -59,6 +61,23 @@ def create_read_side(engine: Engine, projections: Sequence[Projection]) -> None:
             creation.create(connection, projections)
     except creation.BuiltOtherwise as error:
         raise VerdictError(str(error)) from error
+
+
+def live_versions(engine: Engine) -> Mapping[str, int]:
+    """Return the version that readers see, by projection; a new read side has none."""
+    with engine.begin() as connection:
+        return versions.live(connection)
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that sees one state of the database, that of its first read; only to read.
+
+    Whoever writes meanwhile is neither seen nor disturbed.
+    """
+    reading = {READING: True} if is_sqlite(engine.url) else {"isolation_level": "REPEATABLE READ"}
+    with engine.connect().execution_options(**reading) as connection:
+        yield connection
 
 
 def parse(url: str) -> URL:
@@ -105,4 +124,5 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    reading = connection.get_execution_options().get(READING, False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -4,12 +4,10 @@ The position in SQL is the truth. Spark's checkpoint begins anew with every star
 which offsets a batch covers.
 """
 
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
@@ -18,19 +16,18 @@ from sqlalchemy.exc import DBAPIError
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
+from compose.kafka_batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
 from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Partition, Span, Spans, halves
+from projections.engine.batch import Partition, Span
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
-from projections.flat import from_flat
-from projections.stream import TASK_BYTES, TooManyBytes, decoded
-from schemas.collector import collector_paused
+from projections.engine.versions import Superseded
+from projections.stream import TASK_BYTES
 from schemas.topics import Topics
 
 NAME = "projections"
-NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
 
 
 class Projecting:
@@ -59,11 +56,10 @@ class Projecting:
         task_bytes: int = TASK_BYTES,
     ) -> None:
         self._spark = spark
-        self._kafka = dict(kafka)
+        self._batches = KafkaBatches(spark, kafka, topics, task_bytes)
         self._database = database
         self._topics = topics
         self._projections = projections
-        self._task_bytes = task_bytes
         self._appliers: list[Applier] = []
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
         self._running: StreamingQuery | None = None
@@ -90,7 +86,7 @@ class Projecting:
             raise _for_people(error) from error
         self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
         self._running = (
-            self._decoded(self._records(), self._task_bytes)
+            self._batches.stream(self._beginning())
             .writeStream.queryName(NAME)
             .option("checkpointLocation", self._checkpoint.name)
             .trigger(processingTime=f"{trigger_ms} milliseconds")
@@ -102,10 +98,13 @@ class Projecting:
         """Return while it runs.
 
         Raises:
+            Superseded: Readers were given another version of a projection to see.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
         if self._running is not None and not self._running.isActive:
+            if isinstance(self._failure, Superseded):
+                raise self._failure
             failure = self._failure or self._running.exception()
             stopped = failure or RuntimeError(f"{NAME} stopped")
             raise query_failed(stopped, self._scratch, recoverable=False)
@@ -117,19 +116,14 @@ class Projecting:
         if self._checkpoint is not None:
             self._checkpoint.cleanup()
 
-    def _records(self) -> DataFrame:
+    def _beginning(self) -> dict[str, str]:
         followed = {name for applier in self._appliers for name in applier.topics}
         sizes = {t.name: t.partitions for t in self._topics.all() if t.name in followed}
         offsets = {name: self._furthest_behind(name, size) for name, size in sizes.items()}
-        return (
-            self._spark.readStream.format("kafka")
-            .options(**self._kafka)
-            .option("kafka.isolation.level", "read_committed")
-            .option("subscribe", ",".join(sorted(sizes)))
-            .option("startingOffsets", starting_offsets(offsets, sizes))
-            .option("failOnDataLoss", "true")
-            .load()
-        )
+        return {
+            "subscribe": ",".join(sorted(sizes)),
+            "startingOffsets": starting_offsets(offsets, sizes),
+        }
 
     def _furthest_behind(self, topic: str, partitions: int) -> list[int]:
         """Return, for each partition, the least position of those who follow the topic."""
@@ -143,54 +137,12 @@ class Projecting:
         assert self._checkpoint is not None
         try:
             planned = batch_of(Path(self._checkpoint.name), batch_id)
-            self._apply_spans(frame, _spans(planned.start, planned.end))
+            for batch in self._batches.batches(frame, _spans(planned.start, planned.end)):
+                for applier in self._appliers:
+                    applier.apply(batch)
         except Exception as error:
             self._failure = _for_people(error)
             raise self._failure from error
-
-    def _apply_spans(self, frame: DataFrame, spans: Spans) -> None:
-        """Apply what lies in `spans`; as several batches when it is too many bytes for one.
-
-        Args:
-            frame: The records there, decoded; it is evaluated once.
-            spans: By partition; positions advance to their ends.
-        """
-        try:
-            with collector_paused():
-                batch = Batch(from_flat(frame.toArrow()), spans)
-                for applier in self._appliers:
-                    applier.apply(batch)
-        except PythonException as error:
-            if TooManyBytes.__name__ not in str(error):
-                raise
-            for half in halves(spans):
-                alone = sum(span.end - span.start for span in half.values()) == 1
-                limit = NO_LIMIT if alone else self._task_bytes
-                self._apply_spans(self._decoded(self._between(half), limit), half)
-
-    def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
-        tasks = self._spark.sparkContext.defaultParallelism  # as many as run at a time
-        return decoded(records, self._topics, tasks, task_bytes)
-
-    def _between(self, spans: Spans) -> DataFrame:
-        """Return what Kafka holds there."""
-        assigned: dict[str, list[int]] = {}
-        starts: dict[str, dict[str, int]] = {}
-        ends: dict[str, dict[str, int]] = {}
-        for (topic, number), span in spans.items():
-            assigned.setdefault(topic, []).append(number)
-            starts.setdefault(topic, {})[str(number)] = span.start
-            ends.setdefault(topic, {})[str(number)] = span.end
-        return (
-            self._spark.read.format("kafka")
-            .options(**self._kafka)
-            .option("kafka.isolation.level", "read_committed")
-            .option("assign", json.dumps(assigned))
-            .option("startingOffsets", json.dumps(starts))
-            .option("endingOffsets", json.dumps(ends))
-            .option("failOnDataLoss", "true")
-            .load()
-        )
 
 
 def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:

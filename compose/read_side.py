@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from compose.errors import Unreachable, VerdictError
 from compose.projecting import Projecting
+from projections.engine.versions import Superseded
 
 LOG = logging.getLogger("verdict.read_side")
 RETRY_S = 5.0
@@ -48,6 +49,10 @@ class ReadSide:
     def _try(self, step: Callable[[], None]) -> None:
         try:
             step()
+        except Superseded as error:
+            LOG.warning("%s: the projections go on with what readers see", error)
+            self.stop()
+            self._try(self._restart)
         except Unreachable as error:
             LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
             self._retry_at = time.monotonic() + RETRY_S

@@ -77,14 +77,27 @@ class Reader:
             NotForReaders: It touches more than the views.
             VerdictError: It is no SQL, or names what does not exist.
         """
-        self._gate.learn(self._connection)  # a view may show another version meanwhile
-        try:
-            cursor = self._connection.execute(statement, parameters)
-        except (sqlite3.Error, sqlite3.Warning) as error:
-            if self._gate.refused:
-                raise NotForReaders(self._gate.refused, self._gate.views) from error
-            raise VerdictError(f"{error}; the views are {', '.join(self._gate.views)}") from error
+        while True:
+            schema = self._schema()
+            self._gate.learn(self._connection)  # a view may show another version meanwhile
+            try:
+                cursor = self._connection.execute(statement, parameters)
+                break
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                if self._schema() != schema:
+                    continue  # a view was put on other tables right behind the gate's back
+                if self._gate.refused:
+                    raise NotForReaders(self._gate.refused, self._gate.views) from error
+                raise VerdictError(
+                    f"{error}; the views are {', '.join(self._gate.views)}"
+                ) from error
         return Selected(tuple(column[0] for column in cursor.description or ()), cursor)
+
+    def _schema(self) -> int:
+        """Return a number that changes whenever a table or view does."""
+        self._connection.set_authorizer(None)
+        (number,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        return int(number)
 
     def close(self) -> None:
         """Give the connection back."""

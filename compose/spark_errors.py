@@ -121,6 +121,7 @@ STATE = Cause(
         r"|(File|Path) (file:)?/\S*/(checkpoint|state)/\S* does not exist"
         r"|/checkpoint/\S+ \(No such file or directory\)"
         r"|\[CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED|\w*OUT_OF_MEMORY)\w+\]"
+        r"|\[STDS_FAILED_TO_READ_\w+\]"
         r"|\[STREAMING_CHECKPOINT_MISSING_METADATA_FILE\]"
         r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
         r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"

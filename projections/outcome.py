@@ -25,8 +25,6 @@ from schemas.registry import aggregate_types
 from schemas.response import Response
 from schemas.topics import Topics
 
-VERSION = 1
-
 
 def row(response: Record) -> Values:
     """Return the row of a response; its place is that of the command, not of the response."""
@@ -65,6 +63,11 @@ class OutcomeProjection(AppendProjection):
 
     places: Table
 
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Outcomes, and where commands were."""
+        return [self.table, self.places]
+
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Insert a row for each response that has none, and note its command's partition."""
         applied = super().apply(connection, deliveries)
@@ -73,7 +76,7 @@ class OutcomeProjection(AppendProjection):
         return applied
 
 
-def outcome(version: int = VERSION) -> OutcomeProjection:
+def outcome(version: int = 1) -> OutcomeProjection:
     """Return the projection; it can be joined by command, by correlation and by aggregate."""
     outcomes = Table(
         f"outcome_v{version}",

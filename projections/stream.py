@@ -59,14 +59,17 @@ class Decoder:
         size = 0
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
-            for flat in to_flat(
-                Delivery(topic, partition, offset, self._readable(topic, key, value))
-                for topic, partition, offset, key, value in zip(*columns, strict=True)
-            ):
+            for flat in to_flat(self.delivery(*record) for record in zip(*columns, strict=True)):
                 size += flat.nbytes
                 if size > self.task_bytes:
                     raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
                 yield flat
+
+    def delivery(
+        self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
+    ) -> Delivery:
+        """Return one of Kafka's records decoded, or with the reason why it cannot be."""
+        return Delivery(topic, partition, offset, self._readable(topic, key, value))
 
     def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
         try:

@@ -19,7 +19,6 @@ from schemas.position import (
 )
 from schemas.recorded_event import RecordedEvent
 
-VERSION = 1
 US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 
 
@@ -51,7 +50,7 @@ def evolve(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPositi
 
 
 def us_holder(
-    exchanges: Collection[str] = US_EXCHANGES, version: int = VERSION
+    exchanges: Collection[str] = US_EXCHANGES, version: int = 1
 ) -> RowProjection[OpenPosition]:
     """Return the projection; `since` is the earliest opening among the positions held now.
 

@@ -7,7 +7,6 @@ import typer
 from rich.text import Text
 
 from compose.cli.decoding import Fields, Kind, decoded
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.one_aggregate import Aggregate
 from compose.cli.options import (
     AggregateType,
@@ -19,6 +18,7 @@ from compose.cli.options import (
     settings_of,
 )
 from compose.cli.output import add_rows, note, show, show_json, table
+from compose.kafka_log import KafkaLog
 
 app = typer.Typer(add_completion=False)
 

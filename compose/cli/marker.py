@@ -1,9 +1,9 @@
 """The decider's marker, for those who only look at it."""
 
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.options import kafka_of, kafka_options
 from compose.decider_query import decider_query
 from compose.exactly_once.markers import read_marker
+from compose.kafka_log import KafkaLog
 from compose.settings import Settings
 from schemas.marker import Marker
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from confluent_kafka import Message
 
 from compose.cli.decoding import Kind, topic_of
-from compose.cli.kafka_log import KafkaLog, Span
+from compose.kafka_log import KafkaLog, Span
 from compose.murmur2 import partition_of
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics

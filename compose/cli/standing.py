@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.marker import decider_marker
 from compose.cli.options import kafka_options
 from compose.errors import Unreachable
+from compose.kafka_log import KafkaLog
 from compose.reader import Reader
 from compose.service import database_url, find_service
 from compose.settings import Settings
@@ -17,7 +17,9 @@ from projections.registry import projections
 Facts = dict[str, Any]
 Ends = dict[tuple[str, int], int]
 
-POSITION, HELD, PARKED = VIEWS = ("projection_position", "projection_held", "projection_parked")
+POSITION, HELD, PARKED, LIVE = VIEWS = (
+    "projection_position", "projection_held", "projection_parked", "projection_live",
+)  # fmt: skip
 SCATTERED = (
     "SELECT aggregate_type, aggregate_id, partitions, count(*) OVER () AS aggregates "
     "FROM scattered_key ORDER BY 1, 2 LIMIT 1"
@@ -41,7 +43,7 @@ def standing(settings: Settings) -> Facts:
         "problems": [],
         "unreachable": False,
     }
-    for ask in (_decider, _read_side):
+    for ask in (_decider, read_models):
         try:
             facts |= ask(settings)
         except Unreachable as error:
@@ -88,7 +90,12 @@ def _ends(log: KafkaLog, topics: set[str]) -> Ends:
     }
 
 
-def _read_side(settings: Settings) -> Facts:
+def read_models(settings: Settings) -> Facts:
+    """Return every version of every projection, and the keys that lie on several partitions.
+
+    Raises:
+        Unreachable: The read side cannot be asked.
+    """
     views = view_names(projections(settings.us_exchanges))
     with Reader(database_url(settings), views) as reader:
         rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
@@ -119,7 +126,9 @@ def _rows(reader: Reader, statement: str) -> list[Facts]:
 def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
     """Yield one object per projection and version: how far, what is held, why it is parked."""
     positions = rows[POSITION]
-    for name, version in sorted({(row["projection"], row["version"]) for row in positions}):
+    live = {row["projection"]: row for row in rows[LIVE]}
+    known = [*positions, *rows[LIVE]]  # one that has read nothing yet has no position
+    for name, version in sorted({(row["projection"], row["version"]) for row in known}):
         ours = [row for row in positions if (row["projection"], row["version"]) == (name, version)]
         places = [_place(row, ends) for row in ours]
         lags = [place["lag"] for place in places]
@@ -136,11 +145,19 @@ def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
         yield {
             "projection": name,
             "version": version,
+            "role": _role(live[name], version),
             "lag": None if None in lags else sum(lags),
             "parked": parked[0] if parked else None,
             "held": held,
             "positions": places,
         }
+
+
+def _role(live: Facts, version: int) -> str:
+    """Return what a version is for; only the live one follows by itself."""
+    if version == live["version"]:
+        return "live"
+    return "kept" if version == live["previous"] else "built"
 
 
 def _place(row: Facts, ends: Ends) -> Facts:

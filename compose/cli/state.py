@@ -7,7 +7,6 @@ from confluent_kafka import Message
 
 from aggregates.decider import decider_of
 from aggregates.snapshot import NEVER_EXISTED, Snapshot
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.one_aggregate import Aggregate
 from compose.cli.options import (
     AggregateType,
@@ -21,6 +20,7 @@ from compose.cli.options import (
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
 from compose.errors import VerdictError
+from compose.kafka_log import KafkaLog
 from schemas.message import iso_time
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.readable import readable

@@ -62,12 +62,10 @@ def _page(facts: Facts) -> Group:
         rows = ([row["topic"], *(row[name] for name in numbers)] for row in facts["commands"])
         parts += [add_rows(shown, rows), Text()]
     if facts["projections"]:
+        live = [p for p in facts["projections"] if p["role"] == "live"]
         counts = ("version", "lag", "held")
         shown = table("projection", *counts, "state", numbers=counts)
-        rows = (
-            [p["projection"], p["version"], p["lag"], len(p["held"]), _state(p)]
-            for p in facts["projections"]
-        )
+        rows = ([p["projection"], p["version"], p["lag"], len(p["held"]), _state(p)] for p in live)
         parts += [add_rows(shown, rows), Text()]
     parts += [Text(f"! {problem}", "red") for problem in facts["problems"]]
     return Group(*parts)

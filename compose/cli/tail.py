@@ -6,7 +6,6 @@ import typer
 from rich.console import Console
 
 from compose.cli.decoding import Fields, Kind, decoded, topic_of
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.options import (
     BootstrapServers,
     DataDir,
@@ -16,6 +15,7 @@ from compose.cli.options import (
 )
 from compose.cli.output import as_json, show_json
 from compose.cli.positions import parse_from, spans
+from compose.kafka_log import KafkaLog
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
 

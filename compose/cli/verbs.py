@@ -34,6 +34,7 @@ VERBS = (
     Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
     Verb("state", "Show one aggregate, now or as it was.", ASK),
     Verb("sql", "Run a read-only query on the read side.", READ),
+    Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
     Verb("topics", "Create the topics, or check them.", SET_UP),
     Verb("config", "Show the settings and where each comes from.", SET_UP),
 )

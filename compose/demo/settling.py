@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from compose.cli.kafka_log import KafkaLog
 from compose.cli.marker import decider_marker
 from compose.demo.story import Story
+from compose.kafka_log import KafkaLog
 from projections.registry import projections
 
 Place = tuple[str, int]

@@ -10,10 +10,10 @@ from confluent_kafka import Producer
 from commands.client import Client
 from commands.sending.pending import Pending
 from compose.application import Application
-from compose.cli.kafka_log import KafkaLog
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
 from compose.errors import TimedOut
+from compose.kafka_log import KafkaLog
 from compose.reader import Reader, Selected
 from schemas.response import Response
 from schemas.topics import Topics

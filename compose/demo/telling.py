@@ -14,7 +14,6 @@ from commands.client import Client
 from commands.sending.errors import SendingFailed
 from commands.sending.options import LOG
 from compose.application import Application
-from compose.cli.kafka_log import KafkaLog
 from compose.demo.chapters import CHAPTERS, Chapter
 from compose.demo.checks import Checks
 from compose.demo.stopping import Interruption, nothing_left_running
@@ -22,6 +21,7 @@ from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
 from compose.errors import Unreachable
+from compose.kafka_log import KafkaLog
 from compose.reader import Reader
 from compose.settings import Settings
 from projections.engine.creation import view_names

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlalchemy import Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
-from projections.engine import holding, parking, position
+from projections.engine import holding, parking, position, versions
 from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Applied, Projection, Unprojectable
+from projections.engine.versions import Superseded
 from schemas.topics import Topics
 
 log = logging.getLogger(__name__)
 
-NOT_ITS_FAULT = (AnotherRunner, OperationalError, InterfaceError, InternalError)
+NOT_ITS_FAULT = (AnotherRunner, Superseded, OperationalError, InterfaceError, InternalError)
 
 
 class RecordsMissing(Exception):
@@ -46,6 +47,8 @@ class Applier:
         projection: Whose batches are applied.
         topics: Of the deployment.
         clock: Epoch milliseconds, for what people want to know of gaps and failures.
+        live: Whether readers see this version; one that they do not see is brought forward
+            without a word in the feeds that they follow.
     """
 
     def __init__(
@@ -54,12 +57,14 @@ class Applier:
         projection: Projection,
         topics: Topics,
         clock: Callable[[], int] = wall_clock,
+        live: bool = True,
     ) -> None:
-        self.projection = projection
+        self.projection = projection if live else projection.unannounced()
         self.topics = projection.topics(topics)
         self._engine = engine
         self._clock = clock
-        self._stands_still = False
+        self._live = live
+        self._failure: Exception | None = None
         with engine.connect() as connection:
             self._positions = position.load(connection, projection)
             self._was_parked = parking.is_parked(connection, projection)
@@ -72,7 +77,12 @@ class Applier:
     @property
     def stands_still(self) -> bool:
         """Whether the projection failed under this applier, which leaves it alone since."""
-        return self._stands_still
+        return self._failure is not None
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it stands still."""
+        return self._failure
 
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
@@ -82,6 +92,7 @@ class Applier:
 
         Raises:
             AnotherRunner: Somebody else moved the position.
+            Superseded: Readers were given another version to see.
             OperationalError, InterfaceError, InternalError: The database failed; whether the
                 batch was committed is for the next applier to find out.
         """
@@ -91,7 +102,7 @@ class Applier:
             for place, span in spans.items()
             if span.end > self._positions.get(place, 0)
         }
-        if self._stands_still or not ends:
+        if self.stands_still or not ends:
             return Applied()
         try:
             return self._apply(batch, spans, ends)
@@ -107,6 +118,8 @@ class Applier:
         with self._engine.begin() as connection:
             # before anything is read, as its locks keep other runners out up to the commit
             reached = position.advance(connection, self.projection, self._positions, ends)
+            if self._live:
+                versions.check_live(connection, self.projection)
             self._check_complete(spans, ends)
             applied = self.projection.apply(connection, self._new(batch))
             holding.record(connection, self.projection, applied, self._clock())
@@ -138,6 +151,6 @@ class Applier:
     def _park(self, error: Exception) -> None:
         name, version = self.projection.name, self.projection.version
         log.error("projection %s v%s stands still: %s", name, version, error, exc_info=error)
-        self._stands_still = True
+        self._failure = error
         with self._engine.begin() as connection:
             parking.park(connection, self.projection, error, self._clock())

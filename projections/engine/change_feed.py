@@ -12,12 +12,25 @@ from projections.engine.statements import insert_each
 from schemas.recorded_event import RecordedEvent
 
 
+class Cause(NamedTuple):
+    """What is behind a change: an event of a member; or a swap, which no member did."""
+
+    aggregate_id: str
+    event_id: str
+    decided_at: int
+
+
+def cause_of(event: RecordedEvent) -> Cause:
+    """Return the event as a cause."""
+    return Cause(event.aggregate_id, event.event_id, event.decided_at)
+
+
 class Entry(NamedTuple):
-    """A group that begins to exist (`entered`) or ceases to (`left`), and the event behind it."""
+    """A group that begins to exist (`entered`) or ceases to (`left`), and what is behind it."""
 
     group: str
     kind: str
-    cause: RecordedEvent
+    cause: Cause
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    delete,
     inspect,
     select,
 )
 
-from projections.engine import holding, parking, position, sequence
+from projections.engine import holding, parking, position, sequence, versions
 from projections.engine.projection import Projection, View
 from projections.engine.statements import add_new
 
@@ -27,11 +28,15 @@ built = Table(
     Column("settings", Text, nullable=False),
 )
 
-OWN_METADATA = (position.metadata, holding.metadata, parking.metadata, sequence.metadata, metadata)
+OWN_METADATA = (
+    position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
+    metadata,
+)  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
     "projection_held": select(holding.table),
     "projection_parked": select(parking.table),
+    "projection_live": select(versions.table),
 }
 
 
@@ -41,8 +46,9 @@ class BuiltOtherwise(Exception):
     def __init__(self, projection: Projection, found: str) -> None:
         super().__init__(
             f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
-            f"configured with {projection.settings!r} now: set it back, or let the projection be "
-            "built anew in an empty database"
+            f"configured with {projection.settings!r} now: set it back; or build the next version "
+            f"as configured now, with `verdict projection rebuild {projection.name}` and "
+            "`verdict projection swap --accept-differences`, and start again"
         )
 
 
@@ -63,6 +69,38 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
         for name in projection.sequences:
             sequence.begin(connection, name)
         _check_settings(connection, projection)
+        versions.begin(connection, projection)
+
+
+def built_versions(connection: Connection, name: str) -> set[int]:
+    """Return the versions of a projection that have tables."""
+    statement = select(built.c.version).where(built.c.projection == name)
+    return {*connection.execute(statement).scalars()}
+
+
+def drop(connection: Connection, projection: Projection) -> None:
+    """Remove a version that readers do not see: its tables, its position, and all else of it.
+
+    Feeds stay, as all versions share them.
+    """
+    for table in reversed(projection.tables):
+        table.drop(connection, checkfirst=True)
+    position.forget(connection, projection)
+    holding.forget(connection, projection)
+    parking.unpark(connection, projection)
+    connection.execute(
+        delete(built).where(
+            built.c.projection == projection.name, built.c.version == projection.version
+        )
+    )
+
+
+def show(connection: Connection, projection: Projection) -> None:
+    """Let readers see this version, in the transaction of `connection`."""
+    quote = connection.dialect.identifier_preparer.quote
+    for name, selected in projection.views.items():
+        connection.exec_driver_sql(f"DROP VIEW {quote(name)}")
+        connection.execute(CreateView(selected, name))
 
 
 def view_names(projections: Sequence[Projection]) -> list[str]:

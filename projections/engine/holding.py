@@ -103,3 +103,11 @@ def _report(projection: Projection, gap: Gap) -> None:
         projection.name, projection.version, gap.aggregate_type, gap.aggregate_id,
         gap.version_needed, gap.version_seen,
     )  # fmt: skip
+
+
+def forget(connection: Connection, projection: Projection) -> None:
+    """Remove what it holds, for a version that is dropped."""
+    statement = delete(table).where(
+        table.c.projection == projection.name, table.c.projection_version == projection.version
+    )
+    connection.execute(statement)

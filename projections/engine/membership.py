@@ -1,14 +1,15 @@
 """Groups that are shown while they have members, with a feed of those that begin and end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select
 
-from projections.engine.change_feed import ChangeFeed, Entry
+from projections.engine.change_feed import Cause, ChangeFeed, Entry, cause_of
 from projections.engine.fold import Change, Row
+from projections.engine.row_projection import GroupView
 from projections.engine.statements import is_any_of, put
 from schemas.recorded_event import RecordedEvent
 
@@ -24,14 +25,14 @@ class Membership(Generic[Row]):
         count: The column for the number of members; kept up to date by differences.
         reads: Column → an aggregate over columns of `members`, such as a minimum: what no
             difference can keep is read again, for the groups that changed.
-        feed: Where groups that begin and end are announced.
+        feed: Where groups that begin and end are announced, None for nowhere.
     """
 
     table: Table
     members: Table
     count: str
     reads: Mapping[str, ColumnElement[Any]]
-    feed: ChangeFeed
+    feed: ChangeFeed | None
 
     def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
         """Count who came and who went, and announce the groups that thereby began or ended.
@@ -44,7 +45,30 @@ class Membership(Generic[Row]):
         after = {group: before[group] + moves.net[group] for group in moves.touched}
         self._drop(connection, [group for group, count in after.items() if count == 0])
         self._keep(connection, {group: count for group, count in after.items() if count})
-        self.feed.append(connection, [*moves.entries(before, after)])
+        if self.feed is not None:
+            self.feed.append(connection, [*moves.entries(before, after)])
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The table of the groups."""
+        return [self.table]
+
+    def unannounced(self) -> Self:
+        """Return the same membership without a feed."""
+        return replace(self, feed=None)
+
+    def announce(self, connection: Connection, before: GroupView[Row], now: int) -> None:
+        """Tell the feed which groups only one of the two versions has; no event is their cause."""
+        assert isinstance(before, Membership)
+        assert self.feed is not None, "what readers see announces its changes"
+        changes = [(group, "entered") for group in self._only_here(connection, before)]
+        changes += [(group, "left") for group in before._only_here(connection, self)]
+        cause = Cause(aggregate_id="", event_id=f"swap:{self.table.name}", decided_at=now)
+        self.feed.append(connection, [Entry(group, kind, cause) for group, kind in changes])
+
+    def _only_here(self, connection: Connection, other: "Membership[Any]") -> list[str]:
+        only = select(self._key).except_(select(other._key))
+        return [*connection.execute(only).scalars()]
 
     @property
     def _key(self) -> Any:
@@ -103,9 +127,11 @@ class _Moves:
         """Yield the groups that begin, by their first arrival, and end, by their last departure."""
         for group, count in after.items():
             if count and not before[group]:
-                yield Entry(group, "entered", min(self._arrivals[group], key=_in_time))
+                first = min(self._arrivals[group], key=_in_time)
+                yield Entry(group, "entered", cause_of(first))
             elif before[group] and not count:
-                yield Entry(group, "left", max(self._departures[group], key=_in_time))
+                last = max(self._departures[group], key=_in_time)
+                yield Entry(group, "left", cause_of(last))
 
 
 def _in_time(event: RecordedEvent) -> tuple[int, str]:

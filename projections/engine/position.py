@@ -10,6 +10,7 @@ from sqlalchemy import (
     Table,
     Text,
     bindparam,
+    delete,
     select,
     update,
 )
@@ -101,6 +102,14 @@ def advance(
         }
         for place in sorted(after)
     ]
-    if connection.execute(statement, moves).rowcount != len(moves):
+    if moves and connection.execute(statement, moves).rowcount != len(moves):
         raise AnotherRunner(projection, before, load(connection, projection))
     return after
+
+
+def forget(connection: Connection, projection: Projection) -> None:
+    """Remove how far it came, for a version that is dropped."""
+    statement = delete(table).where(
+        table.c.projection == projection.name, table.c.version == projection.version
+    )
+    connection.execute(statement)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from sqlalchemy import Connection, MetaData, Select
+from sqlalchemy import Connection, MetaData, Select, Table
 
 from projections.engine.batch import Delivery
 from schemas.topics import Topics
@@ -56,6 +56,10 @@ class Projection(Protocol):
     def views(self) -> Mapping[str, View]: ...
     @property
     def sequences(self) -> Sequence[str]: ...
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables that follow from the records alone, in an order that all versions share."""
+        ...
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the topics that it follows."""
@@ -70,6 +74,20 @@ class Projection(Protocol):
 
         Raises:
             Unprojectable: One record is at fault.
+        """
+        ...
+
+    def unannounced(self) -> "Projection":
+        """Return the same projection, which leaves the feeds alone that readers follow."""
+        ...
+
+    def announce(self, connection: Connection, before: "Projection", now: int) -> None:
+        """Tell the feeds in what this version differs from the one that readers saw before.
+
+        Args:
+            connection: In the transaction in which readers get this version to see.
+            before: Another version of this projection, at the same position.
+            now: Epoch milliseconds.
         """
         ...
 

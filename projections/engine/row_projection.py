@@ -1,8 +1,8 @@
 """One row per aggregate, folded from its events; optionally with a view over groups of rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self
 
 from sqlalchemy import (
     BigInteger,
@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 from projections.engine.batch import Delivery
 from projections.engine.fold import Change, Evolve, Fold, Group, Kept, Row
-from projections.engine.projection import Applied, View
+from projections.engine.projection import Applied, Projection, View
 from projections.engine.statements import Values, is_any_of, put
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
@@ -53,6 +53,19 @@ class GroupView(Protocol[Row]):
             connection: In the transaction that has written the rows already.
             changes: By aggregate id, the touched aggregates, changed or not.
         """
+        ...
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables of the groups, without feeds."""
+        ...
+
+    def unannounced(self) -> "GroupView[Row]":
+        """Return the same, which leaves its feed alone."""
+        ...
+
+    def announce(self, connection: Connection, before: "GroupView[Row]", now: int) -> None:
+        """Tell the feed of the groups that readers see now and did not, and the other way."""
         ...
 
 
@@ -94,6 +107,20 @@ class RowProjection(Generic[Row]):
     def metadata(self) -> MetaData:
         """The tables of this projection and no others."""
         return self.table.metadata
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The rows, and the groups that are shown of them."""
+        return [self.table, *(() if self.shows is None else self.shows.tables)]
+
+    def unannounced(self) -> Self:
+        """Return the same projection, whose groups begin and end without a word."""
+        return self if self.shows is None else replace(self, shows=self.shows.unannounced())
+
+    def announce(self, connection: Connection, before: Projection, now: int) -> None:
+        """Tell the feed in which groups the two versions differ."""
+        if self.shows is not None and isinstance(before, RowProjection) and before.shows:
+            self.shows.announce(connection, before.shows, now)
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the one topic that the aggregate's events are on."""

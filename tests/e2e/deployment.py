@@ -203,14 +203,15 @@ class Deployment:
         return [list(json.loads(line).values()) for line in done.stdout.splitlines()]
 
     def await_read_side(self) -> None:
-        """Return when every projection has applied all that is published now."""
+        """Return when what readers see of every projection has all that is published now."""
         deadline = time.monotonic() + QUIET_S
         ends: dict[tuple[str, int], int] = {}
         for one in self.published():
             place = (one.topic, one.partition)
             ends[place] = max(ends.get(place, 0), one.offset + 1)
         followed = (
-            "select topic, partition, min(next_offset) from projection_position group by 1, 2"
+            "select topic, partition, min(next_offset) from projection_position "
+            "join projection_live using (projection, version) group by 1, 2"
         )
         while True:
             positions = {(topic, number): offset for topic, number, offset in self.sql(followed)}

@@ -152,6 +152,7 @@ def test_a_full_disk_stops_the_service_and_damages_nothing(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     deployment = Deployment(broker.bootstrap_servers, "full", tmp_path / "d")
+    deployment.environment["VERDICT_MAX_ROWS_PER_BATCH"] = "500"  # the start asks for their room
     with small_disk(tmp_path / "d") as filler:
         with deployment.traffic(seed=67), deployment.start() as service:
             await_ready(service)

@@ -1,0 +1,87 @@
+"""Batches for the projections: Kafka's records between offsets, decoded by Spark."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from projections.engine.batch import Batch, Spans, halves
+from projections.flat import from_flat
+from projections.stream import TASK_BYTES, TooManyBytes, decoded
+from schemas.collector import collector_paused
+from schemas.topics import Topics
+
+NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
+
+
+class KafkaBatches:
+    """Reads and decodes on Spark's executors, and hands the records over in pieces that fit.
+
+    Args:
+        spark: Reads and decodes.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers`.
+        topics: Of the deployment.
+        task_bytes: What a task may hand over; more comes as several batches.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kafka: Mapping[str, str],
+        topics: Topics,
+        task_bytes: int = TASK_BYTES,
+    ) -> None:
+        self._spark = spark
+        self._kafka = {
+            **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
+        }  # fmt: skip
+        self._topics = topics
+        self._task_bytes = task_bytes
+
+    def stream(self, options: Mapping[str, str]) -> DataFrame:
+        """Return what comes, decoded; `options` say of which topics and from where."""
+        stream = self._spark.readStream.format("kafka").options(**self._kafka, **options)
+        return self._decoded(stream.load(), self._task_bytes)
+
+    def between(self, spans: Spans) -> Iterator[Batch]:
+        """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
+        yield from self.batches(self._frame(spans, self._task_bytes), spans)
+
+    def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
+        """Yield the records of a decoded frame, which is evaluated once, as `between` does.
+
+        Args:
+            frame: All that lies in `spans`.
+            spans: By partition; what the batches cover together.
+        """
+        try:
+            with collector_paused():
+                yield Batch(from_flat(frame.toArrow()), spans)
+        except PythonException as error:
+            if TooManyBytes.__name__ not in str(error):
+                raise
+            for half in halves(spans):
+                alone = sum(span.end - span.start for span in half.values()) == 1
+                limit = NO_LIMIT if alone else self._task_bytes
+                yield from self.batches(self._frame(half, limit), half)
+
+    def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
+        assigned: dict[str, list[int]] = {}
+        starts: dict[str, dict[str, int]] = {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, number), span in spans.items():
+            assigned.setdefault(topic, []).append(number)
+            starts.setdefault(topic, {})[str(number)] = span.start
+            ends.setdefault(topic, {})[str(number)] = span.end
+        options = {
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(ends),
+        }
+        records = self._spark.read.format("kafka").options(**self._kafka, **options).load()
+        return self._decoded(records, task_bytes)
+
+    def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
+        tasks = self._spark.sparkContext.defaultParallelism  # as many as run at a time
+        return decoded(records, self._topics, tasks, task_bytes)

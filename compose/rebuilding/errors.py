@@ -1,0 +1,54 @@
+"""Why a projection cannot be built, compared or put in place."""
+
+from compose.errors import VerdictError
+
+
+class NotBuilt(VerdictError):
+    """There is no version besides the one that readers see."""
+
+    def __init__(self, name: str, live: int) -> None:
+        super().__init__(
+            f"projection {name} has no version besides v{live}, which readers see: build one with "
+            f"`verdict projection rebuild {name}`"
+        )
+
+
+class StandsStill(VerdictError):
+    """The version that is brought forward failed at a record."""
+
+    def __init__(self, name: str, version: int, error: str) -> None:
+        super().__init__(
+            f"projection {name} v{version} stands still: {error}; readers see what they saw: mend "
+            f"the projection, then build it again with `verdict projection rebuild {name}`"
+        )
+
+
+class RecordsGone(VerdictError):
+    """Kafka has dropped what a version needs from its beginning."""
+
+    def __init__(self, name: str, topic: str, partition: int, needed: int, earliest: int) -> None:
+        super().__init__(
+            f"projection {name} needs {topic}:{partition} from offset {needed}, and Kafka has it "
+            f"from {earliest} only: give the topic unlimited retention"
+        )
+
+
+class NeverLevel(VerdictError):
+    """The two versions did not come to stand at the same position."""
+
+    def __init__(self, name: str, behind: int) -> None:
+        super().__init__(
+            f"the version of {name} that readers see is {behind} offsets behind the one that was "
+            "built, and does not move: start `verdict up`, see `verdict status`, then try again"
+        )
+
+
+class Differs(VerdictError):
+    """Live and built version do not hold the same."""
+
+    def __init__(self, name: str, rows: int, first: str) -> None:
+        super().__init__(
+            f"the versions of {name} differ in {rows} rows or more, the first: {first}; readers "
+            "see what they saw: see all with `verdict projection verify`, mend the projection and "
+            "build it again, or swap with --accept-differences when the new one is right"
+        )

@@ -1,0 +1,119 @@
+"""Two versions at the same position: the other one is brought to where the live one stands."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from sqlalchemy import Connection, Engine
+
+from compose.database import snapshot
+from compose.kafka_log import KafkaLog, Span
+from compose.rebuilding.beside import Beside
+from compose.rebuilding.errors import NeverLevel, StandsStill
+from projections.engine import position
+from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Delivery, Partition
+from projections.engine.batch import Span as Offsets
+from projections.engine.position import Positions
+from projections.stream import Decoder
+from schemas.topics import Topics
+
+ROWS = 5_000  # applied in one transaction
+PATIENCE_S = 30.0  # for a live version that is behind
+PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Brings the version beside the live one to the same position, by what Kafka has in between.
+
+    Args:
+        engine: Of the read side.
+        log: Reads Kafka.
+        topics: Of the deployment.
+        beside: The two versions.
+    """
+
+    engine: Engine
+    log: KafkaLog
+    topics: Topics
+    beside: Beside
+
+    @contextmanager
+    def reached(self) -> Iterator[Connection]:
+        """Give a snapshot in which both stand at the same position.
+
+        The live one goes on meanwhile; so the snapshot is taken when the other has come to where
+        it was, and taken again when it moved on in between.
+
+        Raises:
+            StandsStill: The other one cannot be brought there.
+            NeverLevel: The live one is behind it, and does not move.
+        """
+        while True:
+            self.follow()
+            with snapshot(self.engine) as connection:
+                if self.is_level(connection):
+                    yield connection
+                    return
+
+    def follow(self) -> None:
+        """Bring the other version to where the live one stands now."""
+        applier = Applier(self.engine, self.beside.other, self.topics, live=False)
+        ends = self._live_positions(applier.positions)
+        for batch in self._between(applier.positions, ends):
+            apply(applier, batch)
+
+    def is_level(self, connection: Connection) -> bool:
+        """Return whether both stand at the same position, as `connection` sees it."""
+        live = position.load(connection, self.beside.live)
+        return live == position.load(connection, self.beside.other)
+
+    def _live_positions(self, reached: Mapping[Partition, int]) -> Positions:
+        """Return where the live version stands, once that is nowhere behind `reached`."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with snapshot(self.engine) as connection:
+                live = position.load(connection, self.beside.live)
+            behind = sum(max(0, at - live.get(place, 0)) for place, at in reached.items())
+            if not behind:
+                return live
+            if time.monotonic() > deadline:
+                raise NeverLevel(self.beside.live.name, behind)
+            time.sleep(PAUSE_S)
+
+    def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
+        spans = {place: Offsets(starts.get(place, 0), end) for place, end in ends.items()}
+        wanted = [Span(*place, span.start, span.end) for place, span in spans.items()]
+        decoder = Decoder(self.topics)
+        records = (
+            decoder.delivery(
+                str(m.topic()), m.partition() or 0, m.offset() or 0, m.key(), m.value()
+            )
+            for m in self.log.read(wanted)
+        )
+        yield from _batches(records, spans)
+
+
+def apply(applier: Applier, batch: Batch) -> None:
+    """Apply a batch to a version that must not be parked.
+
+    Raises:
+        StandsStill: The projection failed.
+    """
+    applier.apply(batch)
+    if applier.failure is not None:
+        projection = applier.projection
+        raise StandsStill(projection.name, projection.version, str(applier.failure))
+
+
+def _batches(records: Iterator[Delivery], spans: Mapping[Partition, Offsets]) -> Iterator[Batch]:
+    """Yield records as batches whose spans, one after the other, make up `spans`."""
+    reached = {place: span.start for place, span in spans.items()}
+    while len(some := [*islice(records, ROWS)]) == ROWS:
+        ends = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
+        yield Batch(some, {place: Offsets(reached[place], ends[place]) for place in spans})
+        reached = ends
+    yield Batch(some, {place: Offsets(reached[place], span.end) for place, span in spans.items()})

@@ -1,0 +1,172 @@
+"""What `verdict projection` does, beside a service that runs or not."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from sqlalchemy import Engine
+
+from compose.database import open_database
+from compose.errors import VerdictError
+from compose.foundation import SOURCE
+from compose.kafka_batches import KafkaBatches
+from compose.kafka_config import librdkafka_options, spark_options
+from compose.kafka_log import KafkaLog
+from compose.local.spark import spark_session
+from compose.rebuilding import beside, building, swapping
+from compose.rebuilding.beside import AtVersion, Beside
+from compose.rebuilding.errors import Differs
+from compose.rebuilding.level import Level
+from compose.rebuilding.swapping import Verified
+from compose.service import bootstrap_servers, database_url
+from compose.settings import Settings
+from projections.engine.applier import Applier
+from projections.registry import declared
+
+Tell = Callable[[str], None]
+
+
+def untold(_: str) -> None:
+    """Tell nobody."""
+
+
+def unobserved(_: building.Step | swapping.Step) -> None:
+    """Let a step pass."""
+
+
+class Rebuilder:
+    """Builds the next version of a projection, compares it, and puts it in place.
+
+    Args:
+        settings: Those of the service.
+        name: Of the projection.
+        tell: Told what goes on, for a person who waits.
+        on_step: Called at each step; tests kill the process there.
+
+    Raises:
+        VerdictError: There is no such projection.
+        Unreachable: Kafka or the database is out of reach.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        name: str,
+        tell: Tell = untold,
+        on_step: Callable[[building.Step | swapping.Step], None] = unobserved,
+    ) -> None:
+        self._settings = settings
+        self._name = name
+        self._at_version = _declared(settings, name)
+        self._servers = bootstrap_servers(settings)
+        self._tell = tell
+        self._on_step = on_step
+
+    def rebuild(self) -> Beside:
+        """Build the next version from Kafka's log, beside the one that readers see.
+
+        Raises:
+            RecordsGone: Kafka does not have all of it any more.
+            StandsStill: The projection failed.
+        """
+        with self._database() as engine, self._log() as log, self._spark() as spark:
+            made = beside.begin_another(engine, self._name, self._at_version)
+            source = spark_options(self._settings) | SOURCE
+            kafka = source | {"kafka.bootstrap.servers": self._servers}
+            topics = self._settings.topics
+            batches = KafkaBatches(spark, kafka, topics)
+            applier = Applier(engine, made.other, topics, live=False)
+            building.build(applier, topics, batches, log, self._tell, self._on_step)
+            return made
+
+    def verify(self) -> Verified:
+        """Compare the version that was built with the one that readers see.
+
+        Raises:
+            NotBuilt: There is none.
+            StandsStill: It cannot be brought to the live one's position.
+            NeverLevel: The live version is behind, and does not move.
+        """
+        with self._level(beside.built) as level:
+            return swapping.verify(level)
+
+    def swap(self, accept_differences: bool = False) -> Beside:
+        """Let readers see the version that was built, if it holds the same.
+
+        Raises:
+            Differs: It does not; readers see what they saw.
+            NotBuilt, StandsStill, NeverLevel: As `verify`.
+        """
+        with self._level(beside.built) as level:
+            verified = swapping.verify(level)
+            if not verified.equal and not accept_differences:
+                raise _differs(verified)
+            swapping.swap(level, self._on_step)
+            return level.beside
+
+    def rollback(self) -> Beside:
+        """Let readers see the version again that they saw before, brought up to date.
+
+        Raises:
+            VerdictError: None is kept.
+            StandsStill, NeverLevel: As `verify`.
+        """
+        with self._level(beside.before) as level:
+            swapping.swap(level, self._on_step)
+            return level.beside
+
+    @contextmanager
+    def _level(self, choose: Callable[[Engine, str, AtVersion], Beside]) -> Iterator[Level]:
+        with self._database() as engine, self._log() as log:
+            chosen = choose(engine, self._name, self._at_version)
+            yield Level(engine, log, self._settings.topics, chosen)
+
+    @contextmanager
+    def _database(self) -> Iterator[Engine]:
+        engine = open_database(database_url(self._settings))
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+    def _log(self) -> KafkaLog:
+        options = librdkafka_options(self._settings)
+        return KafkaLog(options | {"bootstrap.servers": self._servers})
+
+    @contextmanager
+    def _spark(self) -> Iterator[SparkSession]:
+        settings = self._settings
+        self._tell("starting Spark")
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="rebuild-", dir=settings.data_dir) as scratch:
+            cores = settings.cores or os.cpu_count() or 1
+            spark = spark_session(
+                f"verdict projection rebuild {self._name}",
+                cores,
+                cores,
+                settings.driver_memory,
+                Path(scratch),
+            )
+            try:
+                yield spark
+            finally:
+                spark.stop()
+
+
+def _declared(settings: Settings, name: str) -> AtVersion:
+    known = declared(settings.us_exchanges)
+    if name not in known:
+        raise VerdictError(f"there is no projection {name!r}: there are {', '.join(known)}")
+    return partial(known[name])
+
+
+def _differs(verified: Verified) -> Differs:
+    unequal = [table for table in verified.tables if not table.equal]
+    first = next(row for table in unequal for row in table.differing)
+    key = ", ".join(map(str, first.key))
+    said = f"{key} ({first.live or 'nothing'} live, {first.built or 'nothing'} built)"
+    return Differs(verified.projection, sum(len(table.differing) for table in unequal), said)

@@ -1,0 +1,62 @@
+"""`verdict projection` with a misfortune: `python -m tests.e2e.misfortune VERB NAME MISFORTUNE`.
+
+A step of `compose.rebuilding`, at which the process kills itself; or `bug`: the projection that is
+built takes no notice of relistings.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+
+from compose.errors import VerdictError
+from compose.rebuilding import rebuilder
+from compose.rebuilding.rebuilder import Rebuilder
+from compose.settings_loading import load_settings
+from projections.engine.projection import Projection
+from projections.registry import declared
+from projections.us_holder import OpenPosition, evolve, us_holder
+from schemas.position import PositionRelisted
+from schemas.recorded_event import RecordedEvent
+
+BUG = "bug"
+
+
+def deaf(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPosition | None:
+    """Return the position after an event, where it was listed before."""
+    return (
+        position if isinstance(recorded.payload, PositionRelisted) else evolve(position, recorded)
+    )
+
+
+def buggy(exchanges: Collection[str], version: int) -> Projection:
+    """Return the first version as it is, and later ones with the bug."""
+    right = us_holder(exchanges, version)
+    return right if version == 1 else replace(right, evolve=deaf)
+
+
+def planted(us_exchanges: Collection[str]) -> Mapping[str, Callable[[int], Projection]]:
+    """Return the read models with the bug."""
+    return {**declared(us_exchanges), "us_holder": partial(buggy, us_exchanges)}
+
+
+def main() -> None:
+    """Do it."""
+    verb, name, misfortune = sys.argv[1:]
+
+    def die(step: str) -> None:
+        if step == misfortune:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if misfortune == BUG:
+        rebuilder.declared = planted  # type: ignore[assignment,attr-defined]
+    try:
+        getattr(Rebuilder(load_settings(), name, on_step=die), verb)()
+    except VerdictError as error:
+        sys.exit(f"verdict: {error}")
+
+
+if __name__ == "__main__":
+    main()

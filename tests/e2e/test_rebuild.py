@@ -1,0 +1,177 @@
+"""A projection is built again, compared and put in place, and neither service nor readers wait."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compose.local.broker import EmbeddedBroker
+from compose.reader import Reader
+from projections.engine.creation import view_names
+from projections.registry import projections
+from projections.us_holder import US_EXCHANGES
+from schemas.wire.records import decode_event
+from tests.e2e.deployment import QUIET_S, ROOT, Deployment
+from tests.e2e.misfortune import BUG
+from tests.model.rules import state_after
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+
+READS = 1000
+STEADY = "steady"
+
+
+class Readers(threading.Thread):
+    """Asks, as fast as it can, whether a client who holds all the time is a holder."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self._ended = threading.Event()
+        self.answers: list[int] = []
+
+    def run(self) -> None:
+        asked = f"SELECT count(*) FROM us_holder WHERE client = '{STEADY}'"
+        with Reader(self._url, view_names(projections())) as reader:
+            while not self._ended.is_set():
+                self.answers += [number for (number,) in reader.select(asked).rows]
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+@contextmanager
+def reading(deployment: Deployment) -> Iterator[Readers]:
+    readers = Readers(f"sqlite:///{deployment.data_dir / 'verdict.db'}")
+    readers.start()
+    try:
+        yield readers
+    finally:
+        readers.end()
+
+
+def test_a_projection_is_built_again_and_put_in_place_under_traffic_and_kills(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """B-6, H-04, H-09: whatever is killed, readers see one right version or the other."""
+    deployment = Deployment(broker.bootstrap_servers, "rebuild", tmp_path / "d")
+    with deployment.running(), deployment.traffic(seed=5, pause_s=0.02):
+        hold_steadily(deployment)
+        with reading(deployment) as readers:
+            build_through_a_kill(deployment)
+            refuse_a_bug(deployment)
+            swap_through_kills(deployment)
+        assert readers.answers.count(1) == len(readers.answers) >= READS
+    with deployment.running():
+        deployment.await_quiet()
+        deployment.await_read_side()
+        succeed(deployment, "rebuild", "verify")
+        holders = {client for (client,) in deployment.sql("select client from us_holder")}
+        assert holders == oracle(deployment)
+        assert entered(deployment) == holders
+
+
+def build_through_a_kill(deployment: Deployment) -> None:
+    assert unlucky(deployment, "rebuild", "applied").returncode == -9
+    assert versions(deployment) == {1: "live", 2: "built"}
+    succeed(deployment, "rebuild", "verify")
+    assert versions(deployment) == {1: "live", 2: "built"}
+
+
+def refuse_a_bug(deployment: Deployment) -> None:
+    """Rebuild with a planted bug: the rows are named and readers see what they saw."""
+    assert unlucky(deployment, "rebuild", BUG).returncode == 0
+    refused = unlucky(deployment, "swap", BUG)
+    assert refused.returncode == 1
+    assert "the versions of us_holder differ in" in refused.stderr
+    told = deployment.cli("projection", "verify", "us_holder", "--json")
+    assert told.returncode == 1
+    differing = json.loads(told.stdout)["tables"][0]["differing"]
+    assert differing
+    assert all(row["live"]["exchange"] != row["built"]["exchange"] for row in differing)
+    assert versions(deployment) == {1: "live", 2: "built"}
+
+
+def swap_through_kills(deployment: Deployment) -> None:
+    succeed(deployment, "rebuild")
+    assert unlucky(deployment, "swap", "switched").returncode == -9
+    assert versions(deployment) == {1: "live", 2: "built"}
+    assert unlucky(deployment, "swap", "swapped").returncode == -9
+    assert versions(deployment) == {1: "kept", 2: "live"}
+    succeed(deployment, "rollback")
+    assert versions(deployment) == {1: "live", 2: "kept"}
+    succeed(deployment, "swap")
+    assert versions(deployment) == {1: "kept", 2: "live"}
+
+
+def hold_steadily(deployment: Deployment) -> None:
+    """Let a client hold a position until the end, and see it in the view."""
+    fields = (f"client={STEADY}", "ticker=AAPL", "exchange=NASDAQ", "amount=1")
+    sent = deployment.cli(
+        "send", "position", "OpenPosition", "--id", STEADY, "--expected-version", "0",
+        "--wait", "60",
+        *(part for field in fields for part in ("--field", field)),
+    )  # fmt: skip
+    assert sent.returncode == 0, sent.stderr
+    deadline = time.monotonic() + QUIET_S
+    while [1] not in deployment.sql(f"select 1 from us_holder where client = '{STEADY}'"):
+        assert time.monotonic() < deadline, "the client does not become a holder"
+
+
+def unlucky(
+    deployment: Deployment, verb: str, misfortune: str
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "tests.e2e.misfortune", verb, "us_holder", misfortune],
+        cwd=ROOT,
+        env=deployment.environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def succeed(deployment: Deployment, *verbs: str) -> None:
+    for verb in verbs:
+        done = deployment.cli("projection", verb, "us_holder")
+        assert done.returncode == 0, done.stderr
+
+
+def versions(deployment: Deployment) -> dict[int, str]:
+    """Return the role of each version of us_holder."""
+    listed = deployment.cli("projection", "list", "--json")
+    assert listed.returncode == 0, listed.stderr
+    found: list[dict[str, Any]] = [*map(json.loads, listed.stdout.splitlines())]
+    return {one["version"]: one["role"] for one in found if one["projection"] == "us_holder"}
+
+
+def oracle(deployment: Deployment) -> set[str]:
+    """H-07: the distinct clients of the open positions on a US exchange, folded from the events."""
+    topic, open_positions = deployment.topics.events("position"), dict[str, Any]()
+    for one in deployment.published():
+        if one.topic == topic:
+            event = decode_event("position", one.value)
+            kind, fields = type(event.payload).__name__, event.payload.model_dump(mode="json")
+            before = open_positions.get(event.aggregate_id)
+            open_positions[event.aggregate_id] = state_after(before, kind, fields)
+    return {
+        state["client"]
+        for state in open_positions.values()
+        if state is not None and state["exchange"] in US_EXCHANGES
+    }
+
+
+def entered(deployment: Deployment) -> set[str]:
+    """H-08: who is in when the feed is replayed."""
+    shown: set[str] = set()
+    for client, kind in deployment.sql("select client, kind from us_holder_change order by seq"):
+        (shown.add if kind == "entered" else shown.remove)(client)
+    return shown

@@ -1,0 +1,160 @@
+"""Several versions of a projection side by side: one is seen, and which one changes at once."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection, select
+
+from projections.engine import creation, versions
+from projections.engine.applier import Applier
+from projections.engine.comparison import NAMED, compare, content
+from projections.engine.projection import Projection
+from projections.engine.versions import Superseded
+from projections.us_holder import OpenPosition, evolve, us_holder
+from schemas.position import PositionClosed, PositionTransferred
+from schemas.recorded_event import RecordedEvent
+from schemas.topics import Topics
+from tests.projections.event_log import EventLog, opened
+from tests.projections.read_side import NOW, ReadSide
+
+FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+
+
+@pytest.fixture
+def built(read_side: ReadSide, log: EventLog) -> ReadSide:
+    """Return a read side with three holders, and a second version built beside the first."""
+    for client in ("ada", "bob", "cleo"):
+        log.add(f"p-{client}", opened(client))
+    log.add("p-bob", PositionTransferred(client="bo"))
+    read_side.applier("us_holder").apply(log.batch())
+    build(read_side, SECOND, log)
+    return read_side
+
+
+def build(read_side: ReadSide, projection: Projection, log: EventLog) -> None:
+    with read_side.engine.begin() as connection:
+        creation.create(connection, [projection])
+    beside(read_side, projection).apply(log.everything())
+
+
+def beside(read_side: ReadSide, projection: Projection) -> Applier:
+    return Applier(read_side.engine, projection, Topics(), lambda: NOW, live=False)
+
+
+def swap(connection: Connection, projection: Projection, before: Projection) -> None:
+    creation.show(connection, projection)
+    projection.announce(connection, before, NOW)
+    versions.switch(connection, projection, before.version)
+
+
+def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: ReadSide) -> None:
+    with built.engine.connect() as connection:
+        pairs = zip(FIRST.tables, SECOND.tables, strict=True)
+        compared = [compare(connection, *pair) for pair in pairs]
+
+    assert [(one.live_table, one.equal, one.live.rows) for one in compared] == [
+        ("us_holder_position_v1", True, 3),
+        ("us_holder_v1", True, 3),
+    ]
+    assert len(built.changes()) == 3
+    assert built.select("SELECT projection, version FROM projection_live ORDER BY 1") == [
+        ("outcome", 1),
+        ("us_holder", 1),
+    ]
+
+
+def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> None:
+    table = SECOND.tables[0]
+    with built.engine.begin() as connection:
+        connection.execute(
+            table.update().where(table.c.aggregate_id == "p-ada").values(client="eve")
+        )
+        connection.execute(table.delete().where(table.c.aggregate_id == "p-cleo"))
+        compared = compare(connection, FIRST.tables[0], table)
+
+    ada, cleo = compared.differing
+    assert not compared.equal
+    assert (ada.key, ada.live and ada.live["client"], ada.built and ada.built["client"]) == (
+        ("p-ada",),
+        "ada",
+        "eve",
+    )
+    assert (cleo.key, cleo.built) == (("p-cleo",), None)
+
+
+def test_no_more_rows_are_named_than_a_person_reads(read_side: ReadSide, log: EventLog) -> None:
+    for number in range(2 * NAMED):
+        log.add(f"p-{number}", opened("ada"))
+    read_side.applier("us_holder").apply(log.batch())
+    with read_side.engine.begin() as connection:
+        creation.create(connection, [SECOND])
+        compared = compare(connection, FIRST.tables[0], SECOND.tables[0])
+
+    assert len(compared.differing) == NAMED
+
+
+def test_the_checksum_is_of_what_the_rows_say_and_not_of_when_they_came(
+    built: ReadSide, log: EventLog
+) -> None:
+    with built.engine.connect() as connection:
+        before = content(connection, FIRST.tables[0])
+    log.add("p-ada", PositionClosed())
+    built.applier("us_holder").apply(log.batch())
+    with built.engine.connect() as connection:
+        after = content(connection, FIRST.tables[0])
+
+    assert before.rows == after.rows == 3
+    assert before.checksum != after.checksum
+
+
+def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
+    built: ReadSide, log: EventLog
+) -> None:
+    running = built.applier("us_holder")
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, FIRST)
+    before = built.dump()
+    log.add("p-dan", opened("dan"))
+    batch = log.batch()
+
+    with pytest.raises(Superseded, match="v1 is not the one that readers see any more, that is v2"):
+        running.apply(batch)
+
+    assert built.dump() == before
+    Applier(built.engine, SECOND, Topics(), lambda: NOW).apply(batch)
+    assert set(built.holders()) == {"ada", "bo", "cleo", "dan"}
+    assert [change[:2] for change in built.changes()][-1] == ("dan", "entered")
+
+
+def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
+    built: ReadSide, log: EventLog
+) -> None:
+    def blind(position: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+        return None if event.aggregate_id == "p-ada" else evolve(position, event)
+
+    third = replace(us_holder(exchanges=["NASDAQ"], version=3), evolve=blind)
+    build(built, third, log)
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, FIRST)
+    assert len(built.changes()) == 3
+    with built.engine.begin() as connection:
+        swap(connection, third, SECOND)
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, third)
+
+    assert built.changes()[3:] == [("ada", "left", ""), ("ada", "entered", "")]
+    assert built.select("SELECT seq FROM us_holder_change ORDER BY 1") == [
+        (number,) for number in range(1, 6)
+    ]
+
+
+def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
+    with built.engine.begin() as connection:
+        creation.drop(connection, SECOND)
+        assert creation.built_versions(connection, "us_holder") == {1}
+
+    assert not [name for name in built.dump() if name.endswith("_v2")]
+    assert len(built.changes()) == 3
+    with built.engine.connect() as connection:
+        table = versions.table
+        assert connection.execute(select(table.c.version)).scalars().all() == [1, 1]
