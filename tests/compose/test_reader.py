@@ -30,8 +30,9 @@ def reader(url: str) -> Iterator[Reader]:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) -> None:
-    assert list(reader.select(f"SELECT * FROM {view}").rows) == []
-    assert list(reader.select(f"SELECT count(*) FROM {view}").rows) == [(0,)]
+    rows = list(reader.select(f"SELECT * FROM {view}").rows)
+    assert list(reader.select(f"SELECT count(*) FROM {view}").rows) == [(len(rows),)]
+    assert not rows or view == "projection_live"
 
 
 @pytest.mark.parametrize(
