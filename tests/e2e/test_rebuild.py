@@ -61,7 +61,7 @@ def reading(deployment: Deployment) -> Iterator[Readers]:
 def test_a_projection_is_built_again_and_put_in_place_under_traffic_and_kills(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """B-6, H-04, H-09: whatever is killed, readers see one right version or the other."""
+    """B-06, H-04, H-09: whatever is killed, readers see one right version or the other."""
     deployment = Deployment(broker.bootstrap_servers, "rebuild", tmp_path / "d")
     with deployment.running(), deployment.traffic(seed=5, pause_s=0.02):
         hold_steadily(deployment)
