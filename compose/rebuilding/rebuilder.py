@@ -1,18 +1,18 @@
 """What `verdict projection` does, beside a service that runs or not."""
 
 import os
-import tempfile
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from compose.database import open_database
 from compose.errors import VerdictError
-from compose.foundation import SOURCE
+from compose.exactly_once.lock import DataDirectoryLock
+from compose.foundation import SOURCE, SPARK
 from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options, spark_options
 from compose.kafka_log import KafkaLog
@@ -139,17 +139,16 @@ class Rebuilder:
 
     @contextmanager
     def _spark(self) -> Iterator[SparkSession]:
-        settings = self._settings
-        self._tell("starting Spark")
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="rebuild-", dir=settings.data_dir) as scratch:
-            cores = settings.cores or os.cpu_count() or 1
+        """Give a session of our own, in a folder that only one rebuild of a projection uses."""
+        folder = self._settings.data_dir / f"rebuild-{self._name}"
+        with DataDirectoryLock(folder) as lock:
+            shutil.rmtree(folder / SPARK, ignore_errors=True)  # of one that was killed
+            self._tell("starting Spark")
+            cores = self._settings.cores or os.cpu_count() or 1
+            memory = self._settings.driver_memory
+            title = f"verdict projection rebuild {self._name}"
             spark = spark_session(
-                f"verdict projection rebuild {self._name}",
-                cores,
-                cores,
-                settings.driver_memory,
-                Path(scratch),
+                title, cores, cores, memory, folder / SPARK, keep_open=[lock.fileno()]
             )
             try:
                 yield spark
