@@ -48,5 +48,5 @@ schemas: setup ## Write the Avro files again from the Python types
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \
-	  --python-version 3.11 --extra dev --custom-compile-command "make lock" \
+	  --python-version 3.11 --extra dev --extra postgres --custom-compile-command "make lock" \
 	  --output-file requirements.lock pyproject.toml
