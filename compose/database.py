@@ -8,6 +8,7 @@ position would fall back together; but after a power loss a change feed could gi
 to other changes than the ones that its followers saw. It is one sync per projection and batch.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,14 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, ProgrammingError
 
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
-from projections.engine import creation, versions
+from projections.engine import creation, reader_role, versions
+from projections.engine.layout import TABLES, VIEWS
 from projections.engine.projection import Projection
+from projections.engine.reader_role import READER
 
+LOG = logging.getLogger("verdict.database")
 WAIT_FOR_LOCK_S = 30
 READING = "verdict_reading"  # an option of our connections
+INSUFFICIENT_PRIVILEGE = "42501"
+PATIENCE = {  # libpq's own defaults are minutes, and hours once connected
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "30000",
+}
 
 
 def open_database(url: str) -> Engine:
@@ -38,29 +50,51 @@ def open_database(url: str) -> Engine:
     """
     parsed = parse(url)
     try:
-        engine = _sqlite(parsed) if is_sqlite(parsed) else create_engine(parsed)
+        engine = _sqlite(parsed) if is_sqlite(parsed) else _postgresql(parsed)
         with engine.connect():
             return engine
     except ModuleNotFoundError as error:
-        raise EnvironmentIncomplete(
-            f"{error.name} is not installed, and {parsed.render_as_string()} needs it: "
-            "pip install 'psycopg[binary]'"
-        ) from error
+        raise driver_missing(parsed, error) from error
     except DatabaseError as error:
-        raise Unreachable(f"{parsed.render_as_string()}: {error.orig}") from error
+        raise Unreachable(f"{parsed.render_as_string()}: {one_line(error.orig)}") from error
 
 
-def create_read_side(engine: Engine, projections: Sequence[Projection]) -> None:
+def create_read_side(engine: Engine, projections: Sequence[Projection], role: str = READER) -> None:
     """Create the tables and views that are missing, all of them or none.
 
+    On PostgreSQL then let readers in; where that takes an administrator, warn of it and go on.
+
+    Args:
+        engine: From `open_database`.
+        projections: Whose tables and views.
+        role: The role that may select from the views and do nothing else.
+
     Raises:
-        VerdictError: Tables are there that were built with other settings.
+        VerdictError: Tables are there that were built with other settings, or the user may not
+            create any.
+        Unreachable: The database went away.
     """
     try:
         with engine.begin() as connection:
             creation.create(connection, projections)
+            if missing := reader_role.let_in(connection, role, creation.view_names(projections)):
+                LOG.warning(
+                    "nobody can read the views of %s yet, all else works: let an administrator "
+                    "run `%s`, then start again",
+                    engine.url.render_as_string(), missing,
+                )  # fmt: skip
     except creation.BuiltOtherwise as error:
         raise VerdictError(str(error)) from error
+    except ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
+            raise
+        raise VerdictError(
+            f"{engine.url.render_as_string()}: {one_line(error.orig)}; the user needs CREATE on "
+            f"the database and on the schema {VIEWS}: let it own the database, or "
+            f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
+        ) from error
+    except OperationalError as error:
+        raise Unreachable(f"{engine.url.render_as_string()}: {one_line(error.orig)}") from error
 
 
 def live_versions(engine: Engine) -> Mapping[str, int]:
@@ -101,9 +135,22 @@ def parse(url: str) -> URL:
     return parsed
 
 
+def driver_missing(url: URL, error: ModuleNotFoundError) -> EnvironmentIncomplete:
+    """Return what to say when the driver of a database is not installed."""
+    return EnvironmentIncomplete(
+        f"{error.name} is not installed, and {url.render_as_string()} needs it: "
+        "pip install 'psycopg[binary]'"
+    )
+
+
 def is_sqlite(url: URL) -> bool:
     """Tell whether the database is a file of ours."""
     return url.get_backend_name() == "sqlite"
+
+
+def one_line(error: object) -> str:
+    """Return a driver's message without line breaks."""
+    return " ".join(str(error).split())
 
 
 def _sqlite(url: URL) -> Engine:
@@ -114,6 +161,24 @@ def _sqlite(url: URL) -> Engine:
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
     return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    # a row that another transaction holds is waited for and seen as it is then, and is not an error
+    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=patience(url))
+    event.listen(engine, "connect", _find_tables, insert=True)
+    return engine
+
+
+def patience(url: URL) -> dict[str, str]:
+    """Return libpq's options that give up a server that does not answer for half a minute."""
+    return {name: value for name, value in PATIENCE.items() if name not in url.query}
+
+
+def _find_tables(connection: Any, record: Any) -> None:
+    connection.autocommit = True
+    connection.execute(f"SET search_path TO {TABLES}, {VIEWS}")
+    connection.autocommit = False
 
 
 def _prepare(connection: sqlite3.Connection, record: Any) -> None:

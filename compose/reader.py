@@ -1,107 +1,59 @@
 """Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
 
-import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from compose.database import is_sqlite, parse
-from compose.errors import Unreachable, VerdictError
+from sqlalchemy import URL
 
-ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
-REFUSED_FUNCTIONS = {"load_extension"}
-STATEMENTS = {
-    sqlite3.SQLITE_ATTACH: "ATTACH",
-    sqlite3.SQLITE_DETACH: "DETACH",
-    sqlite3.SQLITE_PRAGMA: "PRAGMA",
-    sqlite3.SQLITE_INSERT: "INSERT",
-    sqlite3.SQLITE_UPDATE: "UPDATE",
-    sqlite3.SQLITE_DELETE: "DELETE",
-    sqlite3.SQLITE_TRANSACTION: "a transaction",
-}
+from compose.database import driver_missing, is_sqlite, parse
+from compose.selected import NotForReaders, Parameters, Selected
+from compose.sqlite_reader import SqliteReader
+from projections.engine.reader_role import READER
 
+if TYPE_CHECKING:
+    from compose.postgresql_reader import PostgresqlReader
 
-class NotForReaders(VerdictError):
-    """A statement wants something else than to select from the views."""
-
-    def __init__(self, wanted: str, views: Sequence[str]) -> None:
-        super().__init__(
-            f"readers may select from the views {', '.join(views)}, and nothing else: "
-            f"this statement wants {wanted}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The answer to a query: its columns, and its rows as they are read from the database.
-
-    Times are ISO 8601 texts, truth values 0 and 1.
-    """
-
-    columns: tuple[str, ...]
-    rows: Iterator[tuple[Any, ...]]
+__all__ = ["NotForReaders", "Reader", "Selected"]
 
 
 class Reader:
     """A read-only connection for one thread; also a context manager."""
 
-    def __init__(self, url: str, views: Sequence[str]) -> None:
+    def __init__(self, url: str, views: Sequence[str], role: str = READER) -> None:
         """Open the database at `url` for reading `views`.
 
+        Args:
+            url: As for `open_database`.
+            views: Their names; all others are refused.
+            role: That reads, on PostgreSQL.
+
         Raises:
-            Unreachable: There is no such database.
-            VerdictError: The database has no reader's role.
+            Unreachable: There is no such database, or it does not let us in.
+            EnvironmentIncomplete: The driver of the database is not installed.
+            VerdictError: The database has no such role.
         """
         parsed = parse(url)
-        if not is_sqlite(parsed) or not parsed.database:
-            raise VerdictError(f"readers of {parsed.get_backend_name()} need a role of their own")
-        self._path = Path(parsed.database).absolute()
-        self._gate = _Gate(views)
-        try:
-            self._connection = sqlite3.connect(
-                f"{self._path.as_uri()}?mode=ro", uri=True, isolation_level=None
-            )
-            self._gate.learn(self._connection)
-        except sqlite3.DatabaseError as error:
-            raise Unreachable(
-                f"no read side can be read at {self._path} ({error}): is it the right data "
-                "directory, and did `verdict up` start once?"
-            ) from error
+        self._reader = (
+            SqliteReader(Path(parsed.database or "").absolute(), views)
+            if is_sqlite(parsed)
+            else _postgresql(parsed, views, role)
+        )
 
-    def select(self, statement: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Selected:
-        """Run one SELECT.
+    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
+        """Run one SELECT; the rows of the one before it are gone then.
 
         Raises:
             NotForReaders: It touches more than the views.
-            VerdictError: It is no SQL, or names what does not exist.
+            VerdictError: It is no SQL, names what does not exist, or takes too long.
+            Unreachable: The database went away.
         """
-        while True:
-            schema = self._schema()
-            self._gate.learn(self._connection)  # a view may show another version meanwhile
-            try:
-                cursor = self._connection.execute(statement, parameters)
-                break
-            except (sqlite3.Error, sqlite3.Warning) as error:
-                if self._schema() != schema:
-                    continue  # a view was put on other tables right behind the gate's back
-                if self._gate.refused:
-                    raise NotForReaders(self._gate.refused, self._gate.views) from error
-                raise VerdictError(
-                    f"{error}; the views are {', '.join(self._gate.views)}"
-                ) from error
-        return Selected(tuple(column[0] for column in cursor.description or ()), cursor)
-
-    def _schema(self) -> int:
-        """Return a number that changes whenever a table or view does."""
-        self._connection.set_authorizer(None)
-        (number,) = self._connection.execute("PRAGMA schema_version").fetchone()
-        return int(number)
+        return self._reader.select(statement, parameters)
 
     def close(self) -> None:
         """Give the connection back."""
-        self._connection.close()
+        self._reader.close()
 
     def __enter__(self) -> "Reader":
         return self
@@ -115,55 +67,9 @@ class Reader:
         self.close()
 
 
-class _Gate:
-    """Asked by SQLite about everything that a statement would touch, before it runs.
-
-    SQLite names the view through which a table is read, but takes a CTE of that name for it too.
-    So a table's column may be read through a view only where that view itself reads it.
-    """
-
-    def __init__(self, views: Sequence[str]) -> None:
-        self.views = tuple(views)
-        self.refused = ""
-        self._behind: set[tuple[str | None, str | None, str | None]] = set()
-        self._tables: set[str | None] = set()
-
-    def learn(self, connection: sqlite3.Connection) -> None:
-        """Find out what the views read, and guard `connection` from then on."""
-        self._behind.clear()
-        connection.set_authorizer(self._note)
-        for view in self.views:
-            connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
-        self._tables = {table for _, table, _ in self._behind}
-        self.refused = ""
-        connection.set_authorizer(self._decide)
-
-    def _note(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
-        if action == sqlite3.SQLITE_READ and through in self.views:
-            self._behind.add((through, first, second))
-        return sqlite3.SQLITE_OK
-
-    def _decide(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
-        if (
-            action in ALLOWED
-            or (action == sqlite3.SQLITE_FUNCTION and second not in REFUSED_FUNCTIONS)
-            or (action == sqlite3.SQLITE_READ and self._readable(first, second, through))
-        ):
-            return sqlite3.SQLITE_OK
-        self.refused = self.refused or _named(action, first, second)
-        return sqlite3.SQLITE_DENY
-
-    def _readable(self, table: Any, column: Any, through: Any) -> bool:
-        if table in self.views or (through, table, column) in self._behind:
-            return True
-        return column == "" and table in self._tables  # counting rows names no column
-
-
-def _named(action: int, first: Any, second: Any) -> str:
-    if action == sqlite3.SQLITE_READ:
-        return f"table {first}"
-    if action == sqlite3.SQLITE_FUNCTION:
-        return f"function {second}"
-    if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
-        return "a table function"
-    return f"{STATEMENTS.get(action, 'more than SELECT')} {first or ''}".rstrip()
+def _postgresql(url: URL, views: Sequence[str], role: str) -> "PostgresqlReader":
+    try:
+        from compose.postgresql_reader import PostgresqlReader
+    except ModuleNotFoundError as error:
+        raise driver_missing(url, error) from error
+    return PostgresqlReader(url, views, role)

@@ -1,10 +1,15 @@
 """What is expensive to start is started once per run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from compose.local.broker import EmbeddedBroker
+from tests import postgresql as embedded
+
+NewDatabase = Callable[[], str]
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +17,25 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]
     """Return a running Kafka; it is shared, so name topics after the test."""
     with EmbeddedBroker(tmp_path_factory.mktemp("broker")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[embedded.Server]:
+    """Return a running PostgreSQL; it is shared, and roles are one for all databases."""
+    with embedded.server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewDatabase]:
+    """Return a function that makes empty databases; the test runs once on each kind."""
+    if request.param == "sqlite":
+        numbers = iter(range(1000))
+        yield lambda: f"sqlite:///{tmp_path / f'read-{next(numbers)}.db'}"
+        return
+    server: embedded.Server = request.getfixturevalue("postgresql")
+    with ExitStack() as made:
+        yield lambda: made.enter_context(server.database())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

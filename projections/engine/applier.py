@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 
 from projections.engine import holding, parking, position, versions
 from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
@@ -16,7 +16,8 @@ from schemas.topics import Topics
 
 log = logging.getLogger(__name__)
 
-NOT_ITS_FAULT = (AnotherRunner, Superseded, OperationalError, InterfaceError, InternalError)
+DATABASE_FAILED = (OperationalError, InterfaceError, InternalError)
+LIMIT_EXCEEDED = "54"  # class of SQLSTATE: PostgreSQL works, and will never take this row
 
 
 class RecordsMissing(Exception):
@@ -106,9 +107,11 @@ class Applier:
             return Applied()
         try:
             return self._apply(batch, spans, ends)
-        except NOT_ITS_FAULT:
+        except (AnotherRunner, Superseded):
             raise
         except Exception as error:  # whatever it was, the other projections go on
+            if _database_failed(error):
+                raise
             self._park(error)
             return Applied()
 
@@ -154,3 +157,8 @@ class Applier:
         self._failure = error
         with self._engine.begin() as connection:
             parking.park(connection, self.projection, error, self._clock())
+
+
+def _database_failed(error: Exception) -> bool:
+    state = isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None)
+    return isinstance(error, DATABASE_FAILED) and not (state or "").startswith(LIMIT_EXCEEDED)

@@ -6,18 +6,17 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    CreateView,
     MetaData,
     Table,
     Text,
     delete,
-    inspect,
     select,
 )
 
-from projections.engine import holding, parking, position, sequence, versions
+from projections.engine import holding, layout, parking, position, reader_role, sequence, versions
 from projections.engine.projection import Projection, View
-from projections.engine.statements import add_new
+from projections.engine.reader_role import READER
+from projections.engine.statements import add_new, exclude_others
 
 metadata = MetaData()
 built = Table(
@@ -60,12 +59,14 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     Raises:
         BuiltOtherwise: A projection's settings differ from those that its tables were built with.
     """
+    exclude_others(connection, "creation")
+    layout.create_schema(connection)
     for own in OWN_METADATA:
-        own.create_all(connection)
-    _create_views(connection, OWN_VIEWS)
+        layout.create_tables(connection, own)
+    layout.create_views(connection, OWN_VIEWS)
     for projection in projections:
-        projection.metadata.create_all(connection)
-        _create_views(connection, projection.views)
+        layout.create_tables(connection, projection.metadata)
+        layout.create_views(connection, projection.views)
         for name in projection.sequences:
             sequence.begin(connection, name)
         _check_settings(connection, projection)
@@ -95,24 +96,22 @@ def drop(connection: Connection, projection: Projection) -> None:
     )
 
 
-def show(connection: Connection, projection: Projection) -> None:
-    """Let readers see this version, in the transaction of `connection`."""
-    quote = connection.dialect.identifier_preparer.quote
-    for name, selected in projection.views.items():
-        connection.exec_driver_sql(f"DROP VIEW {quote(name)}")
-        connection.execute(CreateView(selected, name))
+def show(connection: Connection, projection: Projection, role: str = READER) -> None:
+    """Let readers see this version, in the transaction of `connection`.
+
+    Args:
+        connection: Inside a transaction.
+        projection: At the version to see.
+        role: Of readers, on PostgreSQL.
+    """
+    layout.drop_views(connection, projection.views)
+    layout.create_views(connection, projection.views)
+    reader_role.let_in(connection, role, [*projection.views])
 
 
 def view_names(projections: Sequence[Projection]) -> list[str]:
     """Return the names of all views that readers may select from, sorted."""
     return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
-
-
-def _create_views(connection: Connection, views: Mapping[str, View]) -> None:
-    there = inspect(connection).get_view_names()
-    for name, selected in views.items():
-        if name not in there:
-            connection.execute(CreateView(selected, name))
 
 
 def _check_settings(connection: Connection, projection: Projection) -> None:

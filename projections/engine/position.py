@@ -9,15 +9,13 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
     delete,
     select,
-    update,
 )
 
 from projections.engine.batch import Partition
 from projections.engine.projection import Projection
-from projections.engine.statements import add_new
+from projections.engine.statements import exclude_others, put
 
 metadata = MetaData()
 table = Table(
@@ -68,43 +66,21 @@ def advance(
 ) -> Positions:
     """Move the position from `loaded` to `ends` and return it as it is then.
 
-    Every partition's row is compared and set, moved or not: a group's rows depend on all
-    partitions, so two runners must exclude each other even when their batches share none. Their
-    locks are held to the commit.
+    All partitions are compared, moved or not: a group's rows depend on all of them, so two runners
+    must exclude each other even when their batches share none. Until the commit nobody else gets
+    past this.
 
     Raises:
         AnotherRunner: The position is not what was loaded.
     """
+    exclude_others(connection, f"projection {projection.name} v{projection.version}")
+    found = load(connection, projection)
+    if found != loaded:
+        raise AnotherRunner(projection, dict.fromkeys(ends, 0) | loaded, found)
     identity = {"projection": projection.name, "version": projection.version}
-    new = [
-        {**identity, **place._asdict(), "next_offset": 0} for place in ends if place not in loaded
-    ]
-    add_new(connection, table, new)
-    before = dict.fromkeys(ends, 0) | loaded
-    after = before | dict(ends)
-    statement = (
-        update(table)
-        .where(
-            table.c.projection == projection.name,
-            table.c.version == projection.version,
-            table.c.topic == bindparam("of_topic"),
-            table.c.partition == bindparam("of_partition"),
-            table.c.next_offset == bindparam("loaded"),
-        )
-        .values(next_offset=bindparam("reached"))
-    )
-    moves = [
-        {
-            "of_topic": place.topic,
-            "of_partition": place.partition,
-            "loaded": before[place],
-            "reached": after[place],
-        }
-        for place in sorted(after)
-    ]
-    if moves and connection.execute(statement, moves).rowcount != len(moves):
-        raise AnotherRunner(projection, before, load(connection, projection))
-    return after
+    moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
+    put(connection, table, moved)
+    return loaded | dict(ends)
 
 
 def forget(connection: Connection, projection: Projection) -> None:

@@ -40,6 +40,16 @@ def is_any_of(
     return column.in_(select(func.json_each(array).table_valued("value").c.value))
 
 
+def exclude_others(connection: Connection, what: str) -> None:
+    """Wait until nobody else is in a transaction that does `what`, and keep others out of it.
+
+    On SQLite the transaction has kept all other writers out since it began.
+    """
+    if connection.dialect.name == "postgresql":
+        key = func.hashtextextended(f"verdict {what}", 0)
+        connection.execute(select(func.pg_advisory_xact_lock(key)))
+
+
 def add_new(
     connection: Connection,
     table: Table,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
+from projections.engine import layout
 from projections.engine.projection import Projection
 from projections.engine.statements import add_new, put
 
@@ -29,7 +30,8 @@ class Superseded(Exception):
 
 def live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
-    metadata.create_all(connection)  # whoever asks first need not have made the read side
+    layout.create_schema(connection)  # whoever asks first need not have made the read side
+    layout.create_tables(connection, metadata)
     return dict(connection.execute(select(table.c.projection, table.c.version)).tuples().all())
 
 

@@ -17,7 +17,7 @@ SECRET = "hunter2-is-planted"
 @pytest.fixture
 def read_side(service: Path) -> ReadSide:
     """The service's database, with the tables of its projections."""
-    return ReadSide(service / "verdict.db")
+    return ReadSide(f"sqlite:///{service / 'verdict.db'}")
 
 
 def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:

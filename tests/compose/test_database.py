@@ -1,8 +1,10 @@
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import Engine, inspect
 from sqlalchemy.exc import IntegrityError
 
 from compose.database import create_read_side, open_database, parse
@@ -10,10 +12,18 @@ from compose.errors import Unreachable, VerdictError
 from projections.outcome import outcome
 from projections.registry import projections
 from projections.us_holder import us_holder
+from tests.conftest import NewDatabase
 
 
-def test_creating_the_read_side_again_changes_nothing(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'new' / 'read.db'}")
+@pytest.fixture
+def engine(new_database: NewDatabase) -> Iterator[Engine]:
+    """Return an empty database."""
+    engine = open_database(new_database())
+    yield engine
+    engine.dispose()
+
+
+def test_creating_the_read_side_again_changes_nothing(engine: Engine) -> None:
     create_read_side(engine, projections())
     first = inspect(engine).get_table_names(), inspect(engine).get_view_names()
 
@@ -22,29 +32,36 @@ def test_creating_the_read_side_again_changes_nothing(tmp_path: Path) -> None:
     assert (inspect(engine).get_table_names(), inspect(engine).get_view_names()) == first
     assert {"us_holder_v1", "outcome_v1"} <= set(first[0])
     assert {"us_holder", "outcome", "us_holder_change", "projection_position"} <= set(first[1])
-    engine.dispose()
 
 
-def test_a_projection_that_was_built_with_other_settings_is_refused(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+def test_several_may_create_the_read_side_at_the_same_time(new_database: NewDatabase) -> None:
+    url = new_database()
+
+    def create(_: int) -> None:
+        engine = open_database(url)
+        create_read_side(engine, projections())
+        engine.dispose()
+
+    with ThreadPoolExecutor(4) as processes:
+        list(processes.map(create, range(4)))
+
+
+def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engine) -> None:
     create_read_side(engine, projections(us_exchanges=["NYSE", "IEX"]))
 
     with pytest.raises(
         VerdictError, match=r"us_holder v1 was built with 'US exchanges: IEX, NYSE'"
     ):
         create_read_side(engine, projections(us_exchanges=["NYSE"]))
-    engine.dispose()
 
 
-def test_a_failure_leaves_no_half_of_a_read_side(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+def test_a_failure_leaves_no_half_of_a_read_side(engine: Engine) -> None:
     create_read_side(engine, [outcome()])
 
     with pytest.raises(IntegrityError):
         create_read_side(engine, [replace(us_holder(), sequences=(None,))])  # type: ignore[arg-type]
 
     assert "us_holder_v1" not in inspect(engine).get_table_names()
-    engine.dispose()
 
 
 def test_sqlite_is_safe_against_kill_and_power_loss_and_lets_readers_in(tmp_path: Path) -> None:

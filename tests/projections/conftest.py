@@ -1,18 +1,18 @@
 """A read side per test."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog
 from tests.projections.read_side import ReadSide
 
 
 @pytest.fixture
-def read_side(tmp_path: Path) -> Iterator[ReadSide]:
-    """Return a read side with all projections and nothing in them."""
-    read_side = ReadSide(tmp_path / "read.db")
+def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
+    """Return a read side with all projections and nothing in them, on each database in turn."""
+    read_side = ReadSide(new_database())
     yield read_side
     read_side.close()
 

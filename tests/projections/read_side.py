@@ -1,15 +1,14 @@
-"""A read side on a SQLite file, as `verdict up` makes it, and short ways to look at it."""
+"""A read side on a database, as `verdict up` makes it, and short ways to look at it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import Engine, MetaData, delete, select
 
 from compose.database import create_read_side, open_database
 from compose.reader import Reader
 from projections.engine.applier import Applier
-from projections.engine.creation import view_names
+from projections.engine.creation import OWN_METADATA, view_names
 from projections.engine.projection import Projection
 from projections.registry import projections
 from schemas.topics import Topics
@@ -21,9 +20,9 @@ Rows = list[tuple[Any, ...]]
 class ReadSide:
     """One database, and the projections whose tables are in it."""
 
-    def __init__(self, file: Path, declared: Sequence[Projection] | None = None) -> None:
+    def __init__(self, url: str, declared: Sequence[Projection] | None = None) -> None:
         self.projections = {p.name: p for p in (projections() if declared is None else declared)}
-        self.url = URL.create("sqlite", database=str(file)).render_as_string()
+        self.url = url
         self.engine = self.open()
         create_read_side(self.engine, [*self.projections.values()])
 
@@ -46,14 +45,22 @@ class ReadSide:
 
     def dump(self) -> dict[str, Rows]:
         """Return every table as it is, sorted."""
+        tables = MetaData()
+        tables.reflect(self.engine)
         with self.engine.connect() as connection:
-            names = connection.exec_driver_sql(
-                "SELECT name FROM sqlite_master WHERE type = 'table'"
-            ).scalars()
             return {
-                name: sorted(map(tuple, connection.exec_driver_sql(f'SELECT * FROM "{name}"')))
-                for name in names.all()
+                table.name: sorted(map(tuple, connection.execute(select(table))), key=str)
+                for table in tables.sorted_tables
             }
+
+    def clear(self) -> None:
+        """Make it as new."""
+        declared = [projection.metadata for projection in self.projections.values()]
+        with self.engine.begin() as connection:
+            for metadata in (*OWN_METADATA, *declared):
+                for table in metadata.sorted_tables:
+                    connection.execute(delete(table))
+        create_read_side(self.engine, [*self.projections.values()])
 
     def holders(self) -> dict[str, int]:
         """Return client → how many US positions the client holds."""

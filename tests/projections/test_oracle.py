@@ -1,12 +1,10 @@
 """Whatever happens, in whatever batches and with whatever accidents, the tables are the events."""
 
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 
@@ -59,8 +57,9 @@ class Killed(BaseException):
 class Run:
     """A read side that is checked against the oracle after every batch."""
 
-    def __init__(self, directory: str) -> None:
-        self.read_side = ReadSide(Path(directory) / "read.db")
+    def __init__(self, read_side: ReadSide) -> None:
+        self.read_side = read_side
+        self.read_side.clear()
         self.log = EventLog(PARTITIONS)
         self.applier = self.read_side.applier("us_holder")
         self.open: set[str] = set()
@@ -153,17 +152,17 @@ def oracle(events: Iterable[RecordedEvent]) -> Rows:
     return [(client, len(at), iso_time(min(at))) for client, at in sorted(held.items())]
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(steps, max_size=60))
-def test_table_and_feed_are_what_the_events_say(sequence: list[tuple[Any, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        run = Run(directory)
-        try:
-            for step in sequence:
-                run.do(step)
-            run.batch(run.log.partitions)
-        finally:
-            run.read_side.close()
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(sequence=st.lists(steps, max_size=60))
+def test_table_and_feed_are_what_the_events_say(
+    read_side: ReadSide, sequence: list[tuple[Any, ...]]
+) -> None:
+    run = Run(read_side)
+    for step in sequence:
+        run.do(step)
+    run.batch(run.log.partitions)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 7, 1000])

@@ -93,7 +93,7 @@ def test_a_response_that_was_written_twice_is_one_row(read_side: ReadSide) -> No
     applied = read_side.applier("outcome").apply(batch_of([ACCEPTED, REJECTED, ACCEPTED]))
 
     assert (applied.applied, applied.skipped) == (2, 1)
-    assert read_side.select("SELECT command_id FROM outcome ORDER BY offset") == [
+    assert read_side.select('SELECT command_id FROM outcome ORDER BY "offset"') == [
         ("c-1",),
         ("c-2",),
     ]
@@ -105,7 +105,7 @@ def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:
         batch_of([ACCEPTED, replace(ACCEPTED, duplicate=True, source=source)])
     )
 
-    assert read_side.select("SELECT offset, duplicate FROM outcome ORDER BY offset") == [
+    assert read_side.select('SELECT "offset", duplicate FROM outcome ORDER BY "offset"') == [
         (40, 0),
         (99, 1),
     ]

@@ -1,6 +1,5 @@
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,11 @@ from projections.us_holder import evolve, us_holder
 from schemas.message import iso_time
 from schemas.position import PositionAdjusted
 from schemas.recorded_event import RecordedEvent
+from tests.conftest import NewDatabase
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
 
-PARKED = "SELECT projection, version, topic, partition, offset, parked_at FROM projection_parked"
+PARKED = 'SELECT projection, version, topic, partition, "offset", parked_at FROM projection_parked'
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def fails_on(amount: int) -> Projection:
 
 
 @pytest.fixture
-def buggy(tmp_path: Path) -> Iterator[ReadSide]:
+def buggy(new_database: NewDatabase) -> Iterator[ReadSide]:
     """Return a read side whose `us_holder` fails when an amount becomes 13."""
     others = [p for p in projections() if p.name != "us_holder"]
-    read_side = ReadSide(tmp_path / "buggy.db", [*others, fails_on(13)])
+    read_side = ReadSide(new_database(), [*others, fails_on(13)])
     yield read_side
     read_side.close()
 
@@ -99,7 +99,7 @@ def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog
     applier.apply(Batch([bad, readable], {Partition(TOPIC, 0): Span(0, 2)}))
 
     assert applier.stands_still
-    assert read_side.select("SELECT error, topic, partition, offset FROM projection_parked") == [
+    assert read_side.select('SELECT error, topic, partition, "offset" FROM projection_parked') == [
         (
             "record position.events:0:1: not readable: Undecodable: schema id 99 is unknown here",
             TOPIC,

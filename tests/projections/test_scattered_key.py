@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -93,8 +94,12 @@ def test_the_few_are_found_by_their_index_however_many_aggregates_there_are(
     read_side: ReadSide,
 ) -> None:
     with read_side.engine.connect() as connection:
-        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {SCATTERED}")]
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL enable_seqscan TO off")  # it likes small tables
+            plan = [*connection.exec_driver_sql(f"EXPLAIN {SCATTERED}").scalars()]
+        else:
+            steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {SCATTERED}")
+            plan = [row[3] for row in steps]
 
-    scans = [step for step in plan if step.startswith("SCAN") and "key_partition" in step]
-    assert len(scans) == 1
-    assert "INDEX key_partition_v1_another" in scans[0]
+    assert [step for step in plan if re.search("(INDEX|on) key_partition_v1_another", step)]
+    assert not [step for step in plan if re.search(r"SCAN key_partition_v1$|Seq Scan", step)]

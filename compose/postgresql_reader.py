@@ -1,0 +1,165 @@
+"""Reads the views on PostgreSQL, in the role of readers, which can select them and nothing else.
+
+The role keeps mistakes out. It does not lock up somebody who knows the service's own password, as
+a session may put its role off: give people a login of their own that is a member of the role.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.errors import (
+    InsufficientPrivilege,
+    InvalidParameterValue,
+    QueryCanceled,
+    ReadOnlySqlTransaction,
+    UndefinedTable,
+)
+from sqlalchemy import URL
+
+from compose.database import one_line, patience
+from compose.errors import Unreachable, VerdictError
+from compose.selected import NotForReaders, Parameters, Selected
+from projections.engine.layout import TABLES, VIEWS
+
+TIMEOUT_S = 60
+CHUNK_ROWS = 1000
+READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
+FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+
+
+class PostgresqlReader:
+    """A connection for one thread that reads; each statement in a transaction of its own."""
+
+    def __init__(self, url: URL, views: Sequence[str], role: str) -> None:
+        """Connect to the database at `url` for reading `views` as `role`.
+
+        Raises:
+            Unreachable: It does not let us in.
+            VerdictError: There is no such role, or the user is not a member of it.
+        """
+        self._shown = url.render_as_string()
+        self._views, self._role = tuple(views), role
+        self._rows: Iterator[tuple[Any, ...]] | None = None
+        self._begin = sql.SQL(
+            "BEGIN READ ONLY; SET LOCAL ROLE {}; SET LOCAL search_path TO {}; "
+            "SET LOCAL statement_timeout TO {}; SET LOCAL TimeZone TO 'UTC'"
+        ).format(sql.Identifier(role), sql.Identifier(VIEWS), sql.Literal(f"{TIMEOUT_S}s"))
+        _, options = url.get_dialect()().create_connect_args(url)
+        try:
+            self._connection = psycopg.connect(**patience(url), **options, autocommit=True)
+        except psycopg.OperationalError as error:
+            raise Unreachable(f"{self._shown}: {one_line(error)}") from error
+        try:
+            self._connection.execute(self._begin)
+            self._connection.execute("ROLLBACK")
+        except psycopg.Error as error:
+            self.close()
+            raise self._for_people(error) from error
+
+    def select(self, statement: str, parameters: Parameters) -> Selected:
+        """Run one SELECT.
+
+        Raises:
+            NotForReaders: It touches more than the views.
+            VerdictError: It is no SQL, names what does not exist, or takes more than a minute.
+            Unreachable: The database went away.
+        """
+        match = FIRST_WORD.match(statement)
+        word = match[1] if match else ""
+        if word.upper() not in READING:
+            raise NotForReaders(word or "nothing", self._views)
+        try:
+            self._end()
+            self._connection.execute(self._begin)
+            cursor = self._connection.cursor()
+            # unlike `execute`, it takes one statement only
+            stream = cursor.stream(*_for_driver(statement, parameters), size=_chunk())
+            first = next(stream, None)
+        except psycopg.Error as error:
+            raise self._for_people(error) from error
+        columns = tuple(column.name for column in cursor.description or ())
+        self._rows = stream
+        return Selected(columns, self._plain(first, stream))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+    def _plain(
+        self, first: tuple[Any, ...] | None, rest: Iterator[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        try:
+            row = first
+            while row is not None:
+                yield tuple(map(_plain, row))
+                row = next(rest, None)
+        except psycopg.Error as error:
+            raise self._for_people(error) from error
+
+    def _end(self) -> None:
+        if self._rows is not None:
+            self._rows.close()  # type: ignore[attr-defined]  # a generator, which cancels the query
+            self._rows = None
+        self._connection.execute("ROLLBACK")
+
+    def _for_people(self, error: psycopg.Error) -> VerdictError:
+        said = error.diag.message_primary or one_line(error)
+        if isinstance(error, InsufficientPrivilege | InvalidParameterValue) and "role" in said:
+            return VerdictError(
+                f"{self._shown} cannot be read as {self._role} ({said}): start `verdict up` on it "
+                f"once, or let an administrator run `GRANT {self._role} TO …`"
+            )
+        if isinstance(error, InsufficientPrivilege):
+            return NotForReaders(said.removeprefix("permission denied for "), self._views)
+        if isinstance(error, ReadOnlySqlTransaction):
+            return NotForReaders(said, self._views)
+        if isinstance(error, QueryCanceled):
+            return VerdictError(f"{said}: a query may take {TIMEOUT_S} s; ask for less of it")
+        if isinstance(error, psycopg.OperationalError) and self._connection.broken:
+            return Unreachable(f"{self._shown}: {one_line(error)}")
+        if isinstance(error, UndefinedTable) and (table := self._table(said)):
+            return NotForReaders(f"table {table}", self._views)
+        if said.endswith('near "offset"'):
+            return VerdictError(f"{said}: PostgreSQL wants this column's name in double quotes")
+        return VerdictError(f"{said}; the views are {', '.join(self._views)}")
+
+    def _table(self, said: str) -> str | None:
+        """Return the table of ours that a message is about, which readers cannot see."""
+        named = re.search(r'"(?:\w+\.)?(\w+)"', said)
+        self._connection.execute("ROLLBACK")
+        known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
+        found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
+        return found and str(found[0])
+
+
+def _chunk() -> int:
+    return CHUNK_ROWS if psycopg.capabilities.has_stream_chunked() else 1
+
+
+def _for_driver(statement: str, parameters: Parameters) -> tuple[Any, ...]:
+    """Return the statement with `?` and `:name` as the driver wants them, and the parameters."""
+    if not parameters:
+        return (statement,)
+    escaped = statement.replace("%", "%%")
+    if isinstance(parameters, dict):
+        return re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", escaped), parameters
+    return escaped.replace("?", "%s"), parameters
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as SQLite would have it."""
+    if value is None or type(value) in (str, int, float, bytes):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, datetime) and value.tzinfo:
+        text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value if isinstance(value, list | dict) else str(value)
