@@ -117,7 +117,7 @@ class Application:
         settings = self.settings
         database = open_database(database_url(settings))
         read_models = projections(settings.us_exchanges, live_versions(database))
-        create_read_side(database, read_models)
+        create_read_side(database, read_models, settings.reader_role)
         size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
         projecting = Projecting(spark, {**source, **size}, database, settings.topics, read_models)
         projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)

@@ -56,7 +56,7 @@ def open_database(url: str) -> Engine:
     except ModuleNotFoundError as error:
         raise driver_missing(parsed, error) from error
     except DatabaseError as error:
-        raise Unreachable(f"{parsed.render_as_string()}: {one_line(error.orig)}") from error
+        raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
 
 
 def create_read_side(engine: Engine, projections: Sequence[Projection], role: str = READER) -> None:
@@ -81,7 +81,7 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
                 LOG.warning(
                     "nobody can read the views of %s yet, all else works: let an administrator "
                     "run `%s`, then start again",
-                    engine.url.render_as_string(), missing,
+                    shown(engine.url), missing,
                 )  # fmt: skip
     except creation.BuiltOtherwise as error:
         raise VerdictError(str(error)) from error
@@ -89,12 +89,12 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
         raise VerdictError(
-            f"{engine.url.render_as_string()}: {one_line(error.orig)}; the user needs CREATE on "
+            f"{shown(engine.url)}: {one_line(error.orig)}; the user needs CREATE on "
             f"the database and on the schema {VIEWS}: let it own the database, or "
             f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
         ) from error
     except OperationalError as error:
-        raise Unreachable(f"{engine.url.render_as_string()}: {one_line(error.orig)}") from error
+        raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error
 
 
 def live_versions(engine: Engine) -> Mapping[str, int]:
@@ -138,9 +138,14 @@ def parse(url: str) -> URL:
 def driver_missing(url: URL, error: ModuleNotFoundError) -> EnvironmentIncomplete:
     """Return what to say when the driver of a database is not installed."""
     return EnvironmentIncomplete(
-        f"{error.name} is not installed, and {url.render_as_string()} needs it: "
-        "pip install 'psycopg[binary]'"
+        f"{error.name} is not installed, and {shown(url)} needs it: pip install 'psycopg[binary]'"
     )
+
+
+def shown(url: URL) -> str:
+    """Return a URL for people: without its passwords, wherever they stand in it."""
+    hidden = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def is_sqlite(url: URL) -> bool:

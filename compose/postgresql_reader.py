@@ -19,17 +19,20 @@ from psycopg.errors import (
     ReadOnlySqlTransaction,
     UndefinedTable,
 )
+from psycopg.errors import SyntaxError as NoSql
 from sqlalchemy import URL
 
-from compose.database import one_line, patience
+from compose.database import one_line, patience, shown
 from compose.errors import Unreachable, VerdictError
-from compose.selected import NotForReaders, Parameters, Selected
+from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from projections.engine.layout import TABLES, VIEWS
 
 TIMEOUT_S = 60
 CHUNK_ROWS = 1000
 READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
 FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+
+UNQUOTED_OFFSET = re.compile(r'(?<!")\boffset\b', re.IGNORECASE)
 
 
 class PostgresqlReader:
@@ -40,26 +43,27 @@ class PostgresqlReader:
 
         Raises:
             Unreachable: It does not let us in.
-            VerdictError: There is no such role, or the user is not a member of it.
+            NotAdmitted: There is no such role, or the user is not a member of it.
         """
-        self._shown = url.render_as_string()
-        self._views, self._role = tuple(views), role
+        self._shown = shown(url)
+        self._views = tuple(views)
         self._rows: Iterator[tuple[Any, ...]] | None = None
         self._begin = sql.SQL(
-            "BEGIN READ ONLY; SET LOCAL ROLE {}; SET LOCAL search_path TO {}; "
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+            "SET LOCAL ROLE {}; SET LOCAL search_path TO {}; "
             "SET LOCAL statement_timeout TO {}; SET LOCAL TimeZone TO 'UTC'"
         ).format(sql.Identifier(role), sql.Identifier(VIEWS), sql.Literal(f"{TIMEOUT_S}s"))
-        _, options = url.get_dialect()().create_connect_args(url)
+        options: dict[str, Any] = dict(patience(url), autocommit=True)
+        options |= url.get_dialect()().create_connect_args(url)[1]
         try:
-            self._connection = psycopg.connect(**patience(url), **options, autocommit=True)
+            self._connection = psycopg.connect(**options)
         except psycopg.OperationalError as error:
             raise Unreachable(f"{self._shown}: {one_line(error)}") from error
         try:
             self._connection.execute(self._begin)
-            self._connection.execute("ROLLBACK")
-        except psycopg.Error as error:
+        except (InsufficientPrivilege, InvalidParameterValue) as error:
             self.close()
-            raise self._for_people(error) from error
+            raise NotAdmitted(self._shown, role, error.diag.message_primary) from error
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT.
@@ -78,10 +82,13 @@ class PostgresqlReader:
             self._connection.execute(self._begin)
             cursor = self._connection.cursor()
             # unlike `execute`, it takes one statement only
-            stream = cursor.stream(*_for_driver(statement, parameters), size=_chunk())
+            query = _for_driver(statement, parameters)
+            stream = cursor.stream(*query, size=_chunk())
             first = next(stream, None)
+            if first is None:  # a stream of no rows does not say their columns
+                cursor.execute(*query, binary=True)
         except psycopg.Error as error:
-            raise self._for_people(error) from error
+            raise self._for_people(error, statement) from error
         columns = tuple(column.name for column in cursor.description or ())
         self._rows = stream
         return Selected(columns, self._plain(first, stream))
@@ -107,25 +114,21 @@ class PostgresqlReader:
             self._rows = None
         self._connection.execute("ROLLBACK")
 
-    def _for_people(self, error: psycopg.Error) -> VerdictError:
+    def _for_people(self, error: psycopg.Error, statement: str = "") -> VerdictError:
         said = error.diag.message_primary or one_line(error)
-        if isinstance(error, InsufficientPrivilege | InvalidParameterValue) and "role" in said:
-            return VerdictError(
-                f"{self._shown} cannot be read as {self._role} ({said}): start `verdict up` on it "
-                f"once, or let an administrator run `GRANT {self._role} TO …`"
-            )
         if isinstance(error, InsufficientPrivilege):
             return NotForReaders(said.removeprefix("permission denied for "), self._views)
         if isinstance(error, ReadOnlySqlTransaction):
-            return NotForReaders(said, self._views)
+            wanted = said.removeprefix("cannot execute ")
+            return NotForReaders(wanted.removesuffix(" in a read-only transaction"), self._views)
         if isinstance(error, QueryCanceled):
             return VerdictError(f"{said}: a query may take {TIMEOUT_S} s; ask for less of it")
         if isinstance(error, psycopg.OperationalError) and self._connection.broken:
             return Unreachable(f"{self._shown}: {one_line(error)}")
         if isinstance(error, UndefinedTable) and (table := self._table(said)):
             return NotForReaders(f"table {table}", self._views)
-        if said.endswith('near "offset"'):
-            return VerdictError(f"{said}: PostgreSQL wants this column's name in double quotes")
+        if isinstance(error, NoSql) and UNQUOTED_OFFSET.search(statement):
+            return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
         return VerdictError(f"{said}; the views are {', '.join(self._views)}")
 
     def _table(self, said: str) -> str | None:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL
 
 from compose.database import driver_missing, is_sqlite, parse
-from compose.selected import NotForReaders, Parameters, Selected
+from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from compose.sqlite_reader import SqliteReader
 from projections.engine.reader_role import READER
 
 if TYPE_CHECKING:
     from compose.postgresql_reader import PostgresqlReader
 
-__all__ = ["NotForReaders", "Reader", "Selected"]
+__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Selected"]
 
 
 class Reader:
@@ -32,7 +32,7 @@ class Reader:
         Raises:
             Unreachable: There is no such database, or it does not let us in.
             EnvironmentIncomplete: The driver of the database is not installed.
-            VerdictError: The database has no such role.
+            NotAdmitted: There is no such role, or the user is not a member of it.
         """
         parsed = parse(url)
         self._reader = (

@@ -19,6 +19,16 @@ class NotForReaders(VerdictError):
         )
 
 
+class NotAdmitted(VerdictError):
+    """The database does not let this user read as a reader."""
+
+    def __init__(self, database: str, role: str, why: object) -> None:
+        super().__init__(
+            f"{database} cannot be read as {role} ({why}): start `verdict up` on it once, or let "
+            f"an administrator run `GRANT {role} TO …`"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Selected:
     """The answer to a query: its columns, and its rows as they are read from the database.

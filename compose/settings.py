@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     )
     bootstrap_servers: str | None = Field(None, description="Kafka; unset: the embedded one.")
     database_url: SecretStr | None = Field(None, description="Unset: SQLite in data_dir.")
+    reader_role: Annotated[str, StringConstraints(min_length=1, max_length=63)] = Field(
+        "verdict_reader", description="PostgreSQL role that may select the views, nothing else."
+    )
 
     partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
     shards: PositiveInt = Field(

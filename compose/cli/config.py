@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
 from compose.cli.output import add_rows, show, show_json, table
 from compose.database import parse
+from compose.database import shown as shown_url
 from compose.settings import Settings
 from compose.settings_loading import origins
 
@@ -57,7 +58,7 @@ def show_config(
 
 def _shown(name: str, value: Any) -> Any:
     if name == "database_url" and isinstance(value, SecretStr):
-        return parse(value.get_secret_value()).render_as_string(hide_password=True)
+        return shown_url(parse(value.get_secret_value()))
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, dict):  # passed through: any of them may be a secret

@@ -29,7 +29,8 @@ def sql(
     With --json every row, one object a line; the table ends after 1000 rows.
     """
     settings = settings_of(data_dir=data_dir, database_url=database_url)
-    with Reader(url_of(settings), view_names(projections(settings.us_exchanges))) as reader:
+    views = view_names(projections(settings.us_exchanges))
+    with Reader(url_of(settings), views, settings.reader_role) as reader:
         answer = reader.select(query)
         if json:
             for row in answer.rows:

@@ -8,7 +8,7 @@ from compose.cli.marker import decider_marker
 from compose.cli.options import kafka_options
 from compose.errors import Unreachable
 from compose.kafka_log import KafkaLog
-from compose.reader import Reader
+from compose.reader import NotAdmitted, Reader
 from compose.service import database_url, find_service
 from compose.settings import Settings
 from projections.engine.creation import view_names
@@ -46,9 +46,9 @@ def standing(settings: Settings) -> Facts:
     for ask in (_decider, read_models):
         try:
             facts |= ask(settings)
-        except Unreachable as error:
+        except (Unreachable, NotAdmitted) as error:
             facts["problems"].append(str(error))
-            facts["unreachable"] = True
+            facts["unreachable"] |= isinstance(error, Unreachable)
     facts["problems"] += _standing_still(facts)
     facts["problems"] += _out_of_order(facts)
     return facts
@@ -97,7 +97,7 @@ def read_models(settings: Settings) -> Facts:
         Unreachable: The read side cannot be asked.
     """
     views = view_names(projections(settings.us_exchanges))
-    with Reader(database_url(settings), views) as reader:
+    with Reader(database_url(settings), views, settings.reader_role) as reader:
         rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
         scattered = _rows(reader, SCATTERED)
     try:

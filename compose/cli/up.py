@@ -10,6 +10,7 @@ from rich.console import Console
 
 from compose.application import Application
 from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, settings_of
+from compose.database import parse, shown
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.settings import Settings
 
@@ -47,7 +48,8 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
             application = running.enter_context(started)
         _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         service = application.service
-        typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {service.database_url}")
+        database = shown(parse(service.database_url))
+        typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {database}")
         application.run_until(stopped)
         said.print("stopping: the batch under way is finished first")
 

@@ -1,0 +1,245 @@
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from compose import postgresql_reader
+from compose.database import create_read_side, open_database
+from compose.errors import Unreachable, VerdictError
+from compose.reader import NotForReaders, Reader
+from projections.engine.creation import view_names
+from projections.registry import projections
+from tests.postgresql import Server
+
+VIEWS = view_names(projections())
+PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"
+
+Owned = Callable[[str, str], str]
+
+
+@pytest.fixture(scope="module")
+def url(postgresql: Server) -> Iterator[str]:
+    with postgresql.database() as url:
+        create(url)
+        yield url
+
+
+@pytest.fixture
+def reader(url: str) -> Iterator[Reader]:
+    with Reader(url, VIEWS) as reader:
+        yield reader
+
+
+@pytest.fixture
+def owned(postgresql: Server) -> Iterator[Owned]:
+    """Return a function that makes a user of some rights, with an empty database of its own."""
+
+    def own(user: str, rights: str) -> str:
+        made.callback(postgresql.execute, f"DROP USER {user}")
+        made.callback(postgresql.execute, f"DROP ROLE IF EXISTS {user}_reader")
+        url = made.enter_context(postgresql.database())
+        name = url.rpartition("/")[2].partition("?")[0]
+        made.callback(postgresql.execute, f"ALTER DATABASE {name} OWNER TO postgres")
+        made.callback(postgresql.execute, f"REASSIGN OWNED BY {user} TO postgres", name)
+        postgresql.execute(f"CREATE USER {user} {rights}")
+        postgresql.execute(f"ALTER DATABASE {name} OWNER TO {user}")
+        return postgresql.url(name, user)
+
+    with ExitStack() as made:
+        yield own
+
+
+def create(url: str, role: str = "verdict_reader") -> None:
+    engine = open_database(url)
+    try:
+        create_read_side(engine, projections(), role)
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) -> None:
+    assert list(reader.select(f"SELECT * FROM {view}").rows) == []
+    assert list(reader.select(f"SELECT count(*) FROM {view}").rows) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT c.seq FROM us_holder_change c JOIN us_holder h USING (client)",
+        "-- who?\n/* all */ (SELECT client FROM public.us_holder)",
+        "WITH us AS (SELECT client FROM us_holder) SELECT max(client) FROM us GROUP BY client",
+        "EXPLAIN SELECT * FROM outcome WHERE command_id = 'c-1'",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 3) SELECT i FROM n",
+        "TABLE us_holder",
+        "SELECT '50%', '?', ':a'",
+    ],
+)
+def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> None:
+    list(reader.select(statement).rows)
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("SELECT * FROM us_holder_v1", "table us_holder_v1"),
+        ("SELECT * FROM projections.us_holder_v1", "schema projections"),
+        ("SELECT EXISTS (SELECT 1 FROM projection_built_v1)", "table projection_built_v1"),
+        ("SELECT pg_read_file('/etc/passwd')", "function pg_read_file"),
+        ("SELECT * INTO mine FROM us_holder", "SELECT INTO"),
+        ("WITH gone AS (DELETE FROM us_holder RETURNING 1) SELECT * FROM gone", "view us_holder"),
+        ("EXPLAIN ANALYZE UPDATE us_holder SET positions = 2", "view us_holder"),
+        ("INSERT INTO us_holder VALUES ('ada', 1, now())", "INSERT"),
+        ("DROP VIEW us_holder", "DROP"),
+        ("COPY us_holder TO STDOUT", "COPY"),
+        ("RESET ROLE", "RESET"),
+        ("BEGIN", "BEGIN"),
+        ("", "nothing"),
+    ],
+)
+def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted: str) -> None:
+    with pytest.raises(NotForReaders) as refusal:
+        reader.select(statement)
+
+    assert str(refusal.value).endswith(f"this statement wants {wanted}")
+    assert "outcome, projection_held, " in str(refusal.value)
+    assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("SELECT * FROM us_holders", '"us_holders" does not exist; the views are outcome, '),
+        ("SELECT FROM WHERE", "syntax error at or near"),
+        ("SELECT 1; DROP VIEW us_holder", "multiple commands"),
+        ("SELECT offset FROM outcome", 'wants the column "offset" in double quotes'),
+        ("SELECT 1 / (SELECT count(*) FROM us_holder)", "division by zero"),
+    ],
+)
+def test_a_mistake_is_explained(reader: Reader, statement: str, problem: str) -> None:
+    with pytest.raises(VerdictError, match=problem):
+        list(reader.select(statement).rows)
+
+
+def test_values_are_as_on_sqlite(reader: Reader) -> None:
+    values = "SELECT timestamptz '2026-11-21 13:00:00.5+01', true, sum(2::bigint), 0.5, null"
+
+    (row,) = reader.select(f"{values}, bytea '\\x00ff', ?::text", ["a"]).rows
+    (named,) = reader.select("SELECT :a::text, '12:30'", {"a": "x"}).rows
+
+    assert row == ("2026-11-21T12:00:00.500Z", 1, 2, 0.5, None, b"\0\xff", "a")
+    assert named == ("x", "12:30")
+
+
+def test_an_answer_that_was_not_read_to_its_end_is_dropped(reader: Reader) -> None:
+    rows = reader.select("SELECT * FROM generate_series(1, 1000000)").rows
+    assert next(rows) == (1,)
+
+    assert list(reader.select("SELECT 2").rows) == [(2,)]
+    assert list(rows) == []
+
+
+def test_a_query_that_takes_too_long_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgresql_reader, "TIMEOUT_S", 0.1)
+
+    with Reader(url, VIEWS) as reader, pytest.raises(VerdictError, match="ask for less of it"):
+        list(reader.select("SELECT pg_sleep(100)").rows)
+
+
+def test_a_database_that_goes_away_under_a_reader_is_named(postgresql: Server, url: str) -> None:
+    with Reader(url, VIEWS) as reader:
+        postgresql.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        )
+
+        with pytest.raises(Unreachable, match="postgres"):
+            reader.select("SELECT 1")
+
+
+@pytest.mark.parametrize("opens", [open_database, lambda url: Reader(url, VIEWS)])
+def test_a_database_that_does_not_answer_is_named_without_its_password(
+    opens: Callable[[str], object],
+) -> None:
+    with pytest.raises(Unreachable, match=r"ada:.*refused") as refusal:
+        opens("postgresql://ada:secret@127.0.0.1:1/db?sslpassword=secret")
+
+    assert "secret" not in str(refusal.value)
+
+
+def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
+    postgresql: Server, owned: Owned
+) -> None:
+    """The role itself, without anything of ours in between."""
+    url = owned("service", "CREATEROLE")
+    create(url, "service_reader")
+    postgresql.execute("CREATE USER eve IN ROLE service_reader")
+    with psycopg.connect(url.replace("service@", "eve@").replace("service:", "eve:")) as eve:
+        eve.autocommit = True
+        for view in VIEWS:
+            assert eve.execute(f"SELECT * FROM {view}".encode()).fetchall() == []
+        tables = [
+            table.name
+            for projection in projections()
+            for table in projection.metadata.sorted_tables
+        ]
+        wanted = [
+            *(f"SELECT * FROM projections.{table}" for table in tables),
+            *(f"INSERT INTO {view} DEFAULT VALUES" for view in VIEWS if view != "scattered_key"),
+            *(f"DELETE FROM {view}" for view in VIEWS if view != "scattered_key"),
+            *(f"DROP VIEW {view}" for view in VIEWS),
+            "CREATE TABLE mine (x int)",
+            "CREATE VIEW mine AS SELECT 1",
+            "CREATE SCHEMA mine",
+        ]
+        for statement in wanted:
+            with pytest.raises(InsufficientPrivilege):
+                eve.execute(statement.encode())
+    postgresql.execute("DROP USER eve")
+
+
+def test_a_user_that_may_create_roles_lets_readers_in_by_itself(owned: Owned) -> None:
+    url = owned("builder", "CREATEROLE")
+
+    create(url, "builder_reader")
+    create(url, "builder_reader")
+
+    with Reader(url, VIEWS, "builder_reader") as reader:
+        assert list(reader.select("SELECT * FROM us_holder").rows) == []
+
+
+def test_a_user_that_may_not_create_roles_says_what_an_administrator_has_to_run(
+    owned: Owned, postgresql: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = owned("plain", "")
+
+    with caplog.at_level(logging.WARNING):
+        create(url, "plain_reader")
+
+    sql = "CREATE ROLE plain_reader NOLOGIN; GRANT plain_reader TO plain"
+    assert f"let an administrator run `{sql}`, then start again" in caplog.text
+    with pytest.raises(VerdictError, match="cannot be read as plain_reader"):
+        Reader(url, VIEWS, "plain_reader")
+    with psycopg.connect(url) as owner:  # all else works
+        owner.execute(PLACE.encode())
+
+    for statement in sql.split(";"):
+        postgresql.execute(statement)
+    create(url, "plain_reader")
+
+    with Reader(url, VIEWS, "plain_reader") as reader:
+        found = reader.select("SELECT next_offset FROM projection_position").rows
+        assert list(found) == [(5,)]
+
+
+def test_a_user_that_may_create_nothing_is_told_what_it_needs(
+    owned: Owned, postgresql: Server
+) -> None:
+    url = owned("poor", "")
+    name = url.rpartition("/")[2].partition("?")[0]
+    postgresql.execute(f"ALTER DATABASE {name} OWNER TO postgres")
+
+    with pytest.raises(VerdictError, match=f"GRANT CREATE ON DATABASE {name}"):
+        create(url, "poor_reader")
