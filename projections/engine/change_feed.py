@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, insert
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text
 
 from projections.engine import sequence
 from projections.engine.instant import InstantType
-from projections.engine.statements import insert_each
+from projections.engine.statements import append
 from schemas.recorded_event import RecordedEvent
 
 
@@ -67,7 +67,7 @@ class ChangeFeed:
             }
             for seq, entry in zip(numbers, entries, strict=True)
         ]
-        insert_each(connection, insert(self.table), rows)
+        append(connection, self.table, rows)
 
 
 def feed_table(name: str, metadata: MetaData, key: str, member: str) -> Table:

@@ -9,7 +9,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Dialect,
     Insert,
     Table,
     Text,
@@ -20,9 +19,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.types import TypeEngine
 
-Values = dict[str, Any]
+from projections.engine import copying
+
+Values = copying.Values
+Upsert = sqlite.Insert | postgresql.Insert
 
 
 def is_any_of(
@@ -62,14 +63,29 @@ def add_new(
         connection: Inside a transaction.
         table: With a primary key.
         rows: All with the same names: columns, and parameters of `computed`.
-        computed: Columns whose value the database works out for each row.
+        computed: Columns whose value the database works out for each row, when those before it
+            are written.
     """
     if not rows:
         return 0
-    insert = _insert(connection, table)
-    if computed:
-        insert = insert.values(dict(computed))
-    return insert_each(connection, insert.on_conflict_do_nothing(), rows)
+    if not computed and copying.pays(connection, rows):
+        return copying.insert_copied(
+            connection, table, rows, {}, lambda insert: insert.on_conflict_do_nothing()
+        )
+    insert = _insert(connection, table, computed).on_conflict_do_nothing()
+    return insert_each(connection, insert, rows)
+
+
+def append(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert the rows, none of which is there.
+
+    Raises:
+        IntegrityError: One is.
+    """
+    if copying.pays(connection, rows):
+        copying.insert_copied(connection, table, rows, {}, lambda insert: insert)
+    elif rows:
+        insert_each(connection, _insert(connection, table), rows)
 
 
 def put(
@@ -85,18 +101,22 @@ def put(
         table: With a primary key.
         rows: With distinct primary keys and all with the same names: columns, and parameters of
             `computed`.
-        computed: Columns whose value the database works out for each row.
+        computed: Columns whose value the database works out for each row, from other tables than
+            this one.
     """
     if not rows:
         return
     given = {*rows[0], *(computed or {})} - set(table.primary_key.columns.keys())
-    insert = _insert(connection, table)
-    if computed:
-        insert = insert.values(dict(computed))
     columns = [column.name for column in table.columns if column.name in given]
-    overwritten = {name: insert.excluded[name] for name in columns}
-    statement = insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
-    insert_each(connection, statement, rows)
+
+    def overwriting(insert: Upsert) -> Insert:
+        overwritten = {name: insert.excluded[name] for name in columns}
+        return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
+
+    if copying.pays(connection, rows):
+        copying.insert_copied(connection, table, rows, computed or {}, overwriting)
+    else:
+        insert_each(connection, overwriting(_insert(connection, table, computed)), rows)
 
 
 def insert_each(connection: Connection, statement: Insert, rows: Sequence[Values]) -> int:
@@ -116,18 +136,17 @@ def insert_each(connection: Connection, statement: Insert, rows: Sequence[Values
         counted = {"preserve_rowcount": True}  # else an insert of many says -1
         return connection.execute(statement, rows, execution_options=counted).rowcount
     columns = [
-        _as_driver_takes(connection.dialect, compiled.binds[name].type, [row[name] for row in rows])
+        copying.as_driver_takes(
+            connection.dialect, compiled.binds[name].type, [row[name] for row in rows]
+        )
         for name in compiled.positiontup
     ]
     return connection.exec_driver_sql(str(compiled), [*zip(*columns, strict=True)]).rowcount
 
 
-def _as_driver_takes(dialect: Dialect, kind: TypeEngine[Any], values: list[Any]) -> Sequence[Any]:
-    process = kind.dialect_impl(dialect).bind_processor(dialect)
-    return values if process is None else [*map(process, values)]
-
-
-def _insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
-    if connection.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+def _insert(
+    connection: Connection, table: Table, computed: Mapping[str, ColumnElement[Any]] | None = None
+) -> Upsert:
+    on_postgresql = connection.dialect.name == "postgresql"
+    insert = postgresql.insert(table) if on_postgresql else sqlite.insert(table)
+    return insert.values(dict(computed)) if computed else insert

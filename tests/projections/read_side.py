@@ -26,6 +26,11 @@ class ReadSide:
         self.engine = self.open()
         create_read_side(self.engine, [*self.projections.values()])
 
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether it is not SQLite."""
+        return self.engine.dialect.name == "postgresql"
+
     def open(self) -> Engine:
         """Return an engine of its own, as another process has."""
         return open_database(self.url)

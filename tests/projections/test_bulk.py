@@ -8,6 +8,7 @@ from sqlalchemy import event as sql_event
 
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch
+from projections.engine.copying import MANY
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
@@ -35,6 +36,11 @@ class Statements:
         assert not applier.stands_still
         return self._count
 
+    def for_copying(self, tables: int) -> int:
+        """Return how many more it takes to send many rows to so many tables on PostgreSQL."""
+        before_and_after = 2  # COPY itself is not seen here
+        return tables * before_and_after if self._read_side.is_postgresql else 0
+
     def _add(self, *_: object) -> None:
         self._count += 1
 
@@ -59,9 +65,15 @@ def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
         return log.batch()
 
     few = statements.of(applier, some_of_all(10, 2))
-    many = statements.of(applier, some_of_all(12, SQLITE_VARIABLES + 1))
+    more = statements.of(applier, some_of_all(12, MANY))
+    most = statements.of(applier, some_of_all(12 + MANY, SQLITE_VARIABLES + 1))
 
-    assert few == many <= 12
+    assert few <= 12
+    assert more == most == few + statements.for_copying(3)  # row, group and feed
+    assert read_side.select("SELECT sum(positions) FROM us_holder") == [
+        (12 + MANY + SQLITE_VARIABLES + 1,)
+    ]
+    assert len(read_side.changes()) == 18 + MANY + SQLITE_VARIABLES + 1
 
 
 def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
@@ -74,9 +86,11 @@ def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
     applier.apply(batch_of(responses[:1]))
 
     few = statements.of(applier, batch_of(responses[1:3], start=1))
-    many = statements.of(applier, batch_of(responses[3:], start=3))
+    more = statements.of(applier, batch_of(responses[3 : 3 + MANY], start=3))
+    most = statements.of(applier, batch_of(responses[3 + MANY :], start=3 + MANY))
 
-    assert few == many <= 8
+    assert few <= 8
+    assert more == most == few + statements.for_copying(1)
     assert read_side.select("SELECT count(*) FROM outcome") == [(5000,)]
 
 

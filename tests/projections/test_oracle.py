@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 
+from projections.engine import copying
 from projections.us_holder import US_EXCHANGES
 from schemas.message import Event, iso_time
 from schemas.position import (
@@ -152,6 +153,13 @@ def oracle(events: Iterable[RecordedEvent]) -> Rows:
     return [(client, len(at), iso_time(min(at))) for client, at in sorted(held.items())]
 
 
+@pytest.fixture
+def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let PostgreSQL get some rows by COPY, which in life are many."""
+    monkeypatch.setattr(copying, "MANY", 3)
+
+
+@pytest.mark.usefixtures("copies_early")
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
