@@ -8,7 +8,7 @@ from types import TracebackType
 
 from pyspark.sql import SparkSession
 
-from compose.database import create_read_side, live_versions, open_database
+from compose.database import check_server, create_read_side, live_versions, open_database
 from compose.deciding import Deciding
 from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
@@ -93,6 +93,7 @@ class Application:
 
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
+        check_server(database_url(settings))
         ground = lay_foundation(settings, parts)
         self.spark = ground.spark
         self._broker = ground.broker

@@ -59,6 +59,16 @@ def open_database(url: str) -> Engine:
         raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
 
 
+def check_server(url: str) -> None:
+    """Return when the database lets us in, or is a file of ours: before anything is started.
+
+    Raises:
+        VerdictError, EnvironmentIncomplete, Unreachable: As for `open_database`.
+    """
+    if not is_sqlite(parse(url)):
+        open_database(url).dispose()
+
+
 def create_read_side(engine: Engine, projections: Sequence[Projection], role: str = READER) -> None:
     """Create the tables and views that are missing, all of them or none.
 

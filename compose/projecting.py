@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from compose.database import one_line
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
@@ -157,5 +158,5 @@ def _for_people(error: Exception) -> Exception:
     if isinstance(error, AnotherRunner):
         return VerdictError(str(error))
     if isinstance(error, DBAPIError):
-        return Unreachable(f"the database of the read side failed: {error.orig}")
+        return Unreachable(f"the database of the read side failed: {one_line(error.orig)}")
     return error

@@ -35,16 +35,12 @@ class AnotherRunner(Exception):
     """Somebody else advances this projection; what was about to be written is rolled back."""
 
     def __init__(self, projection: Projection, loaded: Positions, found: Positions) -> None:
-        place = next((place for place in sorted(loaded) if found.get(place) != loaded[place]), None)
-        moved = (
-            f"{place.topic}:{place.partition} was at offset {loaded[place]} and is at "
-            f"{found.get(place)}"
-            if place
-            else "its position was moved meanwhile"
-        )
+        place = min(place for place, _ in loaded.items() ^ found.items())
         super().__init__(
-            f"another runner advances projection {projection.name} v{projection.version}: {moved}; "
-            "nothing of this batch was written here: let only one of them run"
+            f"another runner advances projection {projection.name} v{projection.version}: "
+            f"{place.topic}:{place.partition} was at offset {loaded.get(place, 0)} and is at "
+            f"{found.get(place, 0)}; nothing of this batch was written here: let only one of them "
+            "run"
         )
 
 
@@ -76,7 +72,7 @@ def advance(
     exclude_others(connection, f"projection {projection.name} v{projection.version}")
     found = load(connection, projection)
     if found != loaded:
-        raise AnotherRunner(projection, dict.fromkeys(ends, 0) | loaded, found)
+        raise AnotherRunner(projection, loaded, found)
     identity = {"projection": projection.name, "version": projection.version}
     moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
     put(connection, table, moved)

@@ -77,6 +77,21 @@ def test_an_unreachable_kafka_ends_with_5_and_the_reason(run: Run) -> None:
     assert "Connection refused" in answer.stderr
 
 
+@pytest.mark.parametrize("verb", [("up",), ("sql", "SELECT 1"), ("status",)])
+def test_an_unreachable_database_ends_with_5_and_without_its_password(
+    run: Run, verb: tuple[str, ...]
+) -> None:
+    url = "postgresql://ada:secret@127.0.0.1:1/db"
+
+    answer = run(*verb, "--data-dir", "nothing-here", "--database-url", url)
+
+    said = " ".join((answer.stdout + answer.stderr).split())
+    assert answer.exit_code == 5
+    assert "ada:***@127.0.0.1:1/db: " in said
+    assert "Connection refused" in said
+    assert "secret" not in said
+
+
 def test_an_unknown_verb_ends_with_2_and_a_suggestion(run: Run) -> None:
     answer = run("stat")
 

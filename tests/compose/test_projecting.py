@@ -11,15 +11,17 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
+from sqlalchemy import make_url
 
 from compose.database import create_read_side, open_database
-from compose.errors import VerdictError
+from compose.errors import Unreachable, VerdictError
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
 from compose.projecting import Projecting
 from compose.reader import Reader
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
+from projections.engine.copying import MANY
 from projections.engine.creation import view_names
 from projections.registry import projections
 from projections.stream import TASK_BYTES
@@ -27,6 +29,7 @@ from schemas.position import PositionClosed, PositionTransferred
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
 from schemas.wire.records import encode, encode_event
+from tests.postgresql import LET_GO, Server
 from tests.projections.event_log import EventLog, opened
 from tests.projections.responses import ACCEPTED, REJECTED
 
@@ -45,14 +48,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 class Deployment:
     """Topics of one test, what is written to them, and the read side behind them."""
 
-    def __init__(self, servers: str, prefix: str, directory: Path) -> None:
+    def __init__(self, servers: str, prefix: str, directory: Path, url: str) -> None:
         self.topics = Topics(prefix=prefix, partitions=2)
         self.kafka = {
             "kafka.bootstrap.servers": servers,
             "kafka.fetch.max.wait.ms": "10",
             "maxOffsetsPerTrigger": "1000",
         }
-        self.url = f"sqlite:///{directory / 'read.db'}"
+        self.url = url
         self.directory = directory
         self.log = EventLog(partitions=2)
         self._admin = AdminClient({"bootstrap.servers": servers})
@@ -91,11 +94,16 @@ class Deployment:
 
 
 @pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'read.db'}"
+
+
+@pytest.fixture
 def deployment(
-    broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path, url: str
 ) -> Deployment:
     prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
-    return Deployment(broker.bootstrap_servers, prefix, tmp_path)
+    return Deployment(broker.bootstrap_servers, prefix, tmp_path, url)
 
 
 @pytest.fixture
@@ -224,3 +232,32 @@ def test_it_stops_when_somebody_else_advances_a_projection(
     with pytest.raises(VerdictError, match="another runner advances projection us_holder v1"):
         reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
     assert deployment.select("SELECT client FROM us_holder") == [("ada",)]
+
+
+class TestOnPostgresql:
+    """The same on PostgreSQL, once."""
+
+    @pytest.fixture
+    def url(self, postgresql: Server) -> Iterator[str]:
+        with postgresql.database() as url:
+            yield url
+
+    def test_a_database_that_goes_away_is_said_and_followed_again(
+        self, deployment: Deployment, running: Callable[[], Projecting], postgresql: Server
+    ) -> None:
+        count = "SELECT count(*) FROM us_holder"
+        names = [f"ada-{number}" for number in range(MANY)]
+        opening = [event for n in names for event in deployment.happens(f"p-{n}", opened(n))]
+        deployment.write(*opening)
+        first = running()
+        reaches(first, lambda: deployment.select(count) == [(MANY,)])
+
+        postgresql.execute(LET_GO, make_url(deployment.url).database or "")
+        deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
+        with pytest.raises(Unreachable, match=r"the database of the read side failed: .*terminat"):
+            reaches(first, lambda: deployment.select(count) == [(MANY - 1,)])
+        first.stop()
+
+        second = running()
+        reaches(second, lambda: deployment.select(count) == [(MANY - 1,)])
+        assert deployment.select("SELECT * FROM projection_parked") == []

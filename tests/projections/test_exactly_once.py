@@ -137,6 +137,22 @@ def test_runners_on_different_partitions_exclude_each_other_too(
     assert read_side.holders() == {"ada": 1}
 
 
+def test_runners_exclude_each_other_even_where_neither_has_been(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    log.add("p-1", opened("ada"))
+    log.add("p-2", opened("ada"))
+    here, there = log.place_of("p-1"), log.place_of("p-2")
+    assert here != there
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    first.apply(log.between({here: 0}, {here: log.ends[here]}))
+
+    with pytest.raises(AnotherRunner, match=r"position\.events:\d was at offset 0 and is at 1"):
+        second.apply(log.between({there: 0}, {there: log.ends[there]}))
+
+    assert read_side.holders() == {"ada": 1}
+
+
 def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: EventLog) -> None:
     batches = []
     for number in range(50):

@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -11,6 +12,7 @@ from schemas.message import iso_time
 from schemas.position import PositionAdjusted
 from schemas.recorded_event import RecordedEvent
 from tests.conftest import NewDatabase
+from tests.postgresql import Server
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
 
@@ -124,3 +126,20 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
         "us_holder": True,
     }
     assert appliers["outcome"].positions == {responses: 1}
+
+
+def test_a_row_that_postgresql_cannot_index_parks_the_projection(
+    postgresql: Server, log: EventLog
+) -> None:
+    with postgresql.database() as url:
+        read_side = ReadSide(url)
+        applier = read_side.applier("us_holder")
+        incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
+        log.add("p-1", opened(incompressible))
+
+        applier.apply(log.batch())
+
+        assert applier.stands_still
+        (error,) = read_side.select("SELECT error FROM projection_parked")
+        assert "index row requires 12024 bytes, maximum size is 8191" in error[0]
+        read_side.close()

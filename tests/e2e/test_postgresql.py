@@ -1,0 +1,67 @@
+"""`verdict up` whose tables are on PostgreSQL, and what people ask of them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from compose.local.broker import EmbeddedBroker
+from tests.e2e.deployment import Deployment, await_ready, stop
+from tests.postgresql import LET_GO, Server
+
+pytestmark = [
+    pytest.mark.campaign,
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+]
+
+PATIENCE_S = 120
+OPEN = (
+    "send position OpenPosition --id p-1 --expected-version 0 --wait 60 --field client=ada "
+    "--field ticker=AAPL --field exchange=NASDAQ --field amount=3"
+)
+
+
+def test_people_read_postgresql_as_they_read_sqlite(
+    broker: EmbeddedBroker, postgresql: Server, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "on-postgresql", tmp_path / "d")
+    with postgresql.database() as url:
+        deployment.environment["VERDICT_DATABASE_URL"] = url
+        service = deployment.start()
+        try:
+            await_ready(service)
+            assert deployment.cli(*OPEN.split()).returncode == 0
+            assert deployment.cli(*OPEN.split()).returncode == 3
+            shows(deployment, "SELECT client, positions FROM us_holder", [["ada", 1]])
+            shows(deployment, "SELECT status FROM outcome ORDER BY 1", [["ACCEPTED"], ["REJECTED"]])
+            refused = deployment.cli("sql", "SELECT * FROM projections.us_holder_v1")
+            assert refused.returncode == 1
+            assert "this statement wants schema projections" in refused.stderr
+            status = deployment.cli("status")
+            assert status.returncode == 0
+            assert "follows" in status.stdout
+
+            postgresql.execute(LET_GO, url.rpartition("/")[2].partition("?")[0])
+            with deployment.traffic(seed=1):
+                eventually(lambda: "the projections follow again" in deployment.said())
+            deployment.await_quiet()
+            deployment.await_read_side()
+            assert "trying again in 5 s, commands are decided meanwhile" in deployment.said()
+            stop(service)
+        finally:
+            service.kill()
+    deployment.assert_as_the_model_says()
+
+
+def shows(deployment: Deployment, query: str, rows: list[list[object]]) -> None:
+    eventually(lambda: deployment.sql(query) == rows)
+
+
+def eventually(seen: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not seen():
+        assert time.monotonic() < deadline, f"not seen in {PATIENCE_S} s"
+        time.sleep(0.5)
