@@ -1,13 +1,14 @@
 """`verdict up` whose tables are on PostgreSQL, and what people ask of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from compose.local.broker import EmbeddedBroker
-from tests.e2e.deployment import Deployment, await_ready, stop
+from tests.e2e.deployment import Deployment
 from tests.postgresql import LET_GO, Server
 
 pytestmark = [
@@ -24,36 +25,45 @@ OPEN = (
 )
 
 
-def test_people_read_postgresql_as_they_read_sqlite(
-    broker: EmbeddedBroker, postgresql: Server, tmp_path: Path
-) -> None:
+@pytest.fixture
+def deployment(broker: EmbeddedBroker, database: str, tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment whose service runs."""
     deployment = Deployment(broker.bootstrap_servers, "on-postgresql", tmp_path / "d")
-    with postgresql.database() as url:
-        deployment.environment["VERDICT_DATABASE_URL"] = url
-        service = deployment.start()
-        try:
-            await_ready(service)
-            assert deployment.cli(*OPEN.split()).returncode == 0
-            assert deployment.cli(*OPEN.split()).returncode == 3
-            shows(deployment, "SELECT client, positions FROM us_holder", [["ada", 1]])
-            shows(deployment, "SELECT status FROM outcome ORDER BY 1", [["ACCEPTED"], ["REJECTED"]])
-            refused = deployment.cli("sql", "SELECT * FROM projections.us_holder_v1")
-            assert refused.returncode == 1
-            assert "this statement wants schema projections" in refused.stderr
-            status = deployment.cli("status")
-            assert status.returncode == 0
-            assert "follows" in status.stdout
+    deployment.environment["VERDICT_DATABASE_URL"] = database
+    with deployment.running():
+        yield deployment
 
-            postgresql.execute(LET_GO, url.rpartition("/")[2].partition("?")[0])
-            with deployment.traffic(seed=1):
-                eventually(lambda: "the projections follow again" in deployment.said())
-            deployment.await_quiet()
-            deployment.await_read_side()
-            assert "trying again in 5 s, commands are decided meanwhile" in deployment.said()
-            stop(service)
-        finally:
-            service.kill()
+
+@pytest.fixture
+def database(postgresql: Server) -> Iterator[str]:
+    with postgresql.database() as url:
+        yield url
+
+
+def test_people_read_postgresql_as_they_read_sqlite(
+    deployment: Deployment, database: str, postgresql: Server
+) -> None:
+    assert deployment.cli(*OPEN.split()).returncode == 0
+    assert deployment.cli(*OPEN.split()).returncode == 3
+    shows(deployment, "SELECT client, positions FROM us_holder", [["ada", 1]])
+    shows(deployment, "SELECT status FROM outcome ORDER BY 1", [["ACCEPTED"], ["REJECTED"]])
+    refused = deployment.cli("sql", "SELECT * FROM projections.us_holder_v1")
+    assert refused.returncode == 1
+    assert "this statement wants schema projections" in refused.stderr
+    status = deployment.cli("status")
+    assert status.returncode == 0
+    assert "follows" in status.stdout
+
+    postgresql.execute(LET_GO, make_url(database).database or "")
+    with deployment.traffic(seed=1):
+        eventually(lambda: "the projections follow again" in deployment.said())
+    deployment.await_quiet()
+    deployment.await_read_side()
+
+    assert "trying again in 5 s, commands are decided meanwhile" in deployment.said()
     deployment.assert_as_the_model_says()
+    responses = [one for one in deployment.published() if one.topic.endswith(".responses")]
+    assert deployment.sql("SELECT count(*) FROM outcome") == [[len(responses)]]
 
 
 def shows(deployment: Deployment, query: str, rows: list[list[object]]) -> None:
