@@ -22,6 +22,8 @@ from schemas.source import Source
 
 FLAT_SCHEMA = (
     "topic string, partition int, offset bigint, error string, "
+    # events, as their bytes are archived
+    "value binary, "
     # both
     "command_id string, command_digest binary, correlation_id string, aggregate_type string, "
     "aggregate_id string, decided_at bigint, handler_version string, source_topic string, "
@@ -47,7 +49,7 @@ ARROW_SCHEMA = pa.schema(
     [(name, ARROW_TYPES[kind]) for name, kind in map(str.split, FLAT_SCHEMA.split(", "))]
 )
 
-PLACE = ("topic", "partition", "offset")
+BESIDE = ("topic", "partition", "offset", "value")  # what a delivery has besides its record
 SOURCE = ("source_topic", "source_partition", "source_offset")
 
 
@@ -68,10 +70,11 @@ def to_flat(deliveries: Iterable[Delivery]) -> Iterator[pa.RecordBatch]:
     found: dict[type, list[tuple[Any, ...]]] = {RecordedEvent: [], Response: [], Unreadable: []}
     for delivery in deliveries:
         record = delivery.record
-        found[type(record)].append((*delivery[:3], *VALUES[type(record)](record)))
+        beside = (*delivery[:3], delivery.value)
+        found[type(record)].append((*beside, *VALUES[type(record)](record)))
     for kind, rows in found.items():
         if rows:
-            yield _record_batch((*PLACE, *COLUMNS[kind]), rows)
+            yield _record_batch((*BESIDE, *COLUMNS[kind]), rows)
 
 
 def from_flat(table: pa.Table) -> Iterator[Delivery]:
@@ -83,11 +86,11 @@ def from_flat(table: pa.Table) -> Iterator[Delivery]:
     event, failed = pc.is_valid(table["event_id"]), pc.is_valid(table["error"])
     answer = pc.invert(pc.or_(event, failed))
     for kind, mask in ((RecordedEvent, event), (Response, answer), (Unreadable, failed)):
-        part = table.filter(mask).select([*PLACE, *COLUMNS[kind]])
+        part = table.filter(mask).select([*BESIDE, *COLUMNS[kind]])
         columns = [column.to_pylist() for column in part.columns]
         restore = RESTORE[kind]
-        for topic, partition, offset, *values in zip(*columns, strict=True):
-            yield Delivery(topic, partition, offset, restore(values))
+        for topic, partition, offset, value, *values in zip(*columns, strict=True):
+            yield Delivery(topic, partition, offset, restore(values), value)
 
 
 def _record_batch(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:

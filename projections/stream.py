@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from projections.engine.batch import Delivery, Record, Unreadable
 from projections.flat import FLAT_SCHEMA, to_flat
 from schemas.collector import spare_imports
+from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
 from schemas.topics import Topics
 from schemas.wire.records import decode, decode_event
@@ -60,13 +61,20 @@ class Decoder:
         for batch in batches:
             columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
             for flat in to_flat(
-                Delivery(topic, partition, offset, self._readable(topic, key, value))
+                self._delivery(topic, partition, offset, key, value)
                 for topic, partition, offset, key, value in zip(*columns, strict=True)
             ):
                 size += flat.nbytes
                 if size > self.task_bytes:
                     raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
                 yield flat
+
+    def _delivery(
+        self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
+    ) -> Delivery:
+        record = self._readable(topic, key, value)
+        kept = value if isinstance(record, RecordedEvent) else None
+        return Delivery(topic, partition, offset, record, kept)
 
     def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
         try:

@@ -61,12 +61,13 @@ Record = RecordedEvent | Response
 
 
 class Delivery(NamedTuple):
-    """A decoded record and its place."""
+    """A decoded record and its place; of an event the bytes of its value, too."""
 
     topic: str
     partition: int
     offset: int
     record: Record | Unreadable
+    value: bytes | None = None
 
 
 class Batch:

@@ -9,6 +9,7 @@ from schemas.message import Event
 from schemas.position import PositionOpened
 from schemas.recorded_event import RecordedEvent, event_id
 from schemas.source import Source
+from schemas.wire.records import encode_event
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z
@@ -92,7 +93,7 @@ class EventLog:
 
     def _append(self, aggregate_id: str, event: RecordedEvent) -> None:
         place = self.place_of(aggregate_id)
-        self.deliveries.append(Delivery(*place, self.ends[place], event))
+        self.deliveries.append(Delivery(*place, self.ends[place], event, encode_event(event)))
         self.ends[place] += 1
 
 

@@ -8,6 +8,7 @@ from projections.engine.batch import Delivery, Record, Unreadable
 from projections.flat import ARROW_SCHEMA, from_flat, to_flat
 from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.order import OrderCancelled, OrderPlaced
+from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
 from schemas.topics import Topics
 from schemas.wire.records import encode, encode_event
@@ -52,7 +53,8 @@ def restored(batches: Sequence[pa.RecordBatch]) -> list[Delivery]:
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
-    delivery = Delivery("a-topic", 3, 2**40, record)
+    value = b"\xff\0" if isinstance(record, RecordedEvent) else None
+    delivery = Delivery("a-topic", 3, 2**40, record, value)
 
     assert restored(list(to_flat([delivery]))) == [delivery]
 
@@ -75,7 +77,7 @@ def test_events_and_responses_are_decoded_by_their_topics() -> None:
 
     assert deliveries == [
         Delivery("order.responses", 1, 8, REJECTED),
-        Delivery("position.events", 0, 7, EVENT),
+        Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT)),
     ]
     assert isinstance(deliveries[0].record, Response)
 
