@@ -94,7 +94,7 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("SELECT * FROM us_holders", "no such table: us_holders; the views are outcome, "),
+        ("SELECT * FROM us_holders", "no such table: us_holders; the views are client_"),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),
     ],
