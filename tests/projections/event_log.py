@@ -1,7 +1,8 @@
-"""Events as the decider writes them: versions without gaps, on several partitions."""
+"""Events as the decider writes them: no gap, a chain of hashes, several partitions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from zlib import crc32
 
 from projections.engine.batch import Batch, Delivery, Partition, Span
@@ -30,6 +31,7 @@ class EventLog:
         self.deliveries: list[Delivery] = []
         self.ends = dict.fromkeys(self.partitions, 0)
         self._versions: dict[str, int] = {}
+        self._hashes: dict[str, bytes] = {}
         self._now = START
         self._taken = dict(self.ends)
 
@@ -81,15 +83,18 @@ class EventLog:
     def _next(self, aggregate_id: str, payload: Event) -> RecordedEvent:
         version = self._versions[aggregate_id] = self._versions.get(aggregate_id, 0) + 1
         self._now += self.pace
-        return replace(
+        event = replace(
             AN_EVENT,
             event_id=event_id(self._type, aggregate_id, version),
             aggregate_type=self._type,
             aggregate_id=aggregate_id,
             version=version,
             decided_at=self._now,
+            previous_hash=self._hashes.get(aggregate_id, b""),
             payload=payload,
         )
+        self._hashes[aggregate_id] = sha256(encode_event(event)).digest()
+        return event
 
     def _append(self, aggregate_id: str, event: RecordedEvent) -> None:
         place = self.place_of(aggregate_id)
