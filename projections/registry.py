@@ -6,6 +6,7 @@ from projections.client_recent_order import client_recent_order
 from projections.engine.projection import Projection
 from projections.event_archive import event_archive
 from projections.outcome import outcome
+from projections.program_tally import program_tally
 from projections.us_holder import US_EXCHANGES, us_holder
 
 
@@ -15,4 +16,10 @@ def projections(us_exchanges: Collection[str] = US_EXCHANGES) -> list[Projection
     Args:
         us_exchanges: What counts as a US exchange.
     """
-    return [event_archive(), outcome(), us_holder(us_exchanges), client_recent_order()]
+    return [
+        event_archive(),
+        outcome(),
+        us_holder(us_exchanges),
+        client_recent_order(),
+        program_tally(),
+    ]

@@ -43,6 +43,8 @@ class CountedGroups:
         Returns:
             The counts before and after, of the groups in `by`.
         """
+        if not by:
+            return {}, {}
         before = dict.fromkeys(by, (0,) * len(self.counts)) | self._found(connection, by)
         after = {
             group: tuple(old + more for old, more in zip(before[group], change, strict=True))
