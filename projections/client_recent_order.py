@@ -6,7 +6,8 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Text
 
 from projections.engine.instant import InstantType
 from projections.engine.newest import Newest, newest_table
-from projections.engine.row_projection import RowProjection, row_table
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,

@@ -27,8 +27,8 @@ from projections.engine import sequence
 from projections.engine.batch import Delivery, Partition
 from projections.engine.instant import InstantType
 from projections.engine.projection import Applied, Unprojectable, View
-from projections.engine.row_projection import IdType
 from projections.engine.statements import add_new, is_any_of
+from projections.engine.stored_rows import IdType
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
 

@@ -5,7 +5,8 @@ from typing import NamedTuple, assert_never, cast
 from sqlalchemy import BigInteger, Boolean, Column, Index, MetaData, Table, Text, func, select
 
 from projections.engine.instant import InstantType
-from projections.engine.row_projection import RowProjection, row_table
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
 from projections.engine.tally import CountedGroups, Tally
 from schemas.enrolment import (
     EnrolmentEvent,

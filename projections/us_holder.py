@@ -8,7 +8,8 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, s
 from projections.engine.change_feed import ChangeFeed, feed_table
 from projections.engine.instant import InstantType
 from projections.engine.membership import Membership
-from projections.engine.row_projection import RowProjection, row_table
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
 from projections.engine.tally import CountedGroups
 from schemas.position import (
     PositionAdjusted,
