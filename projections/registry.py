@@ -8,6 +8,7 @@ from projections.event_archive import event_archive
 from projections.outcome import outcome
 from projections.program_tally import program_tally
 from projections.us_holder import US_EXCHANGES, us_holder
+from projections.us_holder_from_state import us_holder_from_state
 
 
 def projections(us_exchanges: Collection[str] = US_EXCHANGES) -> list[Projection]:
@@ -20,6 +21,7 @@ def projections(us_exchanges: Collection[str] = US_EXCHANGES) -> list[Projection
         event_archive(),
         outcome(),
         us_holder(us_exchanges),
+        us_holder_from_state(us_exchanges),
         client_recent_order(),
         program_tally(),
     ]
