@@ -9,6 +9,7 @@ from commands.enrolment import (
 )
 from compose.demo.settling import settle
 from compose.demo.story import Story
+from schemas.command_envelope import Expectation
 from schemas.message import iso_time
 
 QUERY = """\
@@ -47,7 +48,7 @@ def tell(story: Story) -> None:
         "and counts once; cleo moves to another program and takes her login with her.",
     )
     sent = [
-        story.clients[0].send(name, command, expected_version="ANY")
+        story.clients[0].send(name, command, expected_version=Expectation.ANY)
         for name, commands in LIVES.items()
         for command in commands
     ]
