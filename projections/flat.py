@@ -1,7 +1,7 @@
 """Decoded records as flat columns, in which they travel from the executors to the driver.
 
-Events and responses share the columns, as a batch may be evaluated once only: what a record has
-not is null. Of one that could not be decoded there are only its place and the `error`.
+All kinds share the columns, as a batch may be evaluated once only: what a record has not is null.
+Of one that could not be decoded there are only its place and the `error`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,15 +13,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic_core import from_json, to_json
 
-from projections.engine.batch import Delivery, Record, Unreadable
+from projections.engine.batch import Carried, Delivery, Record, Unreadable
 from schemas.command_envelope import Expectation
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import event_types
 from schemas.response import Response
+from schemas.share_holding import ShareHolding
 from schemas.source import Source
 
 FLAT_SCHEMA = (
     "topic string, partition int, offset bigint, error string, "
+    # events, as their bytes are archived
+    "value binary, "
+    # states; the payload is JSON
+    "carried_key string, "
     # both
     "command_id string, command_digest binary, correlation_id string, aggregate_type string, "
     "aggregate_id string, decided_at bigint, handler_version string, source_topic string, "
@@ -47,7 +52,7 @@ ARROW_SCHEMA = pa.schema(
     [(name, ARROW_TYPES[kind]) for name, kind in map(str.split, FLAT_SCHEMA.split(", "))]
 )
 
-PLACE = ("topic", "partition", "offset")
+BESIDE = ("topic", "partition", "offset", "value")  # what a delivery has besides its record
 SOURCE = ("source_topic", "source_partition", "source_offset")
 
 
@@ -65,13 +70,14 @@ _response_values = attrgetter(*PLAIN_RESPONSE, *OF_SOURCE)
 
 def to_flat(deliveries: Iterable[Delivery]) -> Iterator[pa.RecordBatch]:
     """Yield the deliveries as batches of `ARROW_SCHEMA`, one for each kind of record."""
-    found: dict[type, list[tuple[Any, ...]]] = {RecordedEvent: [], Response: [], Unreadable: []}
+    found: dict[type, list[tuple[Any, ...]]] = {kind: [] for kind in COLUMNS}
     for delivery in deliveries:
         record = delivery.record
-        found[type(record)].append((*delivery[:3], *VALUES[type(record)](record)))
+        beside = (*delivery[:3], delivery.value)
+        found[type(record)].append((*beside, *VALUES[type(record)](record)))
     for kind, rows in found.items():
         if rows:
-            yield _record_batch((*PLACE, *COLUMNS[kind]), rows)
+            yield _record_batch((*BESIDE, *COLUMNS[kind]), rows)
 
 
 def from_flat(table: pa.Table) -> Iterator[Delivery]:
@@ -80,14 +86,13 @@ def from_flat(table: pa.Table) -> Iterator[Delivery]:
     Raises:
         ValidationError: A payload is not what its event's class asks for.
     """
-    event, failed = pc.is_valid(table["event_id"]), pc.is_valid(table["error"])
-    answer = pc.invert(pc.or_(event, failed))
-    for kind, mask in ((RecordedEvent, event), (Response, answer), (Unreadable, failed)):
-        part = table.filter(mask).select([*PLACE, *COLUMNS[kind]])
+    for kind, own in ONLY_ITS_OWN.items():
+        mask = pc.is_valid(table[own])
+        part = table.filter(mask).select([*BESIDE, *COLUMNS[kind]])
         columns = [column.to_pylist() for column in part.columns]
         restore = RESTORE[kind]
-        for topic, partition, offset, *values in zip(*columns, strict=True):
-            yield Delivery(topic, partition, offset, restore(values))
+        for topic, partition, offset, value, *values in zip(*columns, strict=True):
+            yield Delivery(topic, partition, offset, restore(values), value)
 
 
 def _record_batch(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -130,6 +135,16 @@ def _response(values: list[Any]) -> Response:
     )
 
 
+def _carried_row(carried: Carried) -> tuple[Any, ...]:
+    return carried.key, carried.value and carried.value.model_dump_json()
+
+
+def _carried(values: list[Any]) -> Carried:
+    key, payload = values
+    value = None if payload is None else ShareHolding.model_validate_json(payload)
+    return Carried(key, value)
+
+
 def _expectation(text: str | None) -> int | Expectation | None:
     if text is None:
         return None
@@ -139,15 +154,25 @@ def _expectation(text: str | None) -> int | Expectation | None:
 COLUMNS: dict[type, tuple[str, ...]] = {
     RecordedEvent: (*PLAIN_EVENT, *SOURCE, "event_type", "payload"),
     Response: (*PLAIN_RESPONSE, *SOURCE, "expected_version", "details"),
+    Carried: ("carried_key", "payload"),
     Unreadable: ("error",),
+}
+# a column that no other kind has, and that is never null in this one
+ONLY_ITS_OWN: dict[type, str] = {
+    RecordedEvent: "event_id",
+    Response: "status",
+    Carried: "carried_key",
+    Unreadable: "error",
 }
 VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     RecordedEvent: _event_row,
     Response: _response_row,
+    Carried: _carried_row,
     Unreadable: lambda unreadable: (unreadable.error,),
 }
 RESTORE: dict[type, Callable[[list[Any]], Record | Unreadable]] = {
     RecordedEvent: _event,
     Response: _response,
+    Carried: _carried,
     Unreadable: lambda values: Unreadable(*values),
 }

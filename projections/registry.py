@@ -3,9 +3,13 @@
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from projections.client_recent_order import client_recent_order
 from projections.engine.projection import Projection
+from projections.event_archive import event_archive
 from projections.outcome import outcome
+from projections.program_tally import program_tally
 from projections.us_holder import US_EXCHANGES, us_holder
+from projections.us_holder_from_state import us_holder_from_state
 
 FIRST = 1
 
@@ -20,7 +24,14 @@ def declared(
     Args:
         us_exchanges: What counts as a US exchange.
     """
-    return {"outcome": outcome, "us_holder": partial(us_holder, us_exchanges)}
+    return {
+        "event_archive": event_archive,
+        "outcome": outcome,
+        "us_holder": partial(us_holder, us_exchanges),
+        "us_holder_from_state": partial(us_holder_from_state, us_exchanges),
+        "client_recent_order": client_recent_order,
+        "program_tally": program_tally,
+    }
 
 
 def projections(

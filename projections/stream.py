@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from projections.engine.batch import Delivery, Record, Unreadable
+from projections.engine.batch import Carried, Delivery, Record, Unreadable
 from projections.flat import FLAT_SCHEMA, to_flat
 from schemas.collector import spare_imports
+from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
+from schemas.share_holding import ShareHolding
 from schemas.topics import Topics
 from schemas.wire.records import decode, decode_event
 
@@ -25,11 +27,11 @@ class TooManyBytes(Exception):
 def decoded(
     records: DataFrame, topics: Topics, tasks: int, task_bytes: int = TASK_BYTES
 ) -> DataFrame:
-    """Decode events and responses, on the executors.
+    """Decode events, responses and carried states, on the executors.
 
     Args:
         records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
-            `offset BIGINT`, of events and responses topics.
+            `offset BIGINT`, of the topics that projections follow.
         topics: Of the deployment.
         tasks: At most so many; each costs more than a thousand small records do.
         task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
@@ -69,7 +71,9 @@ class Decoder:
         self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
     ) -> Delivery:
         """Return one of Kafka's records decoded, or with the reason why it cannot be."""
-        return Delivery(topic, partition, offset, self._readable(topic, key, value))
+        record = self._readable(topic, key, value)
+        kept = value if isinstance(record, RecordedEvent) else None
+        return Delivery(topic, partition, offset, record, kept)
 
     def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
         try:
@@ -78,10 +82,12 @@ class Decoder:
             return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])
 
     def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
+        if topic == self.topics.share_holders:
+            return _carried(key, value)
         if value is None:
             raise ValueError("the record has no value")
         aggregate_type = self.topics.aggregate_of(topic)
-        record: Record = (
+        record: RecordedEvent | Response = (
             decode_event(aggregate_type, value)
             if topic == self.topics.events(aggregate_type)
             else decode(Response, value)
@@ -92,3 +98,15 @@ class Decoder:
                 f"that of {aggregate_type} {key!r}"
             )
         return record
+
+
+def _carried(key: bytes | None, value: bytes | None) -> Carried:
+    if not key or b"\0" in key:
+        raise ValueError(f"the key {key!r} is no id")
+    name = key.decode()
+    if value is None:
+        return Carried(name, None)
+    holding = ShareHolding.model_validate_json(value)
+    if holding.id != name:
+        raise ValueError(f"the state is that of {holding.id!r}, its key is {name!r}")
+    return Carried(name, holding)

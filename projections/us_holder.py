@@ -8,7 +8,9 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, s
 from projections.engine.change_feed import ChangeFeed, feed_table
 from projections.engine.instant import InstantType
 from projections.engine.membership import Membership
-from projections.engine.row_projection import RowProjection, row_table
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
+from projections.engine.tally import CountedGroups
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -88,10 +90,12 @@ def us_holder(
         evolve=evolve,
         group=holder,
         shows=Membership(
-            table=holders,
-            members=positions,
-            count="positions",
-            reads={"since": func.min(positions.c.opened_at)},
+            groups=CountedGroups(
+                table=holders,
+                members=positions,
+                counts=("positions",),
+                reads={"since": func.min(positions.c.opened_at)},
+            ),
             feed=ChangeFeed(changes, key="client", member="position_id"),
         ),
         views={"us_holder": select(holders), "us_holder_change": select(changes)},

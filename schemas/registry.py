@@ -14,7 +14,7 @@ from typing import get_args
 
 from schemas.message import Event
 
-BUILT_IN = ("order", "position")
+BUILT_IN = ("enrolment", "order", "position")
 ENTRY_POINTS = "verdict.aggregates"
 
 

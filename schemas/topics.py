@@ -56,6 +56,10 @@ class Topics:
         return f"{self.prefix}retry"
 
     @property
+    def share_holders(self) -> str:
+        return f"{self.prefix}share-holders"
+
+    @property
     def markers(self) -> str:
         return f"{self.prefix}{self.deployment}.markers"
 
@@ -76,6 +80,7 @@ class Topics:
             yield Topic(self.rejected(aggregate_type), self.partitions, _output())
         yield Topic(self.dead_letters, self.partitions, _output())
         yield Topic(self.retry, self.partitions, _output())
+        yield Topic(self.share_holders, self.partitions, _states())
         yield Topic(self.markers, 1, _markers())
 
 
@@ -93,6 +98,14 @@ def _output() -> dict[str, str]:
         "retention.ms": FOREVER,
         "retention.bytes": FOREVER,
         "max.message.bytes": str(OUTPUT_BYTES),
+    }
+
+
+def _states() -> dict[str, str]:
+    return {
+        "cleanup.policy": "compact",
+        # who has read a state and then stood still for longer never learns that it was closed
+        "delete.retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
     }
 
 

@@ -28,6 +28,8 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "limit_price_cents": (100, 101),
     "price_cents": (100, 99),
     "cause": (None, "too slow"),
+    "program": ("chess", "go"),
+    "at": (START, START + 1, "2026-11-21T13:00:00.5+01:00"),
 }
 STEPS_MS = (*(0, 0, 1, 7, 1000, -1, -900) * 4, 13 * HOUR_MS)
 
@@ -54,7 +56,7 @@ class Traffic:
 
     def ask(self, model: Model) -> Record:
         """Ask for something, mostly with the right version."""
-        aggregate_type = self.random.choice(("order", "position"))
+        aggregate_type = self.random.choice(("enrolment", "order", "order", "position", "position"))
         aggregate_id = self.random.choice(self._ids)
         at = model.aggregates.get((aggregate_type, aggregate_id), Aggregate())
         letter = (
@@ -103,7 +105,11 @@ class Traffic:
 
     def _payload(self, aggregate_type: str, at: Aggregate) -> dict[str, Any]:
         types = command_types(aggregate_type)
-        creating = {"order": "PlaceOrder", "position": "OpenPosition"}[aggregate_type]
+        creating = {
+            "enrolment": "EnrolParticipant",
+            "order": "PlaceOrder",
+            "position": "OpenPosition",
+        }[aggregate_type]
         create = at.state is None and self.random.random() < 0.7
         names = sorted(types)
         weights = [1 if name in ENDING else 4 for name in names]
@@ -145,7 +151,9 @@ def _changed(change: Callable[[dict[str, Any], Random], object]) -> Callable[...
     """Return the damage that `change` does to a command in JSON."""
 
     def damage(good: Record, random: Random) -> Spoiled:
-        payload = {"type": "CancelOrder" if good.topic.startswith("order") else "ClosePosition"}
+        plain = {"enrolment": "ActivateParticipant", "order": "CancelOrder"}
+        kind = good.topic.removesuffix(".commands")
+        payload = {"type": plain.get(kind, "ClosePosition")}
         key = good.key or b""
         envelope: dict[str, Any] = {
             "command_id": f"bad-{good.offset}",

@@ -41,7 +41,7 @@ def history(
     settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
     with KafkaLog(kafka_options(settings)) as log:
         found = Aggregate(log, settings.topics, aggregate, id)
-        note("reading the key's partition from the beginning, as there is no archive to ask")
+        note("reading the key's partitions from the beginning")
         chapters = list(_chapters(aggregate, found))
     if json:
         for chapter in chapters:

@@ -1,13 +1,15 @@
 """All records of one aggregate: a scan of the partition that its key belongs to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Message
 
+from aggregates.recording import StoredEvent
+from compose.archive import Placed
 from compose.cli.decoding import Kind, topic_of
 from compose.kafka_log import KafkaLog, Span
 from compose.murmur2 import partition_of
-from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.records import decode_event
 
@@ -25,18 +27,25 @@ class Aggregate:
         self._type = aggregate_type
         self._key = key.encode()
 
-    def records(self, kind: Kind) -> Iterator[Message]:
+    def records(self, kind: Kind, known: Mapping[int, int] | None = None) -> Iterator[Message]:
         """Yield its records of one kind, in order.
+
+        Args:
+            kind: Of the records.
+            known: By partition, the offset to begin at; where there is none, at the beginning.
 
         Raises:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
         topic = topic_of(self._topics, kind, self._type)
         partition = partition_of(self._key, self._log.partitions(topic))
-        span = Span(topic, partition, *self._log.bounds(topic, partition))
+        first, end = self._log.bounds(topic, partition)
+        span = Span(topic, partition, max(first, (known or {}).get(partition, 0)), end)
         return (message for message in self._log.read([span]) if message.key() == self._key)
 
-    def events(self) -> Iterator[tuple[RecordedEvent, Message]]:
-        """Yield its events, each with the record that holds it; raises as `records` does."""
-        for message in self.records(Kind.EVENTS):
-            yield decode_event(self._type, message.value() or b""), message
+    def events(self, known: Mapping[int, int]) -> Iterator[Placed]:
+        """Yield its events; arguments and errors as of `records`."""
+        for message in self.records(Kind.EVENTS, known):
+            value = message.value() or b""
+            place = Source(message.topic() or "", message.partition() or 0, message.offset() or 0)
+            yield Placed(place, StoredEvent(decode_event(self._type, value), value))

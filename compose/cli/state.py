@@ -1,16 +1,19 @@
 """`verdict state`: one aggregate, folded from its events with its own rules."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 import typer
-from confluent_kafka import Message
 
-from aggregates.decider import decider_of
-from aggregates.snapshot import NEVER_EXISTED, Snapshot
+from aggregates.history import Broken, fold
+from aggregates.snapshot import Snapshot
+from compose.archive import Archive, Placed
 from compose.cli.one_aggregate import Aggregate
 from compose.cli.options import (
     AggregateType,
     BootstrapServers,
+    DatabaseUrl,
     DataDir,
     Id,
     Json,
@@ -19,10 +22,15 @@ from compose.cli.options import (
 )
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
-from compose.errors import VerdictError
+from compose.errors import Unreachable, VerdictError
 from compose.kafka_log import KafkaLog
+from compose.reader import Reader
+from compose.service import database_url as url_of
+from compose.settings import Settings
+from projections.engine.creation import view_names
+from projections.registry import projections
 from schemas.message import iso_time
-from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
 from schemas.wire.readable import readable
 
 app = typer.Typer(add_completion=False)
@@ -42,37 +50,78 @@ def state(  # noqa: PLR0913  (options)
     json: Json = False,
     data_dir: DataDir = None,
     bootstrap_servers: BootstrapServers = None,
+    database_url: DatabaseUrl = None,
 ) -> None:
     """Show the state of one aggregate with its version, from its events.
 
-    An aggregate that never existed has the life cycle NONE and the version 0.
+    They come from the archive as far as it goes, and then from Kafka. An aggregate that never
+    existed has the life cycle NONE and the version 0.
     """
     if at_version is not None and at is not None:
         raise typer.BadParameter("give --at-version or --at, not both")
     until = None if at is None else parse_time(at)
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
-    with KafkaLog(kafka_options(settings)) as log:
-        note("reading the key's partition from the beginning, as there is no archive to ask")
-        events = Aggregate(log, settings.topics, aggregate, id).events()
-        found = [entry for entry in events if until is None or entry[0].decided_at <= until]
-    if at_version is not None:
-        if at_version > len(found):
-            raise VerdictError(
-                f"{aggregate} {id!r} is at version {len(found)}, there is no {at_version} yet"
-            )
-        found = found[:at_version]
-    answer = _answer(aggregate, id, found)
+    settings = settings_of(
+        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
+    )
+    with ExitStack() as parts:
+        history = History(settings, aggregate, id, parts)
+        try:
+            snapshot = fold((placed.stored for placed in history), at_version, until)
+        except Broken as broken:
+            raise VerdictError(f"{aggregate} {id!r}: {broken}; no state can be told") from broken
+    if at_version is not None and snapshot.version < at_version:
+        raise VerdictError(
+            f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
+        )
+    answer = _answer(aggregate, id, snapshot, history.places.get(snapshot.version))
     if json:
         show_json(answer)
     else:
         show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
 
 
+class History:
+    """An aggregate's events, archived ones first; Kafka is asked only by who wants more.
+
+    Args:
+        settings: Where archive and Kafka are.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        parts: Takes what must be closed.
+    """
+
+    def __init__(
+        self, settings: Settings, aggregate_type: str, aggregate_id: str, parts: ExitStack
+    ) -> None:
+        self.places: dict[int, Source] = {}
+        self._settings = settings
+        self._identity = aggregate_type, aggregate_id
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[Placed]:
+        """Yield the events in order, some perhaps twice, and note the place of each version."""
+        for placed in self._events():
+            self.places.setdefault(placed.stored.event.version, placed.place)
+            yield placed
+
+    def _events(self) -> Iterator[Placed]:
+        settings, reached = self._settings, dict[int, int]()
+        try:
+            views = view_names(projections(settings.us_exchanges))
+            archive = Archive(self._parts.enter_context(Reader(url_of(settings), views)))
+        except Unreachable as error:
+            note(f"reading the key's partition from the beginning, without an archive: {error}")
+        else:
+            # asked before the history, which may grow meanwhile: so nothing lies between
+            reached = archive.reached(settings.topics.events(self._identity[0]))
+            yield from archive.history(*self._identity)
+        log = self._parts.enter_context(KafkaLog(kafka_options(settings)))
+        yield from Aggregate(log, settings.topics, *self._identity).events(reached)
+
+
 def _answer(
-    aggregate_type: str, key: str, found: list[tuple[RecordedEvent, Message]]
+    aggregate_type: str, key: str, snapshot: Snapshot[Any], place: Source | None
 ) -> dict[str, Any]:
-    snapshot = _fold(aggregate_type, [event for event, _ in found])
-    last = found[-1][1] if found else None
     shown = None if snapshot.state is None else readable(snapshot.state)
     if shown is not None:
         del shown["type"]  # of the class that the rules use inside
@@ -81,24 +130,10 @@ def _answer(
         "aggregate_id": key,
         "version": snapshot.version,
         "life_cycle": snapshot.life_cycle.value,
-        "decided_at": iso_time(snapshot.decided_at) if last else None,
-        "position": last
-        and {"topic": last.topic(), "partition": last.partition(), "offset": last.offset()},
+        "decided_at": iso_time(snapshot.decided_at) if place else None,
+        "position": place and readable(place),
         "state": shown,
     }
-
-
-def _fold(aggregate_type: str, events: list[RecordedEvent]) -> Snapshot[Any]:
-    decider, snapshot = decider_of(aggregate_type), NEVER_EXISTED
-    for event in events:
-        if event.version != snapshot.version + 1:
-            raise VerdictError(
-                f"{aggregate_type} {event.aggregate_id!r} has version {snapshot.version}, then "
-                f"{event.version} in Kafka: events between are gone, so no state can be told"
-            )
-        state = decider.evolve(snapshot.state, event.payload)
-        snapshot = Snapshot(event.version, state, b"", event.decided_at)
-    return snapshot
 
 
 def _flat(answer: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from compose.demo import holders, load, measured, races, refusal
+from compose.demo import holders, load, measured, programs, races, recent, refusal
 from compose.demo.story import Story
 
 Chapter = Callable[[Story], None]
@@ -12,5 +12,7 @@ CHAPTERS: Sequence[Chapter] = (
     races.tell,
     load.tell,
     refusal.tell,
+    programs.tell,
+    recent.tell,
     measured.tell,  # last, as the others hand it what they measured
 )

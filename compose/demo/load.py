@@ -18,6 +18,7 @@ from schemas.registry import aggregate_types
 from schemas.response import Status
 
 SHOWN = 3
+LOADED = ("order", "position")  # the aggregate types that the load is for
 
 OUTCOMES = """\
 SELECT coalesce(reason, status), duplicate, aggregate_type, count(*) FROM outcome
@@ -78,9 +79,9 @@ def tell(story: Story) -> None:
 def _outcomes(story: Story, plan: Planned) -> None:
     found = outcomes_of(story.select(OUTCOMES, flow=LOAD).rows)
     story.voice.show(
-        ("verdict", *aggregate_types(), "all", "must be"),
+        ("verdict", *LOADED, "all", "must be"),
         outcome_rows(found, plan),
-        numbers=(*aggregate_types(), "all", "must be"),
+        numbers=(*LOADED, "all", "must be"),
     )
     won = {"A": 0, "B": 0} | dict(story.select(WINNERS).rows)
     story.voice.expect(
@@ -120,7 +121,7 @@ def by_verdict(found: Outcomes) -> Counter[str]:
 
 def outcome_rows(found: Outcomes, plan: Planned) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table: accepted, then each reason, then what was repeated."""
-    types = aggregate_types()
+    types = LOADED
     sums = by_verdict(found)
     reasons = sorted({*sums, *plan.verdicts} - {Status.ACCEPTED}, key=lambda name: -sums[name])
     for verdict in (Status.ACCEPTED, *reasons):
@@ -176,10 +177,11 @@ def _counts(story: Story) -> Counts:
 
 
 def _count(story: Story, topics: Iterable[str]) -> int:
-    return sum(1 for _ in _records(story, topics))
+    return sum(1 for _ in records(story, topics))
 
 
-def _records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
+def records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
+    """Yield all that lies on `topics` now, each partition's in its order."""
     everything = [
         span for topic in topics for span in spans(story.log, topic, From(), follow=False)
     ]
@@ -189,7 +191,7 @@ def _records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
 def _histories(story: Story, plan: Planned) -> None:
     audit = Audit()
     events = {story.topics.events(name): name for name in aggregate_types()}
-    for message in _records(story, events):
+    for message in records(story, events):
         audit.take(events[str(message.topic())], message.value() or b"")
     story.voice.expect(
         f"{plan.events:,} events came of the load", plan.events, audit.by_correlation[LOAD]

@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
@@ -25,7 +24,7 @@ from compose.rebuilding.swapping import Verified
 from compose.service import bootstrap_servers, database_url
 from compose.settings import Settings
 from projections.engine.applier import Applier
-from projections.registry import declared
+from projections.registry import FIRST, declared
 
 Tell = Callable[[str], None]
 
@@ -160,7 +159,12 @@ def _declared(settings: Settings, name: str) -> AtVersion:
     known = declared(settings.us_exchanges)
     if name not in known:
         raise VerdictError(f"there is no projection {name!r}: there are {', '.join(known)}")
-    return partial(known[name])
+    if not known[name](FIRST).tables:
+        raise VerdictError(
+            f"{name} holds what came in the order in which it came: there is nothing to build it "
+            "from again, and nothing to compare it with"
+        )
+    return known[name]
 
 
 def _differs(verified: Verified) -> Differs:

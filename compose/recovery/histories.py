@@ -1,20 +1,16 @@
 """From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
 
 from collections.abc import Iterable, Iterator
-from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from aggregates.decider import decider_of
+from aggregates import history
+from aggregates.history import Broken
 from aggregates.operator.shard_state import Entry, snapshot_key
+from aggregates.recording import StoredEvent
 from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from schemas.recorded_event import RecordedEvent
 from schemas.wire.records import decode_event
-
-
-class Broken(Exception):
-    """A record is not what verdict writes, or a history does not hold together."""
 
 
 class Stored(NamedTuple):
@@ -50,10 +46,11 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
         The entry of the shard's state, byte for byte what the operator would have stored; a
         fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
     """
-    for (aggregate_type, _), history in groupby(events, key=attrgetter("aggregate_type", "key")):
+    by_aggregate = attrgetter("aggregate_type", "key")
+    for (aggregate_type, _), events_of_one in groupby(events, key=by_aggregate):
         last, snapshot = None, NEVER_EXISTED
         try:
-            for last in history:
+            for last in events_of_one:
                 snapshot = after(snapshot, last)
             assert last is not None  # a group has at least one
             key = snapshot_key(aggregate_type, last.key.decode())
@@ -72,25 +69,9 @@ def after(snapshot: Snapshot[Any], stored: Stored) -> Snapshot[Any]:
         Exception: It cannot be decoded, or the rules fail.
     """
     event = decode_event(stored.aggregate_type, stored.value)
-    _check(event, snapshot, stored)
-    return Snapshot(
-        event.version,
-        decider_of(stored.aggregate_type).evolve(snapshot.state, event.payload),
-        sha256(stored.value).digest(),
-        event.decided_at,
-    )
-
-
-def _check(event: RecordedEvent, snapshot: Snapshot[Any], stored: Stored) -> None:
     if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
         raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
-    if event.version != snapshot.version + 1:
-        raise Broken(f"version {event.version} follows version {snapshot.version}")
-    if event.previous_hash != snapshot.last_hash:
-        raise Broken(
-            f"version {event.version} carries the hash {event.previous_hash.hex()[:16]} of the "
-            f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered"
-        )
+    return history.after(snapshot, StoredEvent(event, stored.value))
 
 
 def _said(error: Exception) -> str:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from sqlalchemy import Connection, MetaData, Table
 
 from projections.engine.batch import Delivery, Record, Unreadable
-from projections.engine.projection import Applied, Projection, Unprojectable, View
+from projections.engine.feedless import Feedless
+from projections.engine.projection import Applied, Unprojectable, View
 from projections.engine.statements import Values, add_new
 from schemas.topics import Topics
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendProjection:
+class AppendProjection(Feedless):
     """A read model that only grows.
 
     Args:
@@ -45,13 +45,6 @@ class AppendProjection:
     def tables(self) -> Sequence[Table]:
         """The table; a row's place and content follow from its record."""
         return [self.table]
-
-    def unannounced(self) -> Self:
-        """Return itself, as it has no feed."""
-        return self
-
-    def announce(self, connection: Connection, before: Projection, now: int) -> None:
-        """Do nothing, as it has no feed."""
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the topics that it follows."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
+from schemas.share_holding import ShareHolding
 
 
 class Partition(NamedTuple):
@@ -57,16 +58,25 @@ class Unreadable:
     error: str
 
 
-Record = RecordedEvent | Response
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The whole state of a key as it is from now on; None when there is none any more."""
+
+    key: str
+    value: ShareHolding | None
+
+
+Record = RecordedEvent | Response | Carried
 
 
 class Delivery(NamedTuple):
-    """A decoded record and its place."""
+    """A decoded record and its place; of an event the bytes of its value, too."""
 
     topic: str
     partition: int
     offset: int
     record: Record | Unreadable
+    value: bytes | None = None
 
 
 class Batch:

@@ -5,33 +5,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select
+from sqlalchemy import Connection, Table, select
 
 from projections.engine.change_feed import Cause, ChangeFeed, Entry, cause_of
 from projections.engine.fold import Change, Row
 from projections.engine.row_projection import GroupView
-from projections.engine.statements import is_any_of, put
+from projections.engine.tally import CountedGroups, Counts
 from schemas.recorded_event import RecordedEvent
 
 
 @dataclass(frozen=True, kw_only=True)
 class Membership(Generic[Row]):
-    """A table with one row per group that has members; a group without any has none.
+    """How many members a group has.
 
     Args:
-        table: Its primary key is the group.
-        members: The table of the rows, from `row_table`, with an index that begins with
-            `group_key` and goes on with what `reads` asks for.
-        count: The column for the number of members; kept up to date by differences.
-        reads: Column → an aggregate over columns of `members`, such as a minimum: what no
-            difference can keep is read again, for the groups that changed.
+        groups: The table; its one count is the number of members.
         feed: Where groups that begin and end are announced, None for nowhere.
     """
 
-    table: Table
-    members: Table
-    count: str
-    reads: Mapping[str, ColumnElement[Any]]
+    groups: CountedGroups
     feed: ChangeFeed | None
 
     def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
@@ -41,17 +33,15 @@ class Membership(Generic[Row]):
         lost its last member and won another in the same batch is not announced either.
         """
         moves = _Moves(changes)
-        before = self._counts(connection, moves.touched)
-        after = {group: before[group] + moves.net[group] for group in moves.touched}
-        self._drop(connection, [group for group, count in after.items() if count == 0])
-        self._keep(connection, {group: count for group, count in after.items() if count})
+        net = {group: (moves.net[group],) for group in moves.touched}
+        before, after = self.groups.move(connection, net)
         if self.feed is not None:
             self.feed.append(connection, [*moves.entries(before, after)])
 
     @property
     def tables(self) -> Sequence[Table]:
         """The table of the groups."""
-        return [self.table]
+        return [self.groups.table]
 
     def unannounced(self) -> Self:
         """Return the same membership without a feed."""
@@ -63,39 +53,12 @@ class Membership(Generic[Row]):
         assert self.feed is not None, "what readers see announces its changes"
         changes = [(group, "entered") for group in self._only_here(connection, before)]
         changes += [(group, "left") for group in before._only_here(connection, self)]
-        cause = Cause(aggregate_id="", event_id=f"swap:{self.table.name}", decided_at=now)
+        cause = Cause(aggregate_id="", event_id=f"swap:{self.groups.table.name}", decided_at=now)
         self.feed.append(connection, [Entry(group, kind, cause) for group, kind in changes])
 
     def _only_here(self, connection: Connection, other: "Membership[Any]") -> list[str]:
-        only = select(self._key).except_(select(other._key))
+        only = select(self.groups.key).except_(select(other.groups.key))
         return [*connection.execute(only).scalars()]
-
-    @property
-    def _key(self) -> Any:
-        (key,) = self.table.primary_key
-        return key
-
-    def _counts(self, connection: Connection, groups: set[str]) -> Counter[str]:
-        statement = select(self._key, self.table.c[self.count]).where(
-            is_any_of(connection, self._key, groups)
-        )
-        return Counter({row[0]: row[1] for row in connection.execute(statement)})
-
-    def _drop(self, connection: Connection, groups: list[str]) -> None:
-        if groups:
-            connection.execute(delete(self.table).where(is_any_of(connection, self._key, groups)))
-
-    def _keep(self, connection: Connection, counts: Mapping[str, int]) -> None:
-        this_group = self.members.c.group_key == bindparam("group")
-        again = {
-            name: select(value).where(this_group).scalar_subquery()
-            for name, value in self.reads.items()
-        }
-        rows = [
-            {self._key.name: group, self.count: count, "group": group}
-            for group, count in counts.items()
-        ]
-        put(connection, self.table, rows, again)
 
 
 class _Moves:
@@ -123,13 +86,13 @@ class _Moves:
             self.net[after.group] += 1
             self._arrivals.setdefault(after.group, []).append(change.arrival)
 
-    def entries(self, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Entry]:
+    def entries(self, before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Iterator[Entry]:
         """Yield the groups that begin, by their first arrival, and end, by their last departure."""
-        for group, count in after.items():
-            if count and not before[group]:
+        for group, (count,) in after.items():
+            if count and before[group] == (0,):
                 first = min(self._arrivals[group], key=_in_time)
                 yield Entry(group, "entered", cause_of(first))
-            elif before[group] and not count:
+            elif not count and before[group] != (0,):
                 last = max(self._departures[group], key=_in_time)
                 yield Entry(group, "left", cause_of(last))
 

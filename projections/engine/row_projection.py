@@ -1,46 +1,17 @@
 """One row per aggregate, folded from its events; optionally with a view over groups of rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    MetaData,
-    Table,
-    Text,
-    select,
-)
+from sqlalchemy import Connection, MetaData, Table
 
 from projections.engine.batch import Delivery
-from projections.engine.fold import Change, Evolve, Fold, Group, Kept, Row
+from projections.engine.fold import Change, Evolve, Fold, Group, Row
 from projections.engine.projection import Applied, Projection, View
-from projections.engine.statements import Values, is_any_of, put
+from projections.engine.stored_rows import StoredRows
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
-
-
-def row_table(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
-    """Return a table of one row per aggregate: the engine's columns, then the declared ones.
-
-    A row that was removed stays with `present` false and nothing in the declared columns, so that
-    its `version` still tells old events from new ones. `group_key` is the group that the row
-    counts in: put an index on it when groups are read again from it.
-    """
-    for column in columns:
-        column.nullable = True  # for what remains of a removed row
-    return Table(
-        name,
-        metadata,
-        Column("aggregate_id", Text, primary_key=True),
-        Column("version", BigInteger, nullable=False),
-        Column("present", Boolean, nullable=False),
-        Column("group_key", Text),
-        *columns,
-    )
 
 
 class GroupView(Protocol[Row]):
@@ -129,47 +100,18 @@ class RowProjection(Generic[Row]):
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the touched rows, fold, write what changed, then update the groups."""
         events = [d.record for d in deliveries if isinstance(d.record, RecordedEvent)]
-        kept = self._load(connection, {event.aggregate_id for event in events})
+        rows = StoredRows(self.table, self.row)
+        kept = rows.load(connection, {event.aggregate_id for event in events})
         fold = Fold(self.aggregate_type, self.evolve, self.group)
         applied = fold.run(kept, deliveries)
-        put(connection, self.table, [*self._rows(fold.changes)])
+        rows.put(
+            connection,
+            {
+                name: change.after
+                for name, change in fold.changes.items()
+                if change.after is not change.before
+            },
+        )
         if self.shows is not None:
             self.shows.update(connection, fold.changes)
         return applied
-
-    def _load(self, connection: Connection, aggregate_ids: set[str]) -> dict[str, Kept[Row]]:
-        columns = self.table.c
-        declared = (columns[name] for name in self._fields)
-        statement = select(
-            columns.aggregate_id, columns.version, columns.group_key, columns.present, *declared
-        ).where(is_any_of(connection, columns.aggregate_id, aggregate_ids))
-        return {
-            name: Kept(version, self._row(values) if present else None, group)
-            for name, version, group, present, *values in connection.execute(statement)
-        }
-
-    def _rows(self, changes: Mapping[str, Change[Row]]) -> Iterator[Values]:
-        nothing: Values = dict.fromkeys(self._fields)
-        for name, change in changes.items():
-            if (after := change.after) is not change.before:
-                row = (
-                    nothing
-                    if after.row is None
-                    else dict(zip(self._fields, after.row, strict=True))
-                )
-                yield {
-                    "aggregate_id": name,
-                    "version": after.version,
-                    "present": after.row is not None,
-                    "group_key": after.group,
-                    **row,
-                }
-
-    @property
-    def _fields(self) -> tuple[str, ...]:
-        fields: tuple[str, ...] = self.row._fields  # type: ignore[attr-defined]  # a named tuple
-        return fields
-
-    def _row(self, values: Sequence[Any]) -> Row:
-        row: Row = self.row(*values)
-        return row

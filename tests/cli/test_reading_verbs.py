@@ -114,7 +114,7 @@ def test_tail_names_what_is_wrong_with_its_arguments(
 def test_history_joins_each_command_with_its_verdict_and_events(story: Run) -> None:
     found = story("history", "order", ORDER, "--json")
 
-    assert "no archive" in found.stderr
+    assert "from the beginning" in found.stderr
     told = [
         (
             chapter["command"]["payload"]["type"],

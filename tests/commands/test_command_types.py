@@ -7,6 +7,10 @@ from schemas.registry import UnknownAggregate, aggregate_types
 
 
 def test_the_command_types_are_those_of_the_contract() -> None:
+    assert set(command_types("enrolment")) == {
+        "EnrolParticipant", "ActivateParticipant", "DeactivateParticipant", "RecordLogin",
+        "MoveParticipant",
+    }  # fmt: skip
     assert set(command_types("order")) == {
         "PlaceOrder", "ModifyOrder", "FillOrder", "CancelOrder", "DeleteOrder",
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """The read side on a real Kafka and a real Spark."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -64,7 +65,7 @@ class Deployment:
         for created in self._admin.create_topics(made).values():
             created.result(30)
 
-    def write(self, *records: tuple[str, str, bytes], commit: bool = True) -> None:
+    def write(self, *records: tuple[str, str, bytes | None], commit: bool = True) -> None:
         """Write (topic, key, value) in one transaction."""
         producer = Producer(
             {"bootstrap.servers": self._servers, "transactional.id": f"{self.topics.prefix}test"}
@@ -181,7 +182,8 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
     projecting = running()
     parked = "SELECT projection, topic, partition, offset FROM projection_parked"
     place = deployment.log.place_of("p-1").partition
-    reaches(projecting, lambda: deployment.select(parked) == [("us_holder", events, place, 0)])
+    followers = [(name, events, place, 0) for name in ("event_archive", "us_holder")]
+    reaches(projecting, lambda: sorted(deployment.select(parked)) == followers)
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
@@ -232,6 +234,30 @@ def test_it_stops_when_somebody_else_advances_a_projection(
     with pytest.raises(VerdictError, match="another runner advances projection us_holder v1"):
         reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
     assert deployment.select("SELECT client FROM us_holder") == [("ada",)]
+
+
+def test_carried_states_and_the_bytes_of_events_arrive_whole(
+    deployment: Deployment, running: Callable[..., Projecting]
+) -> None:
+    def holding(name: str) -> bytes:
+        position = {"id": name, "client": name, "ticker": "FB", "amount": 1, "exchange": "NYSE"}
+        return json.dumps(position).encode()
+
+    topic = deployment.topics.share_holders
+    deployment.write((topic, "ada", holding("ada")), (topic, "bob", holding("bob")))
+    events = deployment.happens("p-1", opened("ada"))
+    deployment.write((topic, "ada", None), (topic, "nobody", None), *events)
+    projecting = running()
+
+    def holders() -> list[tuple[Any, ...]]:
+        return deployment.select("SELECT client, positions FROM us_holder_from_state")
+
+    def archived() -> list[tuple[Any, ...]]:
+        return deployment.select("SELECT global_position, value FROM event_archive")
+
+    reaches(projecting, lambda: bool(archived()) and bool(holders()))
+    assert holders() == [("bob", 1)]
+    assert archived() == [(1, events[0][2])]
 
 
 class TestOnPostgresql:

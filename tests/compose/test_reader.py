@@ -82,7 +82,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
         reader.select(statement)
 
     assert wanted in str(refusal.value)
-    assert "outcome, projection_held, " in str(refusal.value)
+    assert "outcome, program_tally, projection_held, " in str(refusal.value)
 
 
 def test_a_refusal_does_not_stick(reader: Reader) -> None:
@@ -95,7 +95,7 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("SELECT * FROM us_holders", "no such table: us_holders; the views are outcome, "),
+        ("SELECT * FROM us_holders", "no such table: us_holders; the views are client_"),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),
     ],

@@ -61,6 +61,11 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
         "✓ garbage is kept in dead-letters, byte for byte",
         "✓ accepted and rejected by reason are what they must be",
         "✓ 516 commands = 515 responses + 1 dead letter",
+        "✓ the tallies are what was sent",
+        "clients: the view and a fold of order.events agree",
+        "changes are numbered without a gap",
+        "replayed they give the ",
+        "events are in the archive, at the positions 1 to ",
         "checks, and everything is what it must be.",
     ):
         assert line in told.stdout

@@ -87,6 +87,13 @@ ENVELOPE: Fields = {
     "payload": (lambda value: isinstance(value, dict), True),
 }
 PAYLOADS: dict[str, dict[str, Fields]] = {
+    "enrolment": {
+        "EnrolParticipant": {"program": (text, True)},
+        "ActivateParticipant": {},
+        "DeactivateParticipant": {},
+        "RecordLogin": {"at": (time, True)},
+        "MoveParticipant": {"program": (text, True)},
+    },
     "order": {
         "PlaceOrder": {
             "client": (text, True),

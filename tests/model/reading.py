@@ -16,6 +16,7 @@ from tests.model.fields import (
     fits,
     milliseconds,
     text,
+    time,
 )
 
 COMMAND_LIMIT_BYTES = 64 * 1024
@@ -69,7 +70,7 @@ def read(aggregate_type: str, record: Record) -> Asked | Malformed | None:
     reason = _fault(aggregate_type, sent, record.key)
     if reason is not None:
         return _malformed(aggregate_type, sent, reason)
-    given = {name: value for name, value in sent["payload"].items() if value is not None}
+    given = _given(aggregate_type, sent["payload"])
     deadline = sent.get("deadline")
     return Asked(
         envelope=sent,
@@ -77,6 +78,16 @@ def read(aggregate_type: str, record: Record) -> Asked | Malformed | None:
         digest=_digest(given),
         deadline=None if deadline is None else milliseconds(deadline),
     )
+
+
+def _given(aggregate_type: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that are there, times in epoch milliseconds however they were written."""
+    fields = PAYLOADS[aggregate_type][payload["type"]]
+    return {
+        name: milliseconds(value) if fields.get(name, (None,))[0] is time else value
+        for name, value in payload.items()
+        if value is not None
+    }
 
 
 def _sent(aggregate_type: str, value: bytes | None) -> dict[str, Any] | None:

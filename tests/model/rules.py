@@ -8,13 +8,27 @@ Asked = Mapping[str, Any]
 Happened = tuple[str, dict[str, Any]]
 
 
+ALWAYS = {  # whatever the state, once the life cycle lets them through
+    "PlaceOrder": "OrderPlaced",
+    "DeleteOrder": "OrderDeleted",
+    "OpenPosition": "PositionOpened",
+    "ClosePosition": "PositionClosed",
+    "EnrolParticipant": "ParticipantEnrolled",
+    "RecordLogin": "LoginRecorded",
+}
+
+
 class Broken(Exception):  # an answer, not an error
     """A business rule forbids the command."""
 
 
 def starts_from(command_type: str) -> set[str]:
     """Return the life-cycle states in which a command may find its aggregate."""
-    creating = {"PlaceOrder": {"NONE"}, "OpenPosition": {"NONE", "DELETED"}}
+    creating = {
+        "EnrolParticipant": {"NONE"},
+        "PlaceOrder": {"NONE"},
+        "OpenPosition": {"NONE", "DELETED"},
+    }
     return creating.get(command_type, {"ACTIVE"})
 
 
@@ -26,12 +40,10 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
     """
     asked = {name: value for name, value in command.items() if name != "type"}
     match command["type"], state:
-        case "PlaceOrder", _:
-            return [("OrderPlaced", asked)]
-        case "OpenPosition", _:
-            return [("PositionOpened", asked)]
-        case "DeleteOrder", _:
-            return [("OrderDeleted", {})]
+        case str(always), _ if always in ALWAYS:
+            return [(ALWAYS[always], asked)]
+        case ("ActivateParticipant" | "DeactivateParticipant") as kind, dict(enrolment):
+            return _switched(enrolment, active=kind == "ActivateParticipant")
         case (("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}):
             raise Broken("nothing but Delete after completed or cancelled")
         case "ModifyOrder", dict(order):
@@ -40,8 +52,6 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
             return _filled(order, asked)
         case "CancelOrder", _:
             return [("OrderCancelled", {"cause": asked.get("cause")})]
-        case "ClosePosition", _:
-            return [("PositionClosed", {})]
         case _, dict(position):
             return _changed(position, command["type"], asked)
         case _:
@@ -66,11 +76,18 @@ def _filled(order: State, asked: Asked) -> list[Happened]:
     return happened + [("OrderCompleted", {})] * (filled == order["quantity"])
 
 
+def _switched(enrolment: State, active: bool) -> list[Happened]:
+    if enrolment["active"] == active:
+        return []
+    return [("ParticipantActivated" if active else "ParticipantDeactivated", {})]
+
+
 def _changed(position: State, command_type: str, asked: Asked) -> list[Happened]:
     events = {
         "AdjustPosition": "PositionAdjusted",
         "RelistPosition": "PositionRelisted",
         "TransferPosition": "PositionTransferred",
+        "MoveParticipant": "ParticipantMoved",
     }
     same = all(position[name] == value for name, value in asked.items())
     return [] if same else [(events[command_type], dict(asked))]
@@ -82,6 +99,12 @@ def state_after(state: State | None, event_type: str, fields: Mapping[str, Any])
     match event_type:
         case "OrderPlaced":
             return {**fields, "filled": 0, "status": "open"}
+        case "ParticipantEnrolled":
+            return {**fields, "active": True}
+        case "ParticipantActivated" | "ParticipantDeactivated":
+            return before | {"active": event_type == "ParticipantActivated"}
+        case "LoginRecorded":
+            return before
         case "OrderFilled":
             return before | {"filled": before["filled"] + fields["quantity"]}
         case "OrderCompleted":

@@ -1,7 +1,8 @@
-"""Position events as the decider writes them: versions without gaps, several partitions."""
+"""Events as the decider writes them: no gap, a chain of hashes, several partitions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from zlib import crc32
 
 from projections.engine.batch import Batch, Delivery, Partition, Span
@@ -9,6 +10,7 @@ from schemas.message import Event
 from schemas.position import PositionOpened
 from schemas.recorded_event import RecordedEvent, event_id
 from schemas.source import Source
+from schemas.wire.records import encode_event
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z
@@ -16,24 +18,31 @@ SECOND = 1000
 
 
 class EventLog:
-    """The topic `position.events`; each event happens a second after the one before it."""
+    """The topic `position.events`, or another type's.
 
-    def __init__(self, partitions: int = 4) -> None:
-        self.partitions = [Partition(TOPIC, number) for number in range(partitions)]
+    Each event happens `pace` milliseconds after the one before it: a second, unless it is changed.
+    """
+
+    def __init__(self, partitions: int = 4, aggregate_type: str = "position") -> None:
+        topic = f"{aggregate_type}.events"
+        self.partitions = [Partition(topic, number) for number in range(partitions)]
+        self.pace = SECOND
+        self._type = aggregate_type
         self.deliveries: list[Delivery] = []
         self.ends = dict.fromkeys(self.partitions, 0)
         self._versions: dict[str, int] = {}
-        self._happened = 0
+        self._hashes: dict[str, bytes] = {}
+        self._now = START
         self._taken = dict(self.ends)
 
-    def add(self, position_id: str, *payloads: Event) -> None:
-        """Let these events happen to a position."""
+    def add(self, aggregate_id: str, *payloads: Event) -> None:
+        """Let these events happen to an aggregate."""
         for payload in payloads:
-            self._append(position_id, self._next(position_id, payload))
+            self._append(aggregate_id, self._next(aggregate_id, payload))
 
-    def add_unseen(self, position_id: str, payload: Event) -> RecordedEvent:
+    def add_unseen(self, aggregate_id: str, payload: Event) -> RecordedEvent:
         """Let an event happen that never gets to the topic."""
-        return self._next(position_id, payload)
+        return self._next(aggregate_id, payload)
 
     def repeat(self, event: RecordedEvent) -> None:
         """Write an event (again), at the end."""
@@ -58,9 +67,9 @@ class EventLog:
         found = (d for d in self.deliveries if _lies_in(d, spans))
         return Batch(found, spans)
 
-    def place_of(self, position_id: str) -> Partition:
-        """Return the partition that a position's events are on."""
-        return self.partitions[crc32(position_id.encode()) % len(self.partitions)]
+    def place_of(self, aggregate_id: str) -> Partition:
+        """Return the partition that an aggregate's events are on."""
+        return self.partitions[crc32(aggregate_id.encode()) % len(self.partitions)]
 
     def events(self, ends: Mapping[Partition, int]) -> list[RecordedEvent]:
         """Return the events before `ends`, in the order in which they were written."""
@@ -71,21 +80,25 @@ class EventLog:
             if _lies_in(d, reached) and isinstance(d.record, RecordedEvent)
         ]
 
-    def _next(self, position_id: str, payload: Event) -> RecordedEvent:
-        version = self._versions[position_id] = self._versions.get(position_id, 0) + 1
-        self._happened += 1
-        return replace(
+    def _next(self, aggregate_id: str, payload: Event) -> RecordedEvent:
+        version = self._versions[aggregate_id] = self._versions.get(aggregate_id, 0) + 1
+        self._now += self.pace
+        event = replace(
             AN_EVENT,
-            event_id=event_id("position", position_id, version),
-            aggregate_id=position_id,
+            event_id=event_id(self._type, aggregate_id, version),
+            aggregate_type=self._type,
+            aggregate_id=aggregate_id,
             version=version,
-            decided_at=START + self._happened * SECOND,
+            decided_at=self._now,
+            previous_hash=self._hashes.get(aggregate_id, b""),
             payload=payload,
         )
+        self._hashes[aggregate_id] = sha256(encode_event(event)).digest()
+        return event
 
-    def _append(self, position_id: str, event: RecordedEvent) -> None:
-        place = self.place_of(position_id)
-        self.deliveries.append(Delivery(*place, self.ends[place], event))
+    def _append(self, aggregate_id: str, event: RecordedEvent) -> None:
+        place = self.place_of(aggregate_id)
+        self.deliveries.append(Delivery(*place, self.ends[place], event, encode_event(event)))
         self.ends[place] += 1
 
 

@@ -9,6 +9,9 @@ from sqlalchemy import event as sql_event
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch
 from projections.engine.copying import MANY
+from schemas.enrolment import ParticipantEnrolled, ParticipantMoved
+from schemas.message import Event
+from schemas.order import OrderDeleted, OrderPlaced
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
@@ -92,6 +95,47 @@ def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
     assert few <= 8
     assert more == most == few + statements.for_copying(1)
     assert read_side.select("SELECT count(*) FROM outcome") == [(5000,)]
+
+
+ORDERED = OrderPlaced(
+    client="ada", ticker="AAPL", side="BUY", quantity=1, limit_price_cents=1
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("projection", "begins", "goes_on"),
+    [
+        ("client_recent_order", ORDERED, OrderDeleted()),
+        (
+            "program_tally",
+            ParticipantEnrolled(program="chess"),
+            ParticipantMoved(program="go"),
+        ),
+        ("event_archive", ORDERED, OrderDeleted()),
+    ],
+)
+def test_other_projections_too_take_as_many_statements_for_many_events_as_for_few(
+    read_side: ReadSide,
+    statements: Statements,
+    projection: str,
+    begins: Event,
+    goes_on: Event,
+) -> None:
+    log = EventLog(aggregate_type="enrolment" if projection == "program_tally" else "order")
+    applier = read_side.applier(projection)
+    log.add("first", begins)
+    applier.apply(log.batch())
+
+    def some(first: int, count: int) -> Batch:
+        for number in range(first, first + count):
+            log.add(f"a-{number}", *([begins, goes_on] if number % 2 else [begins]))
+        return log.batch()
+
+    few = statements.of(applier, some(0, 2))
+    many = statements.of(applier, some(2, 2 + MANY))
+    most = statements.of(applier, some(2 + MANY, 3 * MANY))
+
+    assert few <= many == most <= 15
 
 
 class Polling(threading.Thread):

@@ -4,11 +4,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from projections.engine.batch import Delivery, Record, Unreadable
+from projections.engine.batch import Carried, Delivery, Record, Unreadable
 from projections.flat import ARROW_SCHEMA, from_flat, to_flat
 from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.order import OrderCancelled, OrderPlaced
+from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
+from schemas.share_holding import ShareHolding
 from schemas.topics import Topics
 from schemas.wire.records import encode, encode_event
 from tests.projections.event_log import AN_EVENT, opened
@@ -32,6 +34,8 @@ RECORDS: list[Record | Unreadable] = [
     ACCEPTED,
     REJECTED,
     MALFORMED,
+    Carried("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
+    Carried("1", None),
     Unreadable("why"),
 ]
 
@@ -52,7 +56,8 @@ def restored(batches: Sequence[pa.RecordBatch]) -> list[Delivery]:
 
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
-    delivery = Delivery("a-topic", 3, 2**40, record)
+    value = b"\xff\0" if isinstance(record, RecordedEvent) else None
+    delivery = Delivery("a-topic", 3, 2**40, record, value)
 
     assert restored(list(to_flat([delivery]))) == [delivery]
 
@@ -75,14 +80,35 @@ def test_events_and_responses_are_decoded_by_their_topics() -> None:
 
     assert deliveries == [
         Delivery("order.responses", 1, 8, REJECTED),
-        Delivery("position.events", 0, 7, EVENT),
+        Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT)),
     ]
     assert isinstance(deliveries[0].record, Response)
+
+
+HOLDING = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE", "x": 1}'
+
+
+def test_a_carried_state_is_read_from_json_whatever_else_is_in_it() -> None:
+    deliveries = decode(("share-holders", 1, 3, b"1", HOLDING), ("share-holders", 1, 4, b"1", None))
+
+    ada = ShareHolding(id="1", client="ada", ticker="FB", amount=33, exchange="NYSE")
+    assert deliveries == [
+        Delivery("share-holders", 1, 3, Carried("1", ada)),
+        Delivery("share-holders", 1, 4, Carried("1", None)),
+    ]
 
 
 @pytest.mark.parametrize(
     ("topic", "key", "value", "error"),
     [
+        ("share-holders", b"1", b'{"id": "1",', "ValidationError: 1 validation error"),
+        ("share-holders", b"1", b"", "ValidationError: 1 validation error"),
+        ("share-holders", b"1", HOLDING.replace(b"33", b"0"), "greater than 0"),
+        ("share-holders", b"1", HOLDING.replace(b"33", b'"33"'), "valid integer"),
+        ("share-holders", b"2", HOLDING, "the state is that of '1', its key is '2'"),
+        ("share-holders", b"\xff", HOLDING, "UnicodeDecodeError"),
+        ("share-holders", None, None, "the key None is no id"),
+        ("share-holders", b"a\0b", None, "is no id"),
         ("position.events", b"p-1", None, "ValueError: the record has no value"),
         ("position.events", b"p-1", b"garbage", "Undecodable: value has no Confluent header"),
         ("position.events", b"p-1", encode_event(EVENT)[:-1], "Undecodable: Avro body does not"),

@@ -121,10 +121,8 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
     for applier in appliers.values():
         applier.apply(batch)
 
-    assert {name: applier.stands_still for name, applier in appliers.items()} == {
-        "outcome": False,
-        "us_holder": True,
-    }
+    still = {name for name, applier in appliers.items() if applier.stands_still}
+    assert still == {"event_archive", "us_holder"}, "those that follow what is broken"
     assert appliers["outcome"].positions == {responses: 1}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from projections.engine import creation, versions
 from projections.engine.applier import Applier
@@ -57,10 +57,8 @@ def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: R
         ("us_holder_v1", True, 3),
     ]
     assert len(built.changes()) == 3
-    assert built.select("SELECT projection, version FROM projection_live ORDER BY 1") == [
-        ("outcome", 1),
-        ("us_holder", 1),
-    ]
+    live = "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    assert built.select(live) == [(1,)]
 
 
 def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> None:
@@ -155,6 +153,5 @@ def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
 
     assert not [name for name in built.dump() if name.endswith("_v2")]
     assert len(built.changes()) == 3
-    with built.engine.connect() as connection:
-        table = versions.table
-        assert connection.execute(select(table.c.version)).scalars().all() == [1, 1]
+    live = "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    assert built.select(live) == [(1,)]

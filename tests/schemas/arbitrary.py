@@ -41,6 +41,8 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     "quantity": POSITIVE,
     "limit_price_cents": POSITIVE,
     "price_cents": POSITIVE,
+    "program": TEXTS,
+    "at": INSTANTS,
 }
 
 

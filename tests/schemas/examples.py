@@ -6,6 +6,13 @@ from functools import partial
 from typing import Any
 
 from commands.command import Command
+from commands.enrolment import (
+    ActivateParticipant,
+    DeactivateParticipant,
+    EnrolParticipant,
+    MoveParticipant,
+    RecordLogin,
+)
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import (
     AdjustPosition,
@@ -16,6 +23,13 @@ from commands.position import (
 )
 from schemas.command_envelope import CommandEnvelope, Expectation
 from schemas.dead_letter import DeadLetter
+from schemas.enrolment import (
+    LoginRecorded,
+    ParticipantActivated,
+    ParticipantDeactivated,
+    ParticipantEnrolled,
+    ParticipantMoved,
+)
 from schemas.life_cycle import LifeCycle
 from schemas.marker import Marker
 from schemas.message import Event
@@ -46,6 +60,13 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 AT = Source("order.commands", 3, 14)
 
 COMMANDS: dict[str, tuple[Command, ...]] = {
+    "enrolment": (
+        EnrolParticipant(program="chess"),
+        ActivateParticipant(),
+        DeactivateParticipant(),
+        RecordLogin(at=NOON),
+        MoveParticipant(program="go"),
+    ),
     "order": (
         PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
         ModifyOrder(quantity=5),
@@ -62,6 +83,13 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
     ),
 }
 EVENTS: dict[str, tuple[Event, ...]] = {
+    "enrolment": (
+        ParticipantEnrolled(program="chess"),
+        ParticipantActivated(),
+        ParticipantDeactivated(),
+        LoginRecorded(at=NOON),
+        ParticipantMoved(program="go"),
+    ),
     "order": (
         OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
         OrderModified(quantity=5, limit_price_cents=150_00),

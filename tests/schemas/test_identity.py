@@ -112,14 +112,20 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
     names = [topic.name for topic in topics.all()]
 
     assert names == [
+        *(f"x.enrolment.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         *(f"x.order.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         *(f"x.position.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         "x.dead-letters",
         "x.retry",
+        "x.share-holders",
         "x.blue.markers",
     ]
     assert topics.aggregate_of("x.order.commands") == "order"
-    assert topics.every_commands() == ["x.order.commands", "x.position.commands"]
+    assert topics.every_commands() == [
+        "x.enrolment.commands",
+        "x.order.commands",
+        "x.position.commands",
+    ]
 
 
 def test_topics_have_the_settings_of_the_contract() -> None:
@@ -138,8 +144,10 @@ def test_topics_have_the_settings_of_the_contract() -> None:
 
 
 def test_an_unknown_aggregate_is_told_which_there_are() -> None:
-    assert aggregate_types() == ("order", "position")
-    with pytest.raises(UnknownAggregate, match="no aggregate 'invoice': there are order, position"):
+    assert aggregate_types() == ("enrolment", "order", "position")
+    with pytest.raises(
+        UnknownAggregate, match="no aggregate 'invoice': there are enrolment, order, position"
+    ):
         module("schemas", "invoice")
 
 

@@ -1,0 +1,119 @@
+"""`client_recent_order`: the newest 30 orders of a client, as they are now."""
+
+from typing import Literal, NamedTuple, assert_never, cast
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, Text
+
+from projections.engine.instant import InstantType
+from projections.engine.newest import Newest, newest_table
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
+from schemas.order import (
+    OrderCancelled,
+    OrderCompleted,
+    OrderDeleted,
+    OrderEvent,
+    OrderFilled,
+    OrderModified,
+    OrderPlaced,
+    Side,
+)
+from schemas.recorded_event import RecordedEvent
+
+VERSION = 1
+SHOWN = 30
+
+
+class Order(NamedTuple):
+    """What is shown of an order."""
+
+    client: str
+    ticker: str
+    side: Side
+    quantity: int
+    filled_quantity: int
+    limit_price_cents: int
+    status: Literal["OPEN", "PARTIALLY_FILLED", "COMPLETED", "CANCELLED"]
+    placed_at: int
+
+
+def evolve(order: Order | None, recorded: RecordedEvent) -> Order | None:
+    """Return the order after an event, None once it is deleted."""
+    event = cast(OrderEvent, recorded.payload)
+    if isinstance(event, OrderPlaced):
+        return _placed(event, recorded.decided_at)
+    assert order is not None, "the order is not there"
+    match event:
+        case OrderModified(quantity=quantity, limit_price_cents=price):
+            return order._replace(quantity=quantity, limit_price_cents=price)
+        case OrderFilled(quantity=quantity):
+            filled = order.filled_quantity + quantity
+            return order._replace(filled_quantity=filled, status="PARTIALLY_FILLED")
+        case OrderCompleted():
+            return order._replace(status="COMPLETED")
+        case OrderCancelled():
+            return order._replace(status="CANCELLED")
+        case OrderDeleted():
+            return None
+        case _:
+            assert_never(event)
+
+
+def _placed(event: OrderPlaced, at: int) -> Order:
+    return Order(
+        client=event.client,
+        ticker=event.ticker,
+        side=event.side,
+        quantity=event.quantity,
+        filled_quantity=0,
+        limit_price_cents=event.limit_price_cents,
+        status="OPEN",
+        placed_at=at,
+    )
+
+
+def by_client(order: Order) -> str:
+    """Return the client, who never changes."""
+    return order.client
+
+
+def client_recent_order(version: int = VERSION) -> RowProjection[Order]:
+    """Return the projection; place 1 is the newest, of two placed at one time the greater id."""
+    metadata = MetaData()
+    orders = row_table(
+        f"client_recent_order_order_v{version}",
+        metadata,
+        Column("client", Text),
+        Column("ticker", Text),
+        Column("side", Text),
+        Column("quantity", BigInteger),
+        Column("filled_quantity", BigInteger),
+        Column("limit_price_cents", BigInteger),
+        Column("status", Text),
+        Column("placed_at", InstantType),
+    )
+    of = orders.c
+    Index(f"{orders.name}_newest", of.group_key, of.placed_at, of.aggregate_id)
+    newest: Newest[Order] = Newest(
+        table=newest_table(f"client_recent_order_v{version}", metadata),
+        members=orders,
+        by="placed_at",
+        shown=SHOWN,
+    )
+    shown = newest.view(
+        "client",
+        "place",
+        of.aggregate_id.label("order_id"),
+        *(of[name] for name in Order._fields if name != "client"),
+    )
+    return RowProjection(
+        name="client_recent_order",
+        version=version,
+        aggregate_type="order",
+        row=Order,
+        table=orders,
+        evolve=evolve,
+        group=by_client,
+        shows=newest,
+        views={"client_recent_order": shown},
+    )

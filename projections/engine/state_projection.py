@@ -1,0 +1,105 @@
+"""One row per key of a topic that carries states: each record is all that is known of its key.
+
+Offsets take the place of versions. There is no gap to be seen: what compaction has removed was
+overtaken. A record without a value removes the row, and nothing remains, as nothing remains in
+the topic either; so a table that is built from the compacted topic is the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from sqlalchemy import Connection, MetaData, Table, delete
+
+from projections.engine.batch import Carried, Delivery
+from projections.engine.feedless import Feedless
+from projections.engine.fold import Change, Group, Kept, Row
+from projections.engine.projection import Applied, Unprojectable, View
+from projections.engine.row_projection import GroupView
+from projections.engine.statements import is_any_of
+from projections.engine.stored_rows import StoredRows
+from schemas.topics import Topics
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateProjection(Feedless, Generic[Row]):
+    """A read model of the newest states.
+
+    Args:
+        name: Of the projection.
+        version: Part of every table's name; another version is built beside this one.
+        row: The named tuple of the declared columns.
+        table: From `row_table`; only keys that have a state are in it.
+        follows: The topic, by its name in a deployment; all records of a key are on one partition.
+        shown: State → row; pure.
+        group: Row → the group it belongs to, or None; pure.
+        shows: What readers see of the groups.
+        views: View name → what it selects.
+        settings: What `shown` and `group` depend on besides the records, spelled out.
+    """
+
+    name: str
+    version: int
+    row: type[Row]
+    table: Table
+    follows: Callable[[Topics], str]
+    shown: Callable[[Any], Row]
+    group: Group[Row]
+    shows: GroupView[Row]
+    views: Mapping[str, View]
+    settings: str = ""
+
+    sequences = ()
+
+    @property
+    def metadata(self) -> MetaData:
+        """The tables of this projection and no others."""
+        return self.table.metadata
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The rows, and the groups that are shown of them."""
+        return [self.table, *self.shows.tables]
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the one topic that it follows."""
+        return (self.follows(topics),)
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Load the rows of the batch's keys, put the newest states in their place."""
+        rows = StoredRows(self.table, self.row)
+        kept = rows.load(connection, {_carried(delivery).key for delivery in deliveries})
+        changes: dict[str, Change[Row]] = {}
+        applied = sum(self._take(changes, kept, delivery) for delivery in deliveries)
+        present = {name: one.after for name, one in changes.items() if one.after.row is not None}
+        rows.put(connection, present)
+        self._remove(connection, [name for name in changes if name in kept.keys() - present.keys()])
+        self.shows.update(connection, changes)
+        return Applied(applied=applied, skipped=len(deliveries) - applied)
+
+    def _take(
+        self, changes: dict[str, Change[Row]], kept: Mapping[str, Kept[Row]], delivery: Delivery
+    ) -> bool:
+        """Note what a record makes of its key; tell whether it is news."""
+        carried, version = _carried(delivery), delivery.offset + 1
+        change = changes.get(carried.key) or Change(kept.get(carried.key, Kept()))
+        if version <= change.after.version or (carried.value is None and change.after.row is None):
+            return False
+        try:
+            row = None if carried.value is None else self.shown(carried.value)
+            group = None if row is None else self.group(row)
+        except Exception as error:
+            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+        change.after = Kept(version, row, group)
+        changes[carried.key] = change
+        return True
+
+    def _remove(self, connection: Connection, keys: Sequence[str]) -> None:
+        if keys:
+            gone = is_any_of(connection, self.table.c.aggregate_id, keys)
+            connection.execute(delete(self.table).where(gone))
+
+
+def _carried(delivery: Delivery) -> Carried:
+    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
+    return delivery.record

@@ -1,0 +1,82 @@
+"""The table of a projection's rows, as the fold takes them and gives them back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from sqlalchemy import BigInteger, Boolean, Column, Connection, MetaData, Table, Text, select
+
+from projections.engine.fold import Kept, Row
+from projections.engine.statements import Values, is_any_of, put
+
+# by its bytes and not by the rules of a language, as what is ordered by ids is the same everywhere
+IdType = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+def row_table(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
+    """Return a table of one row per aggregate: the engine's columns, then the declared ones.
+
+    A row that was removed stays with `present` false and nothing in the declared columns, so that
+    its `version` still tells old events from new ones. `group_key` is the group that the row
+    counts in: put an index on it when groups are read again from it.
+    """
+    for column in columns:
+        column.nullable = True  # for what remains of a removed row
+    return Table(
+        name,
+        metadata,
+        Column("aggregate_id", IdType, primary_key=True),
+        Column("version", BigInteger, nullable=False),
+        Column("present", Boolean, nullable=False),
+        Column("group_key", Text),
+        *columns,
+    )
+
+
+@dataclass(frozen=True)
+class StoredRows(Generic[Row]):
+    """Reads and writes rows in bulk.
+
+    Args:
+        table: From `row_table`.
+        row: The named tuple of the declared columns.
+    """
+
+    table: Table
+    row: type[Row]
+
+    def load(self, connection: Connection, aggregate_ids: Iterable[str]) -> dict[str, Kept[Row]]:
+        """Return what is kept of these aggregates; nothing is kept of those that are missing."""
+        columns = self.table.c
+        declared = (columns[name] for name in self._fields)
+        statement = select(
+            columns.aggregate_id, columns.version, columns.group_key, columns.present, *declared
+        ).where(is_any_of(connection, columns.aggregate_id, aggregate_ids))
+        return {
+            name: Kept(version, self._row(values) if present else None, group)
+            for name, version, group, present, *values in connection.execute(statement)
+        }
+
+    def put(self, connection: Connection, kept: Mapping[str, Kept[Row]]) -> None:
+        """Write what is kept of these aggregates now."""
+        put(connection, self.table, [self._values(name, one) for name, one in kept.items()])
+
+    def _values(self, name: str, kept: Kept[Row]) -> Values:
+        nothing: Values = dict.fromkeys(self._fields)
+        row = nothing if kept.row is None else dict(zip(self._fields, kept.row, strict=True))
+        return {
+            "aggregate_id": name,
+            "version": kept.version,
+            "present": kept.row is not None,
+            "group_key": kept.group,
+            **row,
+        }
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        fields: tuple[str, ...] = self.row._fields  # type: ignore[attr-defined]  # a named tuple
+        return fields
+
+    def _row(self, values: Sequence[Any]) -> Row:
+        row: Row = self.row(*values)
+        return row

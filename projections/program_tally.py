@@ -1,0 +1,96 @@
+"""`program_tally`: how many participants a program has, active and not, and the latest login."""
+
+from typing import NamedTuple, assert_never, cast
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, MetaData, Table, Text, func, select
+
+from projections.engine.instant import InstantType
+from projections.engine.row_projection import RowProjection
+from projections.engine.stored_rows import row_table
+from projections.engine.tally import CountedGroups, Tally
+from schemas.enrolment import (
+    EnrolmentEvent,
+    LoginRecorded,
+    ParticipantActivated,
+    ParticipantDeactivated,
+    ParticipantEnrolled,
+    ParticipantMoved,
+)
+from schemas.recorded_event import RecordedEvent
+
+VERSION = 1
+
+
+class Participant(NamedTuple):
+    """What counts in a program's tally; the last login is the latest, not the one recorded last."""
+
+    program: str
+    active: bool
+    last_login: int | None
+
+
+def evolve(participant: Participant | None, recorded: RecordedEvent) -> Participant | None:
+    """Return the participant after an event."""
+    event = cast(EnrolmentEvent, recorded.payload)
+    if isinstance(event, ParticipantEnrolled):
+        return Participant(event.program, active=True, last_login=None)
+    assert participant is not None, "the participant is not enrolled"
+    match event:
+        case ParticipantActivated():
+            return participant._replace(active=True)
+        case ParticipantDeactivated():
+            return participant._replace(active=False)
+        case LoginRecorded(at=at):
+            return participant._replace(last_login=max(at, participant.last_login or 0))
+        case ParticipantMoved(program=program):
+            return participant._replace(program=program)
+        case _:
+            assert_never(event)
+
+
+def by_program(participant: Participant) -> str:
+    """Return the program that the participant is in."""
+    return participant.program
+
+
+def program_tally(version: int = VERSION) -> RowProjection[Participant]:
+    """Return the projection; a participant who moves takes the last login along."""
+    metadata = MetaData()
+    participants = row_table(
+        f"program_tally_participant_v{version}",
+        metadata,
+        Column("program", Text),
+        Column("active", Boolean),
+        Column("last_login", InstantType),
+    )
+    Index(f"{participants.name}_login", participants.c.group_key, participants.c.last_login)
+    tally = Table(
+        f"program_tally_v{version}",
+        metadata,
+        Column("program", Text, primary_key=True),
+        Column("number_active", BigInteger, nullable=False),
+        Column("number_inactive", BigInteger, nullable=False),
+        Column("last_login", InstantType),
+    )
+    return RowProjection(
+        name="program_tally",
+        version=version,
+        aggregate_type="enrolment",
+        row=Participant,
+        table=participants,
+        evolve=evolve,
+        group=by_program,
+        shows=Tally(
+            groups=CountedGroups(
+                table=tally,
+                members=participants,
+                counts=("number_active", "number_inactive"),
+                reads={"last_login": func.max(participants.c.last_login)},
+            ),
+            counts={
+                "number_active": lambda participant: participant.active,
+                "number_inactive": lambda participant: not participant.active,
+            },
+        ),
+        views={"program_tally": select(tally)},
+    )

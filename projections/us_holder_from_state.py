@@ -1,0 +1,79 @@
+"""`us_holder_from_state`: who holds US stock, from the compacted topic `share-holders`.
+
+When a position was opened is not in the topic, once it has been compacted: so there is no `since`.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
+
+from projections.engine.state_projection import StateProjection
+from projections.engine.stored_rows import row_table
+from projections.engine.tally import CountedGroups, Tally
+from projections.us_holder import US_EXCHANGES
+from schemas.share_holding import ShareHolding
+from schemas.topics import Topics
+
+VERSION = 1
+
+
+class Holding(NamedTuple):
+    """What decides who is a holder."""
+
+    client: str
+    exchange: str
+
+
+def shown(holding: ShareHolding) -> Holding:
+    """Return what is kept of a position; it is remembered until the record that closes it."""
+    return Holding(holding.client, holding.exchange)
+
+
+def us_holder_from_state(
+    exchanges: Collection[str] = US_EXCHANGES, version: int = VERSION
+) -> StateProjection[Holding]:
+    """Return the projection.
+
+    Args:
+        exchanges: What counts as a US exchange, spelled as in the records.
+        version: Of the tables.
+    """
+
+    def holder(holding: Holding) -> str | None:
+        return holding.client if holding.exchange in exchanges else None
+
+    metadata = MetaData()
+    holdings = row_table(
+        f"us_holder_from_state_position_v{version}",
+        metadata,
+        Column("client", Text),
+        Column("exchange", Text),
+    )
+    Index(f"{holdings.name}_held", holdings.c.group_key)
+    holders = Table(
+        f"us_holder_from_state_v{version}",
+        metadata,
+        Column("client", Text, primary_key=True),
+        Column("positions", BigInteger, nullable=False),
+    )
+    return StateProjection(
+        name="us_holder_from_state",
+        version=version,
+        row=Holding,
+        table=holdings,
+        follows=share_holders,
+        shown=shown,
+        group=holder,
+        shows=Tally(
+            groups=CountedGroups(table=holders, members=holdings, counts=("positions",), reads={}),
+            counts={"positions": lambda holding: True},
+        ),
+        views={"us_holder_from_state": select(holders)},
+        settings=f"US exchanges: {', '.join(sorted(exchanges))}",
+    )
+
+
+def share_holders(topics: Topics) -> str:
+    """Return the name of the topic in a deployment."""
+    return topics.share_holders

@@ -1,0 +1,116 @@
+"""`verdict state` with an archive: what it holds is not read from Kafka, what it lacks is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from compose.archive import Placed
+from compose.cli.one_aggregate import Aggregate
+from compose.kafka_log import KafkaLog
+from compose.local.broker import EmbeddedBroker
+from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Delivery, Partition, Span
+from schemas.position import PositionAdjusted, PositionClosed
+from schemas.topics import Topics
+from tests.cli.conftest import Run, Verdict
+from tests.projections.event_log import EventLog, opened
+from tests.projections.read_side import ReadSide
+
+ORDER = "archived-1"
+NOWHERE = ("--bootstrap-servers", "127.0.0.1:1")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[ReadSide]:
+    read_side = ReadSide(f"sqlite:///{tmp_path / 'archive.db'}")
+    yield read_side
+    read_side.close()
+
+
+@pytest.fixture
+def ordered(verdict: Run, broker: EmbeddedBroker, topics: Topics) -> list[Placed]:
+    """Return the events of an order that was placed, filled and deleted."""
+    fields = ("client=ada", "ticker=AAPL", "side=BUY", "quantity=5", "limit_price_cents=100")
+    for command, expected, named in [
+        ("PlaceOrder", 0, fields),
+        ("FillOrder", 1, ("quantity=5", "price_cents=99")),
+        ("DeleteOrder", 3, ()),
+    ]:
+        words = [word for field in named for word in ("--field", field)]
+        about = ("--id", ORDER, "--expected-version", expected, "--command-id", command)
+        sent = verdict("send", "order", command, *about, "--wait", "30", *words)
+        assert sent.exit_code == 0, sent.stderr
+    with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
+        return [*Aggregate(log, topics, "order", ORDER).events({})]
+
+
+def keep(archive: ReadSide, topics: Topics, events: list[Placed]) -> None:
+    """Archive these events, as if they were all that there was."""
+    deliveries = [
+        Delivery(p.place.topic, p.place.partition, p.place.offset, p.stored.event, p.stored.value)
+        for p in events
+    ]
+    last = events[-1].place
+    batch = Batch(deliveries, {Partition(last.topic, last.partition): Span(0, last.offset + 1)})
+    applier = Applier(archive.engine, archive.projections["event_archive"], topics)
+    assert applier.apply(batch).applied == len(events)
+
+
+def state(run: Run, archive: ReadSide, kind: str, name: str, *more: object) -> Verdict:
+    return run("state", kind, name, "--json", "--database-url", archive.url, *more)
+
+
+def test_a_version_that_is_archived_needs_no_kafka(verdict: Run, archive: ReadSide) -> None:
+    log = EventLog()
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=7), PositionClosed())
+    archive.applier("event_archive").apply(log.batch())
+
+    [then] = state(verdict, archive, "position", "p-1", "--at-version", 2, *NOWHERE).lines
+    [before] = state(
+        verdict, archive, "position", "p-1", "--at", "2026-11-21T12:00:01Z", *NOWHERE
+    ).lines
+
+    assert (then["version"], then["state"]["amount"]) == (2, 7)
+    assert then["position"] == {**log.place_of("p-1")._asdict(), "offset": 1}
+    assert (before["version"], before["state"]["amount"]) == (1, 1)
+
+
+def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+) -> None:
+    assert [placed.stored.event.version for placed in ordered] == [1, 2, 3, 4]
+    keep(archive, topics, ordered[:2])
+
+    found = state(verdict, archive, "order", ORDER)
+    [now] = found.lines
+    [then] = state(verdict, archive, "order", ORDER, "--at-version", 3).lines
+
+    assert (now["version"], now["life_cycle"]) == (4, "DELETED")
+    assert now["position"]["offset"] == ordered[3].place.offset
+    assert (then["version"], then["state"]["status"]) == (3, "completed")
+    assert "without an archive" not in found.stderr
+
+
+def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+) -> None:
+    keep(archive, topics, ordered)
+
+    found = state(verdict, archive, "order", ORDER, "--at-version", 5)
+
+    assert found.exit_code == 1
+    assert found.stderr.endswith(f"order '{ORDER}' is at version 4, there is no 5 yet\n")
+
+
+def test_an_archive_with_a_gap_tells_no_state(verdict: Run, archive: ReadSide) -> None:
+    log = EventLog()
+    log.add("p-1", opened("ada"))
+    log.add_unseen("p-1", PositionAdjusted(amount=7))
+    log.add("p-1", PositionClosed())
+    archive.applier("event_archive").apply(log.batch())
+
+    found = state(verdict, archive, "position", "p-1", "--at-version", 3)
+
+    assert found.exit_code == 1
+    assert "position 'p-1': version 3 follows version 1; no state can be told" in found.stderr

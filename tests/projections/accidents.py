@@ -1,0 +1,118 @@
+"""A projection that is followed through batches of any cut, repeated events, crashes, restarts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+from sqlalchemy import event as sql_event
+
+from projections.engine.batch import Partition
+from schemas.message import Event
+from schemas.recorded_event import RecordedEvent
+from tests.projections.event_log import EventLog
+from tests.projections.read_side import ReadSide
+
+PARTITIONS = 3
+
+Step = tuple[Any, ...]
+partitions = st.integers(0, PARTITIONS - 1)
+
+
+def steps(happenings: st.SearchStrategy[Event], aggregate_ids: Sequence[str]) -> Any:
+    """Return lists of what may happen: to the aggregates, and to who follows them."""
+    happens = st.tuples(st.just("happens"), st.sampled_from(aggregate_ids), happenings)
+    return st.lists(
+        st.one_of(
+            happens,
+            happens,
+            happens,
+            st.tuples(st.just("batch"), st.sets(partitions), st.booleans()),
+            st.tuples(st.just("written again"), st.integers(0, 200)),
+            st.tuples(st.just("passed over"), partitions),
+            st.tuples(st.just("time"), st.sampled_from([0, 1, 1000])),
+            st.just(("crash",)),
+            st.just(("restart",)),
+        ),
+        max_size=60,
+    )
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Followed:
+    """A projection that is checked after every batch.
+
+    Args:
+        read_side: Emptied first.
+        projection: Its name.
+        aggregate_type: Whose events happen.
+    """
+
+    def __init__(self, read_side: ReadSide, projection: str, aggregate_type: str) -> None:
+        self.read_side = read_side
+        self.read_side.clear()
+        self.log = EventLog(PARTITIONS, aggregate_type)
+        self._name = projection
+        self.applier = self.read_side.applier(projection)
+
+    def allowed(self, aggregate_id: str, payload: Event) -> bool:
+        """Tell whether the rules of the aggregate let the event happen, and note that it did."""
+        raise NotImplementedError
+
+    def check(self, events: Sequence[RecordedEvent]) -> None:
+        """Compare what readers see with what `events` say, which may be there repeatedly."""
+        raise NotImplementedError
+
+    def do(self, step: Step) -> None:
+        """Take one step."""
+        match step:
+            case ("happens", aggregate_id, payload) if self.allowed(aggregate_id, payload):
+                self.log.add(aggregate_id, payload)
+            case ("batch", numbers, again):
+                self.batch([self.log.partitions[number] for number in numbers], again)
+            case ("written again", number) if self.log.deliveries:
+                found = self.log.deliveries[number % len(self.log.deliveries)].record
+                assert isinstance(found, RecordedEvent)
+                self.log.repeat(found)
+            case ("passed over", number):
+                self.log.pass_over(self.log.partitions[number])
+            case ("time", pace):
+                self.log.pace = pace
+            case ("crash",):
+                self.crash()
+            case ("restart",):
+                self.applier = self.read_side.applier(self._name)
+
+    def batch(self, places: Sequence[Partition], again: bool = False) -> None:
+        """Apply what is new in some partitions, or (`again`) all that is in them."""
+        starts = {place: 0 if again else self.applier.positions.get(place, 0) for place in places}
+        ends = {place: self.log.ends[place] for place in places}
+        self.applier.apply(self.log.between(starts, ends))
+        assert not self.applier.stands_still
+        self.check(self.log.events(self.applier.positions))
+
+    def crash(self) -> None:
+        """Apply what is new, and be killed before the commit."""
+        before = self.read_side.dump()
+        sql_event.listen(self.read_side.engine, "commit", _die)
+        try:
+            self.applier.apply(self.log.everything())
+        except Killed:
+            pass
+        finally:
+            sql_event.remove(self.read_side.engine, "commit", _die)
+        assert self.read_side.dump() == before
+        self.applier = self.read_side.applier(self._name)
+
+
+def follow(run: Followed, sequence: Sequence[Step]) -> None:
+    """Take all steps, and a last batch over everything."""
+    for step in sequence:
+        run.do(step)
+    run.batch(run.log.partitions)
+
+
+def _die(connection: object) -> None:
+    raise Killed
