@@ -182,7 +182,7 @@ class Archived(Followed):
 
     def check(self, events: Sequence[RecordedEvent]) -> None:
         found = self.read_side.select(
-            "SELECT global_position, aggregate_id, version, partition, offset, value, hash "
+            'SELECT global_position, aggregate_id, version, "partition", "offset", value, hash '
             "FROM event_archive ORDER BY global_position"
         )
         assert found[: len(self._before)] == self._before
