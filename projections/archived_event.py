@@ -1,8 +1,9 @@
 """An event as the archive keeps it: its bytes, and what can be asked of them; pure."""
 
-import json
 from hashlib import sha256
 from typing import Any
+
+from pydantic_core import to_json
 
 from projections.engine.batch import Delivery
 from projections.engine.statements import Values
@@ -75,4 +76,4 @@ def _metadata(event: RecordedEvent) -> dict[str, Any]:
 
 
 def _json(fields: dict[str, Any]) -> str:
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return to_json(fields).decode()

@@ -122,7 +122,7 @@ def await_leaders(servers: str, topics: Topics) -> None:
     places = [TopicPartition(t.name, p) for t in topics.all() for p in range(t.partitions)]
     while places:
         try:
-            consumer.get_watermark_offsets(places[-1], timeout=1)
+            consumer.get_watermark_offsets(places[-1], timeout=30)
             places.pop()
         except KafkaException as error:
             if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
