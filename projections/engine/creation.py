@@ -104,8 +104,8 @@ def show(connection: Connection, projection: Projection, role: str = READER) -> 
         projection: At the version to see.
         role: Of readers, on PostgreSQL.
     """
-    layout.drop_views(connection, projection.views)
-    layout.create_views(connection, projection.views)
+    for name, selected in projection.views.items():
+        layout.replace_view(connection, name, selected)
     reader_role.let_in(connection, role, [*projection.views])
 
 

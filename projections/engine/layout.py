@@ -3,7 +3,7 @@
 Readers look into `public` and find the views there, and nothing that they cannot select from.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from sqlalchemy import Connection, CreateView, MetaData, Text, inspect
 from sqlalchemy.dialects import postgresql
@@ -46,13 +46,17 @@ def create_views(connection: Connection, views: Mapping[str, View]) -> None:
             connection.execute(CreateView(selected, name, schema=views_schema(connection)))
 
 
-def drop_views(connection: Connection, names: Iterable[str]) -> None:
-    """Remove views, to create them again over other tables."""
+def replace_view(connection: Connection, name: str, selected: View) -> None:
+    """Let the view `name` show something else, from the commit on.
+
+    On PostgreSQL it is dropped and created, as the columns may be others, which waits for those who
+    read it just then. Who may select from it has to be said again: `reader_role.let_in`.
+    """
     quote = connection.dialect.identifier_preparer.quote
     schema = views_schema(connection)
-    for name in names:
-        place = quote(name) if schema is None else f"{schema}.{quote(name)}"
-        connection.exec_driver_sql(f"DROP VIEW {place}")
+    place = f"{schema}.{quote(name)}" if schema else quote(name)
+    connection.exec_driver_sql(f"DROP VIEW {place}")
+    connection.execute(CreateView(selected, name, schema=schema))
 
 
 def views_schema(connection: Connection) -> str | None:

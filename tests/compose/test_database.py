@@ -4,11 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, inspect
+from sqlalchemy import Engine, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from compose.database import create_read_side, open_database, parse
 from compose.errors import Unreachable, VerdictError
+from compose.reader import Reader
+from projections.engine.creation import view_names
+from projections.engine.layout import replace_view
+from projections.engine.reader_role import READER, let_in
 from projections.outcome import outcome
 from projections.registry import projections
 from projections.us_holder import us_holder
@@ -44,6 +48,28 @@ def test_several_may_create_the_read_side_at_the_same_time(new_database: NewData
 
     with ThreadPoolExecutor(4) as processes:
         list(processes.map(create, range(4)))
+
+
+def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
+    create_read_side(engine, projections())
+    other = select(literal("ada").label("client"), literal(1).label("more"))
+    views = view_names(projections())
+
+    def columns() -> list[str]:
+        url = engine.url.render_as_string(hide_password=False)
+        with Reader(url, views) as reader:
+            return [*reader.select("SELECT * FROM us_holder").columns]
+
+    before = columns()
+    with engine.connect() as connection, connection.begin() as transaction:
+        replace_view(connection, "us_holder", other)
+        transaction.rollback()
+    assert columns() == before
+    with engine.begin() as connection:
+        replace_view(connection, "us_holder", other)
+        let_in(connection, READER, views)
+
+    assert columns() == ["client", "more"]
 
 
 def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engine) -> None:
