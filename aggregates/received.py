@@ -15,7 +15,7 @@ from commands.command import Command
 from schemas.command_envelope import AggregateId, CommandEnvelope, CommandId
 from schemas.dead_letter import DeadLetter
 from schemas.digest import command_digest
-from schemas.message import Text
+from schemas.message import Name
 from schemas.reason import Reason
 from schemas.response import Details
 from schemas.source import Source
@@ -27,7 +27,7 @@ SHOWN_CHARS = 200
 
 command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
 aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
-text_rule: TypeAdapter[str] = TypeAdapter(Text)
+name_rule: TypeAdapter[str] = TypeAdapter(Name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _with_ids(
         aggregate_type=aggregate_type,
         command_id=command_id,
         aggregate_id=aggregate_id,
-        correlation_id=_text_or(sent.get("correlation_id"), command_id),
+        correlation_id=_name_or(sent.get("correlation_id"), command_id),
         command_type=_command_type(aggregate_type, sent),
         reason=malformed.reason,
         message=str(malformed),
@@ -211,9 +211,9 @@ def _command_type(aggregate_type: str, sent: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) and name in command_types(aggregate_type) else None
 
 
-def _text_or(value: Any, default: str) -> str:
+def _name_or(value: Any, default: str) -> str:
     try:
-        return text_rule.validate_python(value, strict=True)
+        return name_rule.validate_python(value, strict=True)
     except ValidationError:
         return default
 

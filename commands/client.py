@@ -85,7 +85,8 @@ class Client:
             command_id: Names the wish, 1 to 128 characters; the same id is decided once. Default:
                 a new UUIDv7.
             deadline: When the command must have reached Kafka, else it is rejected.
-            correlation_id: Of the flow that this belongs to; default: the command's id.
+            correlation_id: Of the flow that this belongs to, 1 to 256 characters; default: the
+                command's id.
             causation_id: Of what caused the command.
             actor: On whose behalf.
             traceparent: W3C trace context, copied to the events.

@@ -5,14 +5,14 @@ from typing import Self
 from pydantic import model_validator
 
 from commands.command import CREATING, Command
-from schemas.message import Cents, Positive, Text
+from schemas.message import Cents, Name, Positive, Text
 from schemas.order import Side
 
 
 class PlaceOrder(Command):
     starts_from = CREATING
 
-    client: Text
+    client: Name
     ticker: Text
     side: Side
     quantity: Positive

@@ -1,7 +1,7 @@
 """What may be asked of a position."""
 
 from commands.command import REOPENING, Command
-from schemas.message import Positive, Text
+from schemas.message import Name, Positive, Text
 
 
 class OpenPosition(Command):
@@ -9,7 +9,7 @@ class OpenPosition(Command):
 
     starts_from = REOPENING
 
-    client: Text
+    client: Name
     ticker: Text
     exchange: Text
     amount: Positive
@@ -24,7 +24,7 @@ class RelistPosition(Command):
 
 
 class TransferPosition(Command):
-    client: Text
+    client: Name
 
 
 class ClosePosition(Command):

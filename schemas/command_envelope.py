@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, StringConstraints
 
-from schemas.message import LARGEST, Instant, Message, Text
+from schemas.message import LARGEST, Instant, Message, Name, Text
 
 
 class Expectation(StrEnum):
@@ -41,7 +41,7 @@ class CommandEnvelope(Message):
     aggregate_id: AggregateId
     expected_version: ExpectedVersion
     deadline: Instant | None = None
-    correlation_id: Text | None = None
+    correlation_id: Name | None = None
     causation_id: Text | None = None
     actor: Text | None = None
     traceparent: Text | None = None

@@ -42,6 +42,19 @@ def test_a_text_is_neither_empty_nor_has_it_nul(field: str, value: object) -> No
     assert (answer.reason, list(answer.details)) == (Reason.INVALID_COMMAND, [f"payload.{field}"])
 
 
+def test_what_tables_are_keyed_by_has_an_end() -> None:
+    """As an index of PostgreSQL has."""
+    longest, longer = "𝄞" * 256, "𝄞" * 257
+
+    client = refused(as_json(PLACING | {"client": longer}, correlation_id=longest))
+    flow = refused(as_json(PLACING, correlation_id=longer))
+
+    assert (client.reason, [*client.details]) == (Reason.INVALID_COMMAND, ["payload.client"])
+    assert client.correlation_id == longest
+    assert (flow.reason, [*flow.details]) == (Reason.INVALID_COMMAND, ["correlation_id"])
+    assert flow.correlation_id == flow.command_id
+
+
 @pytest.mark.parametrize("value", ["buy", "HOLD", "", None, 1, ["BUY"]])
 def test_a_side_is_one_of_two(value: object) -> None:
     answer = refused(as_json(PLACING | {"side": value}))

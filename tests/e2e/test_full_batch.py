@@ -41,18 +41,19 @@ REFUSED = [n for n in range(ROWS) if n % 3 == 1 and n not in set(OVER)]
 
 def command(number: int) -> tuple[str, bytes, bytes]:
     """Return (aggregate type, key, value): in turn accepted, rejected, and unreadable."""
-    kind, filler = number % 3, f"{number} {FILLER[number % 5_000 :]}"
+    kind, key = number % 3, f"a-{number}"
+    filler = f"{number} {FILLER[number % 5_000 :]}"
     if number in OVER:
         return "order", b"oversized", filler.encode() * (OVERSIZED // len(filler))
     if kind == 2:
         return "order", b"unreadable", filler[:WHOLE].encode()
-    position = {"type": "OpenPosition", "ticker": "T", "exchange": "NASDAQ", "amount": 1}
-    payload = position | {"client": ""} if kind == 0 else {"type": "CancelOrder", "colour": ""}
-    envelope = {"command_id": f"c-{number}", "aggregate_id": f"a-{number}", "expected_version": 0}
+    position = {"type": "OpenPosition", "client": key, "exchange": "NASDAQ", "amount": 1}
+    payload = position | {"ticker": ""} if kind == 0 else {"type": "CancelOrder", "colour": ""}
+    envelope = {"command_id": f"c-{number}", "aggregate_id": key, "expected_version": 0}
     bare = len(json.dumps(envelope | {"payload": payload}))
-    payload["client" if kind == 0 else "colour"] = filler[: WHOLE - bare]
+    payload["ticker" if kind == 0 else "colour"] = filler[: WHOLE - bare]
     value = json.dumps(envelope | {"payload": payload}).encode()
-    return "position" if kind == 0 else "order", f"a-{number}".encode(), value
+    return "position" if kind == 0 else "order", key.encode(), value
 
 
 def send_all(deployment: Deployment) -> int:

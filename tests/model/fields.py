@@ -72,6 +72,7 @@ def fits(sent: Any, fields: Fields) -> bool:
     )
 
 
+NAME = text_of_at_most(256)
 COMMAND_ID = text_of_at_most(128)
 AGGREGATE_ID = text_of_at_most(256)
 ENVELOPE: Fields = {
@@ -79,7 +80,7 @@ ENVELOPE: Fields = {
     "aggregate_id": (AGGREGATE_ID, True),
     "expected_version": (expectation, True),
     "deadline": (time, False),
-    "correlation_id": (text, False),
+    "correlation_id": (NAME, False),
     "causation_id": (text, False),
     "actor": (text, False),
     "traceparent": (text, False),
@@ -96,7 +97,7 @@ PAYLOADS: dict[str, dict[str, Fields]] = {
     },
     "order": {
         "PlaceOrder": {
-            "client": (text, True),
+            "client": (NAME, True),
             "ticker": (text, True),
             "side": (side, True),
             "quantity": (positive, True),
@@ -109,14 +110,14 @@ PAYLOADS: dict[str, dict[str, Fields]] = {
     },
     "position": {
         "OpenPosition": {
-            "client": (text, True),
+            "client": (NAME, True),
             "ticker": (text, True),
             "exchange": (text, True),
             "amount": (positive, True),
         },
         "AdjustPosition": {"amount": (positive, True)},
         "RelistPosition": {"exchange": (text, True)},
-        "TransferPosition": {"client": (text, True)},
+        "TransferPosition": {"client": (NAME, True)},
         "ClosePosition": {},
     },
 }

@@ -12,10 +12,10 @@ from tests.model.fields import (
     AGGREGATE_ID,
     COMMAND_ID,
     ENVELOPE,
+    NAME,
     PAYLOADS,
     fits,
     milliseconds,
-    text,
     time,
 )
 
@@ -143,7 +143,7 @@ def _malformed(aggregate_type: str, sent: dict[str, Any], reason: str) -> Malfor
     return Malformed(
         command_id=sent["command_id"],
         aggregate_id=sent["aggregate_id"],
-        correlation_id=str(correlation) if text(correlation) else sent["command_id"],
+        correlation_id=str(correlation) if NAME(correlation) else sent["command_id"],
         command_type=name if known else None,
         reason=reason,
     )

@@ -1,8 +1,10 @@
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from schemas.response import Response
+from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
 
@@ -115,3 +117,26 @@ def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSid
     read_side.applier("outcome").apply(batch_of([replace(REJECTED, message="a\0b")]))
 
     assert read_side.select("SELECT message FROM outcome") == [("a\\0b",)]
+
+
+def test_the_longest_names_fit_the_indexes_of_every_database(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """Four bytes a character, and nothing that could be compressed."""
+
+    def longest(characters: int) -> str:
+        return "".join(map(chr, Random(1).sample(range(0x20000, 0x2A000), characters)))
+
+    name = longest(256)
+    read_side.applier("outcome").apply(
+        batch_of(
+            [
+                replace(ACCEPTED, aggregate_id=name, correlation_id=name, command_id=longest(128)),
+            ]
+        )
+    )
+    log.add(name, opened(name))
+    read_side.applier("us_holder").apply(log.batch())
+
+    assert read_side.holders() == {name: 1}
+    assert read_side.select("SELECT correlation_id FROM outcome") == [(name,)]
