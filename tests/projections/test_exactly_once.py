@@ -1,12 +1,16 @@
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 
+import psycopg
 import pytest
 from sqlalchemy import event as sql_event
 
 from projections.engine.applier import Applier
 from projections.engine.batch import Partition, Unreadable
 from projections.engine.position import AnotherRunner
+from projections.engine.projection import Applied
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.postgresql import Server
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import ReadSide
 
@@ -181,6 +185,35 @@ def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: E
     assert len(lost) == 1
     assert read_side.holders() == {"ada": 1}
     assert read_side.changes() == [("ada", "entered", "p-9")]
+
+
+def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
+    postgresql: Server, log: EventLog
+) -> None:
+    """On SQLite no transaction begins before."""
+    log.add("p-1", opened("ada"))
+    batch = log.batch()
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+    with postgresql.database() as url, ThreadPoolExecutor() as threads:
+        read_side = ReadSide(url)
+        other = read_side.open()
+        first, second = read_side.applier("us_holder"), read_side.applier("us_holder", other)
+        running: list[Future[Applied]] = []
+
+        def begin_the_other(connection: object) -> None:
+            running.append(threads.submit(second.apply, batch))
+            with psycopg.connect(url, autocommit=True) as watching:
+                while not running[0].done() and watching.execute(waiting).fetchone() == (0,):
+                    pass
+
+        sql_event.listen(read_side.engine, "commit", begin_the_other, once=True)
+        first.apply(batch)
+        with pytest.raises(AnotherRunner):
+            running[0].result()
+
+        assert read_side.holders() == {"ada": 1}
+        other.dispose()
+        read_side.close()
 
 
 def test_a_batch_that_begins_behind_the_position_is_refused(
