@@ -193,7 +193,7 @@ def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
     """On SQLite no transaction begins before."""
     log.add("p-1", opened("ada"))
     batch = log.batch()
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     with postgresql.database() as url, ThreadPoolExecutor() as threads:
         read_side = ReadSide(url)
         other = read_side.open()
