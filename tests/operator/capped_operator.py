@@ -25,9 +25,10 @@ from tests.operator.capped import bites, cap
 from tests.operator.dict_state import DictState
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
-ROWS_AT_A_TIME = 5_000  # about 6 MiB, as `compose.recovery.folding` writes them
+ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `compose.recovery.folding` writes them
 COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "expires_at": pa.int64()}
-FLOW = "f" * 2000  # a correlation id that makes a large state of fewer outcomes
+# as long as may be: a large state of fewer outcomes
+FLOW, ORDER, COMMAND = "f" * 256, "o" * 100, "c" * 100
 
 
 class CappedProcessor(CommandProcessor):
@@ -49,7 +50,12 @@ class Asked(NamedTuple):
 
 def name_of(number: int) -> str:
     """Return the id of an aggregate; all have the same length."""
-    return f"order-{number:09}"
+    return f"{ORDER}-{number:09}"
+
+
+def asked_by(what: str, number: int) -> str:
+    """Return the id of the command that asks this of an aggregate."""
+    return f"{COMMAND}-{what}-{number:09}"
 
 
 def placed(number: int) -> Asked:
@@ -57,12 +63,12 @@ def placed(number: int) -> Asked:
     payload = PlaceOrder(
         client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=12_345
     )
-    return _asked(number, f"place-{number:09}", 0, payload)
+    return _asked(number, asked_by("place", number), 0, payload)
 
 
 def modified(number: int) -> Asked:
     """Return a command that expects the order as it was placed."""
-    return _asked(number, f"modify-{number:09}", 1, ModifyOrder(quantity=5))
+    return _asked(number, asked_by("modify", number), 1, ModifyOrder(quantity=5))
 
 
 def _asked(number: int, command_id: str, version: int, payload: Command) -> Asked:
@@ -90,10 +96,10 @@ def seed(file: Path, wanted: int) -> int:
 
 def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, bytes, int]]:
     for number in range(count):
-        name, command_id = name_of(number), f"place-{number:09}"
+        name, command_id = name_of(number), asked_by("place", number)
         yield snapshot_key("order", name), *snapshot
         value = outcome.value.replace(name_of(0).encode(), name.encode())
-        value = value.replace(f"place-{0:09}".encode(), command_id.encode())
+        value = value.replace(asked_by("place", 0).encode(), command_id.encode())
         yield outcome_key("order", name, command_id), value, outcome.expires_at
 
 

@@ -16,7 +16,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from aggregates.handle import Limits
+from aggregates.operator.chunk import unpacked
 from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.output import Output
 from aggregates.operator.seed import SEEDS_SCHEMA
 from aggregates.operator.stream import decisions, shard_keys
 from compose.local.spark import spark_session
@@ -69,15 +71,15 @@ def test_spark_s_worker_decides_on_a_state_four_times_its_capped_memory(tmp_path
     finally:
         spark.stop()
 
-    answers = [decode(Response, row["value"]) for row in outputs if "responses" in row["topic"]]
+    answers = [decode(Response, one.value) for one in outputs if "responses" in one.topic]
     outcomes = Counter((one.status, one.duplicate, one.to_version) for one in answers)
     assert outcomes == {("ACCEPTED", True, 1): ASKED, ("ACCEPTED", False, 2): ASKED}
-    assert Counter(row["topic"] for row in outputs)["order.events"] == ASKED
+    assert Counter(one.topic for one in outputs)["order.events"] == ASKED
     copies = (tmp_path / "local").rglob("data.mdb")
     assert sum(file.stat().st_blocks * 512 for file in copies) > TIMES * CAP_BYTES
 
 
-def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[dict[str, Any]]:
+def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[Output]:
     commands = spark.createDataFrame(_on_kafka(asked), COLUMNS)
     commands.write.parquet(str(folder / "commands"))
     stream = spark.readStream.schema(commands.schema).parquet(str(folder / "commands"))
@@ -98,7 +100,8 @@ def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[dict
         .start()
     )
     query.awaitTermination()
-    return [row for table in tables for row in table.to_pylist()]
+    chunks = (chunk for table in tables for chunk in table["outputs"].to_pylist())
+    return [output for chunk in chunks for output in unpacked(chunk)]
 
 
 def _on_kafka(asked: Iterable[Asked]) -> Iterator[tuple[Any, ...]]:
