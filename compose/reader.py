@@ -34,6 +34,7 @@ class Reader:
             EnvironmentIncomplete: The driver of the database is not installed.
             NotAdmitted: There is no such role, or the user is not a member of it.
         """
+        self.views = tuple(views)
         parsed = parse(url)
         self._reader = (
             SqliteReader(Path(parsed.database or "").absolute(), views)

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Text
 
 from projections.engine.instant import InstantType
 from projections.engine.newest import Newest, newest_table
-from projections.engine.row_projection import RowProjection
+from projections.engine.row_projection import RowProjection, version_view
 from projections.engine.stored_rows import row_table
 from schemas.order import (
     OrderCancelled,
@@ -115,5 +115,8 @@ def client_recent_order(version: int = VERSION) -> RowProjection[Order]:
         evolve=evolve,
         group=by_client,
         shows=newest,
-        views={"client_recent_order": shown},
+        views={
+            "client_recent_order": shown,
+            **version_view("client_recent_order", "order", orders),
+        },
     )

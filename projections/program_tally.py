@@ -5,7 +5,7 @@ from typing import NamedTuple, assert_never, cast
 from sqlalchemy import BigInteger, Boolean, Column, Index, MetaData, Table, Text, func, select
 
 from projections.engine.instant import InstantType
-from projections.engine.row_projection import RowProjection
+from projections.engine.row_projection import RowProjection, version_view
 from projections.engine.stored_rows import row_table
 from projections.engine.tally import CountedGroups, Tally
 from schemas.enrolment import (
@@ -92,5 +92,8 @@ def program_tally(version: int = VERSION) -> RowProjection[Participant]:
                 "number_inactive": lambda participant: not participant.active,
             },
         ),
-        views={"program_tally": select(tally)},
+        views={
+            "program_tally": select(tally),
+            **version_view("program_tally", "enrolment", participants),
+        },
     )

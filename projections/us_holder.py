@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, s
 from projections.engine.change_feed import ChangeFeed, feed_table
 from projections.engine.instant import InstantType
 from projections.engine.membership import Membership
-from projections.engine.row_projection import RowProjection
+from projections.engine.row_projection import RowProjection, version_view
 from projections.engine.stored_rows import row_table
 from projections.engine.tally import CountedGroups
 from schemas.position import (
@@ -98,7 +98,11 @@ def us_holder(
             ),
             feed=ChangeFeed(changes, key="client", member="position_id"),
         ),
-        views={"us_holder": select(holders), "us_holder_change": select(changes)},
+        views={
+            "us_holder": select(holders),
+            "us_holder_change": select(changes),
+            **version_view("us_holder", "position", positions),
+        },
         sequences=(changes.name,),
         settings=f"US exchanges: {', '.join(sorted(exchanges))}",
     )

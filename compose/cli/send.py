@@ -16,6 +16,7 @@ from commands.sending.errors import KafkaUnavailable, OutcomeUnknown, SendingFai
 from compose.cli.fields import command_from
 from compose.cli.options import (
     BootstrapServers,
+    DatabaseUrl,
     DataDir,
     Json,
     kafka_options,
@@ -27,7 +28,13 @@ from compose.cli.positions import parse_time
 from compose.cli.send_file import Tally, envelopes, send_all
 from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.kafka_errors import advice, settings_refused
+from compose.read_your_writes import Token
+from compose.read_your_writes import wait as wait_until_shown
+from compose.reader import Reader
+from compose.service import database_url as url_of
 from compose.settings import Settings
+from projections.engine.creation import view_names
+from projections.registry import projections
 from schemas.command_envelope import Expectation
 from schemas.response import Response
 from schemas.wire.readable import readable
@@ -66,9 +73,13 @@ def send(  # noqa: PLR0913  (options)
     wait: Annotated[
         float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for the outcome.")
     ] = None,
+    projection: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Wait until it shows the command, too.")
+    ] = None,
     json: Json = False,
     data_dir: DataDir = None,
     bootstrap_servers: BootstrapServers = None,
+    database_url: DatabaseUrl = None,
 ) -> None:
     """Send a command, or a file of them.
 
@@ -80,9 +91,13 @@ def send(  # noqa: PLR0913  (options)
          "expected_version": 1, "payload": {"type": "ModifyOrder", "quantity": 5}}
 
     Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
-    the same command id.
+    the same command id. Or when the projection does not show it so many seconds after the outcome.
     """
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
+    settings = settings_of(
+        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
+    )
+    if projection is not None and (wait is None or file is not None):
+        raise typer.BadParameter("--projection goes with --wait and one command")
     if file is not None:
         if command or id or field or expected_version or command_id:
             raise typer.BadParameter("--file says all of a command but the AGGREGATE")
@@ -107,11 +122,24 @@ def send(  # noqa: PLR0913  (options)
         response = None if wait is None else pending.wait(wait)
     if response is not None:
         _show(response, json)
+        if projection is not None and wait is not None:
+            _await_projection(settings, projection, response, wait)
         raise typer.Exit(REJECTED if response.reason else 0)
     if json:
         show_json({"command_id": pending.command_id, "sent": str(pending.source)})
     else:
         note(f"sent {pending}: it lies at {pending.source}; --wait S shows the outcome")
+
+
+def _await_projection(
+    settings: Settings, projection: str, response: Response, seconds: float
+) -> None:
+    token = Token.of(response)
+    if token is not None:
+        views = view_names(projections(settings.us_exchanges))
+        with Reader(url_of(settings), views, settings.reader_role) as reader:
+            wait_until_shown(reader, projection, token, seconds)
+        note(f"{projection} shows it")
 
 
 @contextmanager

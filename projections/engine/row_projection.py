@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self
 
-from sqlalchemy import Connection, MetaData, Table
+from sqlalchemy import Connection, Label, MetaData, Table, literal_column, select
 
 from projections.engine.batch import Delivery
 from projections.engine.fold import Change, Evolve, Fold, Group, Row
@@ -115,3 +115,17 @@ class RowProjection(Generic[Row]):
         if self.shows is not None:
             self.shows.update(connection, fold.changes)
         return applied
+
+
+def version_view(name: str, aggregate_type: str, table: Table) -> dict[str, View]:
+    """Return the view of how far each aggregate has come in the projection `name`.
+
+    Who has the response to a command finds out there whether the projection shows it yet.
+
+    Args:
+        name: Of the projection.
+        aggregate_type: Whose events it follows.
+        table: From `row_table`.
+    """
+    kind: Label[str] = literal_column(f"'{aggregate_type}'").label("aggregate_type")
+    return {f"{name}_version": select(kind, table.c.aggregate_id, table.c.version)}

@@ -1,0 +1,103 @@
+"""Waits until a projection shows what a command did: read your own write.
+
+A response says which version its aggregate has after the command; a projection keeps the version
+of each aggregate, of removed ones too. So a reader knows whether a row is new enough.
+"""
+
+import time
+from typing import NamedTuple
+
+from compose.errors import TimedOut, VerdictError
+from compose.reader import Reader
+from schemas.response import Response
+
+PAUSE_S = 0.02
+
+
+class Token(NamedTuple):
+    """What a reader wants to see: an aggregate at this version, or a later one."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+
+    @classmethod
+    def of(cls, response: Response) -> "Token | None":
+        """Return the token of a command's outcome; None when it changed nothing."""
+        if response.to_version is None:
+            return None
+        return cls(response.aggregate_type, response.aggregate_id, response.to_version)
+
+
+class NeverShown(VerdictError):
+    """The projection will not show it before somebody has looked after it."""
+
+
+def wait(
+    reader: Reader, projection: str, token: Token, timeout_s: float, stale: bool = False
+) -> bool:
+    """Return True as soon as `projection` has applied what `token` stands for.
+
+    Args:
+        reader: Of the read side.
+        projection: One that keeps a row per aggregate of that type, such as `us_holder`.
+        token: Of the response to a command.
+        timeout_s: How long to wait, in seconds.
+        stale: Return False when it is not there in time, instead of raising.
+
+    Raises:
+        TimedOut: It is not there in time.
+        NeverShown: The projection is parked, or holds the aggregate for a missing event.
+        VerdictError: The projection keeps no versions.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        reached = _version(reader, projection, token)
+        if reached >= token.version:
+            return True
+        _see_that_it_comes(reader, projection, token)
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(PAUSE_S)
+    if stale:
+        return False
+    raise TimedOut(
+        f"{projection} has {token.aggregate_type} {token.aggregate_id!r} at version {reached} "
+        f"after {timeout_s:g} s, and not at {token.version} yet: it was decided and will be shown; "
+        "`verdict status` says how far the projection is behind"
+    )
+
+
+def _version(reader: Reader, projection: str, token: Token) -> int:
+    view = f"{projection}_version"
+    if view not in reader.views:
+        known = sorted(name.removesuffix("_version") for name in reader.views if "_version" in name)
+        raise VerdictError(
+            f"projection {projection!r} keeps no version for each aggregate: these do: "
+            f"{', '.join(known)}"
+        )
+    found = reader.select(
+        f"SELECT version FROM {view} WHERE aggregate_type = :type AND aggregate_id = :id",
+        {"type": token.aggregate_type, "id": token.aggregate_id},
+    ).rows
+    return max((int(version) for (version,) in found), default=0)
+
+
+def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
+    parked = reader.select(
+        "SELECT error FROM projection_parked p JOIN projection_live l "
+        "ON l.projection = p.projection AND l.version = p.version WHERE p.projection = :name",
+        {"name": projection},
+    ).rows
+    for (error,) in parked:
+        raise NeverShown(f"projection {projection} is parked: {error}")
+    held = reader.select(
+        "SELECT version_needed FROM projection_held WHERE projection = :name "
+        "AND aggregate_type = :type AND aggregate_id = :id",
+        {"name": projection, "type": token.aggregate_type, "id": token.aggregate_id},
+    ).rows
+    for (needed,) in held:
+        raise NeverShown(
+            f"projection {projection} holds {token.aggregate_type} {token.aggregate_id!r}: it "
+            f"waits for version {needed}, which never came"
+        )

@@ -1,0 +1,111 @@
+"""Whoever has the response to a command can wait until a projection shows it."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from compose.errors import TimedOut, VerdictError
+from compose.read_your_writes import NeverShown, Token, wait
+from compose.reader import Reader
+from schemas.position import PositionClosed, PositionTransferred
+from tests.conftest import NewDatabase
+from tests.projections.event_log import EventLog, opened
+from tests.projections.read_side import ReadSide
+from tests.projections.responses import ACCEPTED, REJECTED
+
+LONG_S = 60
+AT_ONCE = 0.0
+ADA = Token("position", "p-ada", 2)
+
+
+@pytest.fixture
+def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
+    read_side = ReadSide(new_database())
+    yield read_side
+    read_side.close()
+
+
+@pytest.fixture
+def reader(read_side: ReadSide) -> Iterator[Reader]:
+    with read_side.reader() as reader:
+        yield reader
+
+
+@pytest.fixture
+def log(read_side: ReadSide) -> EventLog:
+    """Return the events of a position that was opened, and is shown."""
+    log = EventLog()
+    log.add("p-ada", opened("ada"))
+    read_side.applier("us_holder").apply(log.batch())
+    return log
+
+
+def test_what_is_shown_already_is_not_waited_for(reader: Reader, log: EventLog) -> None:
+    assert wait(reader, "us_holder", ADA._replace(version=1), AT_ONCE)
+
+
+def test_it_returns_when_the_projection_has_come_so_far(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", PositionTransferred(client="bob"))
+    later = threading.Timer(0.2, lambda: read_side.applier("us_holder").apply(log.batch()))
+    later.start()
+
+    assert wait(reader, "us_holder", ADA, LONG_S)
+
+    assert read_side.holders() == {"bob": 1}
+    later.join()
+
+
+def test_a_removed_row_is_shown_by_its_remains(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", PositionClosed())
+    read_side.applier("us_holder").apply(log.batch())
+
+    assert wait(reader, "us_holder", ADA, AT_ONCE)
+    assert read_side.holders() == {}
+
+
+def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
+    reader: Reader, log: EventLog
+) -> None:
+    with pytest.raises(TimedOut, match="'p-ada' at version 1 after 0 s, and not at 2 yet"):
+        wait(reader, "us_holder", ADA, AT_ONCE)
+
+    assert wait(reader, "us_holder", ADA, AT_ONCE, stale=True) is False
+
+
+def test_an_aggregate_that_is_held_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add_unseen("p-ada", PositionTransferred(client="bob"))
+    log.add("p-ada", PositionTransferred(client="cleo"))
+    read_side.applier("us_holder").apply(log.batch())
+
+    with pytest.raises(NeverShown, match="holds position 'p-ada': it waits for version 2"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+def test_a_projection_that_is_parked_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-new", PositionClosed())
+    read_side.applier("us_holder").apply(log.batch())
+
+    with pytest.raises(NeverShown, match=r"us_holder is parked: .*p-new"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+def test_a_projection_without_versions_is_named_with_those_that_have_them(reader: Reader) -> None:
+    with pytest.raises(VerdictError, match=r"'outcome' keeps no version .* us_holder"):
+        wait(reader, "outcome", ADA, AT_ONCE)
+
+
+def test_the_token_comes_from_the_response() -> None:
+    accepted = replace(ACCEPTED, to_version=7)
+
+    assert Token.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
+    assert Token.of(replace(REJECTED, to_version=None)) is None
