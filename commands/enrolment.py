@@ -1,13 +1,13 @@
 """What may be asked of an enrolment; its id is the participant's."""
 
 from commands.command import CREATING, Command
-from schemas.message import Instant, Text
+from schemas.message import Instant, Name
 
 
 class EnrolParticipant(Command):
     starts_from = CREATING
 
-    program: Text
+    program: Name
 
 
 class ActivateParticipant(Command):
@@ -23,7 +23,7 @@ class RecordLogin(Command):
 
 
 class MoveParticipant(Command):
-    program: Text
+    program: Name
 
 
 EnrolmentCommand = (

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import DataFrame
 
 from projections.engine.batch import Carried, Delivery, Record, Unreadable
 from projections.flat import FLAT_SCHEMA, to_flat
 from schemas.collector import spare_imports
+from schemas.message import Name
 from schemas.recorded_event import RecordedEvent
 from schemas.response import Response
 from schemas.share_holding import ShareHolding
@@ -18,6 +20,9 @@ from schemas.wire.records import decode, decode_event
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
 TASK_BYTES = 32 * 2**20  # that one task may hand over; the JVM collects those of all tasks
+
+
+name_rule: TypeAdapter[str] = TypeAdapter(Name)
 
 
 class TooManyBytes(Exception):
@@ -101,9 +106,10 @@ class Decoder:
 
 
 def _carried(key: bytes | None, value: bytes | None) -> Carried:
-    if not key or b"\0" in key:
-        raise ValueError(f"the key {key!r} is no id")
-    name = key.decode()
+    try:
+        name = name_rule.validate_python(key)
+    except ValidationError as error:
+        raise ValueError(f"the key {key!r} is no id") from error
     if value is None:
         return Carried(name, None)
     holding = ShareHolding.model_validate_json(value)

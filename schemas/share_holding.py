@@ -6,7 +6,7 @@ closed. What else they put into the value is theirs, and is passed over.
 
 from pydantic import ConfigDict
 
-from schemas.message import Message, Positive, Text
+from schemas.message import Message, Name, Positive, Text
 
 
 class ShareHolding(Message):
@@ -14,8 +14,8 @@ class ShareHolding(Message):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: Text
-    client: Text
+    id: Name
+    client: Name
     ticker: Text
     amount: Positive
     exchange: Text

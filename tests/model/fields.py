@@ -89,11 +89,11 @@ ENVELOPE: Fields = {
 }
 PAYLOADS: dict[str, dict[str, Fields]] = {
     "enrolment": {
-        "EnrolParticipant": {"program": (text, True)},
+        "EnrolParticipant": {"program": (NAME, True)},
         "ActivateParticipant": {},
         "DeactivateParticipant": {},
         "RecordLogin": {"at": (time, True)},
-        "MoveParticipant": {"program": (text, True)},
+        "MoveParticipant": {"program": (NAME, True)},
     },
     "order": {
         "PlaceOrder": {
