@@ -12,6 +12,12 @@ from sqlalchemy import make_url
 
 from projections.engine.layout import TABLES
 
+EMPTY = (
+    f"DROP SCHEMA IF EXISTS {TABLES} CASCADE",
+    "DROP SCHEMA public CASCADE",
+    "CREATE SCHEMA public AUTHORIZATION pg_database_owner",
+    "GRANT USAGE ON SCHEMA public TO PUBLIC",
+)
 LET_GO = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -41,7 +47,8 @@ class Server:
         name = self._free.pop()
         yield self.url(name)
         self.execute(LET_GO, name)
-        self.execute(f"DROP SCHEMA IF EXISTS {TABLES} CASCADE", name)  # with the views upon them
+        for statement in EMPTY:
+            self.execute(statement, name)
         self._free.append(name)
 
     def url(self, database: str, user: str | None = None) -> str:

@@ -145,7 +145,7 @@ def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
         yield {
             "projection": name,
             "version": version,
-            "role": _role(live[name], version),
+            "role": _role(live.get(name), version),
             "lag": None if None in lags else sum(lags),
             "parked": parked[0] if parked else None,
             "held": held,
@@ -153,9 +153,9 @@ def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
         }
 
 
-def _role(live: Facts, version: int) -> str:
+def _role(live: Facts | None, version: int) -> str:
     """Return what a version is for; only the live one follows by itself."""
-    if version == live["version"]:
+    if live is None or version == live["version"]:
         return "live"
     return "kept" if version == live["previous"] else "built"
 

@@ -29,7 +29,7 @@ VERBS = (
     Verb("demo", "Show the whole path on throw-away data.", RUN),
     Verb("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
     Verb("status", "Show what runs, how far it has come, and what stands still.", RUN),
-    Verb("send", "Send a command, or a file of them; optionally wait for the outcome.", ASK),
+    Verb("send", "Send a command, or a file of them; wait for the outcome.", ASK),
     Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),
     Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
     Verb("state", "Show one aggregate, now or as it was.", ASK),
