@@ -123,7 +123,8 @@ def test_other_projections_too_take_as_many_statements_for_many_events_as_for_fe
 ) -> None:
     log = EventLog(aggregate_type="enrolment" if projection == "program_tally" else "order")
     applier = read_side.applier(projection)
-    log.add("first", begins)
+    for number in range(20):  # on every partition
+        log.add(f"first-{number}", begins)
     applier.apply(log.batch())
 
     def some(first: int, count: int) -> Batch:
