@@ -1,12 +1,11 @@
 """Whatever happens, in whatever batches and with whatever accidents, the tables are the events."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event as sql_event
 
 from projections.engine import copying
 from projections.us_holder import US_EXCHANGES
@@ -19,121 +18,51 @@ from schemas.position import (
     PositionTransferred,
 )
 from schemas.recorded_event import RecordedEvent
+from tests.projections.accidents import PARTITIONS, Followed, Step, follow, steps
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
 
-PARTITIONS = 3
-
 clients = st.sampled_from(["ada", "bob", "cleo"])
 exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])
-partitions = st.integers(0, PARTITIONS - 1)
-
-happenings = st.tuples(
-    st.just("happens"),
-    st.sampled_from([f"p-{number}" for number in range(6)]),
-    st.one_of(
-        st.builds(opened, clients, exchanges),
-        st.builds(PositionAdjusted, amount=st.integers(1, 9)),
-        st.builds(PositionRelisted, exchange=exchanges),
-        st.builds(PositionTransferred, client=clients),
-        st.just(PositionClosed()),
-    ),
-)
-steps = st.one_of(
-    happenings,
-    happenings,
-    happenings,
-    st.tuples(st.just("batch"), st.sets(partitions), st.booleans()),
-    st.tuples(st.just("written again"), st.integers(0, 200)),
-    st.tuples(st.just("passed over"), partitions),
-    st.just(("crash",)),
-    st.just(("restart",)),
+happenings = st.one_of(
+    st.builds(opened, clients, exchanges),
+    st.builds(PositionAdjusted, amount=st.integers(1, 9)),
+    st.builds(PositionRelisted, exchange=exchanges),
+    st.builds(PositionTransferred, client=clients),
+    st.just(PositionClosed()),
 )
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
-class Run:
-    """A read side that is checked against the oracle after every batch."""
+class Holders(Followed):
+    """Few positions of few clients, in the US and elsewhere."""
 
     def __init__(self, read_side: ReadSide) -> None:
-        self.read_side = read_side
-        self.read_side.clear()
-        self.log = EventLog(PARTITIONS)
-        self.applier = self.read_side.applier("us_holder")
-        self.open: set[str] = set()
-        self.shown: set[str] = set()
-        self.announced = 0
+        super().__init__(read_side, "us_holder", "position")
+        self._open: set[str] = set()
+        self._shown: set[str] = set()
+        self._announced = 0
 
-    def do(self, step: tuple[Any, ...]) -> None:
-        match step:
-            case ("happens", position_id, payload):
-                self.happens(position_id, payload)
-            case ("batch", numbers, again):
-                self.batch({self.log.partitions[number] for number in numbers}, again)
-            case ("written again", number) if self.log.deliveries:
-                found = self.log.deliveries[number % len(self.log.deliveries)].record
-                assert isinstance(found, RecordedEvent)
-                self.log.repeat(found)
-            case ("passed over", number):
-                self.log.pass_over(self.log.partitions[number])
-            case ("crash",):
-                self.crash()
-            case ("restart",):
-                self.applier = self.read_side.applier("us_holder")
-
-    def happens(self, position_id: str, payload: Event) -> None:
-        """Write the event, if the rules of a position allow it."""
-        if isinstance(payload, PositionOpened) == (position_id in self.open):
-            return
+    def allowed(self, aggregate_id: str, payload: Event) -> bool:
+        if isinstance(payload, PositionOpened) == (aggregate_id in self._open):
+            return False
         if isinstance(payload, PositionOpened):
-            self.open.add(position_id)
+            self._open.add(aggregate_id)
         if isinstance(payload, PositionClosed):
-            self.open.remove(position_id)
-        self.log.add(position_id, payload)
+            self._open.remove(aggregate_id)
+        return True
 
-    def batch(self, places: Iterable[Any], again: bool = False) -> None:
-        """Apply what is new in some partitions, or (`again`) all that is in them."""
-        starts = {place: self.applier.positions.get(place, 0) for place in places}
-        if again:
-            starts = dict.fromkeys(starts, 0)
-        self.applier.apply(
-            self.log.between(starts, {place: self.log.ends[place] for place in places})
-        )
-        self.check()
-
-    def crash(self) -> None:
-        """Apply what is new, and be killed before the commit."""
-        before = self.read_side.dump()
-        sql_event.listen(self.read_side.engine, "commit", _die)
-        try:
-            self.applier.apply(self.log.everything())
-        except Killed:
-            pass
-        finally:
-            sql_event.remove(self.read_side.engine, "commit", _die)
-        assert self.read_side.dump() == before
-        self.applier = self.read_side.applier("us_holder")
-
-    def check(self) -> None:
+    def check(self, events: Sequence[RecordedEvent]) -> None:
         """Compare table and feed with what the events say."""
-        wanted = oracle(self.log.events(self.applier.positions))
-        assert not self.applier.stands_still
+        wanted = oracle(events)
         assert self.read_side.select("SELECT * FROM us_holder ORDER BY client") == wanted
         feed = self.read_side.select("SELECT seq, kind, client FROM us_holder_change ORDER BY seq")
         assert [seq for seq, _, _ in feed] == [*range(1, len(feed) + 1)]
         held = {client for client, _, _ in wanted}
-        changed = {("entered", client) for client in held - self.shown}
-        changed |= {("left", client) for client in self.shown - held}
-        announced = [(kind, client) for _, kind, client in feed[self.announced :]]
+        changed = {("entered", client) for client in held - self._shown}
+        changed |= {("left", client) for client in self._shown - held}
+        announced = [(kind, client) for _, kind, client in feed[self._announced :]]
         assert sorted(announced) == sorted(changed)
-        self.shown, self.announced = held, len(feed)
-
-
-def _die(connection: object) -> None:
-    raise Killed
+        self._shown, self._announced = held, len(feed)
 
 
 def oracle(events: Iterable[RecordedEvent]) -> Rows:
@@ -163,14 +92,9 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(sequence=st.lists(steps, max_size=60))
-def test_table_and_feed_are_what_the_events_say(
-    read_side: ReadSide, sequence: list[tuple[Any, ...]]
-) -> None:
-    run = Run(read_side)
-    for step in sequence:
-        run.do(step)
-    run.batch(run.log.partitions)
+@given(sequence=steps(happenings, [f"p-{number}" for number in range(6)]))
+def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: list[Step]) -> None:
+    follow(Holders(read_side), sequence)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 7, 1000])
