@@ -1,0 +1,162 @@
+"""Follows events from any position: the archive as far as it goes, then Kafka, each event once.
+
+The archive moves its position in the transaction that appends the events, so one query tells both:
+which rows there are, and from which offsets on Kafka has to be read. It does not matter what Kafka
+has dropped before those.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from compose.errors import VerdictError
+from compose.kafka_log import KafkaLog, Span
+from compose.reader import Reader
+from schemas.recorded_event import RecordedEvent
+from schemas.registry import aggregate_types
+from schemas.topics import Topics
+from schemas.wire.records import decode_event
+
+PAGE = 1000  # events that are asked of the archive at a time
+
+STANDING = """
+SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
+FROM projection_position p JOIN projection_live l
+ON l.projection = p.projection AND l.version = p.version
+WHERE p.projection = 'event_archive'
+"""
+ARCHIVED = """
+SELECT global_position, aggregate_type, topic, "partition", "offset", value FROM event_archive
+WHERE global_position > :after AND global_position <= :last
+ORDER BY global_position LIMIT :page
+"""
+FIRST = """
+SELECT min(global_position) FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset
+"""
+
+
+class Place(NamedTuple):
+    """A partition of a topic of events."""
+
+    topic: str
+    partition: int
+
+
+Places = Mapping[Place, int]
+
+
+class Followed(NamedTuple):
+    """An event and where it lies; `position` is None while it is not archived."""
+
+    event: RecordedEvent
+    place: Place
+    offset: int
+    position: int | None
+
+
+class Subscription:
+    """The events of one category, or of all, in the order of each partition.
+
+    An aggregate's events are in the order of their versions. To go on later, keep `places`, in the
+    transaction that keeps what you made of the events.
+
+    Args:
+        reader: Of the read side.
+        log: Of Kafka.
+        topics: Of the deployment.
+        category: An aggregate type, None for all.
+        start: After this global position; or from `places`, as they were kept.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        log: KafkaLog,
+        topics: Topics,
+        category: str | None = None,
+        start: int | Places = 0,
+    ) -> None:
+        self._reader = reader
+        self._log = log
+        self._topics = topics
+        names = [category] if category else aggregate_types()
+        self._followed = {topics.events(name): name for name in names}
+        self._start = start
+        self._places: dict[Place, int] = {} if isinstance(start, int) else dict(start)
+
+    @property
+    def places(self) -> Places:
+        """The next offset of each partition, behind what has been yielded."""
+        return dict(self._places)
+
+    def events(self, follow: bool = True) -> Iterator[Followed]:
+        """Yield the events; with `follow` for ever, else up to what Kafka has at the hand-over.
+
+        Raises:
+            Unreachable: Kafka or the database does not answer.
+            VerdictError: Kafka has dropped what is not archived.
+        """
+        after = self._start if isinstance(self._start, int) else self._first_after()
+        while True:
+            ends, last = self._standing()
+            if after >= last:
+                break
+            yield from self._archived(after, last)
+            after = last
+        yield from self._from_kafka(ends, follow)
+
+    def _standing(self) -> tuple[dict[Place, int], int]:
+        """Return from where on Kafka must be read, and the position of the last archived event."""
+        rows = [*self._reader.select(STANDING).rows]
+        ends = {Place(topic, int(number)): int(offset) for topic, number, offset, _ in rows}
+        return ends, max((int(last or 0) for *_, last in rows), default=0)
+
+    def _first_after(self) -> int:
+        """Return the position behind which lies all that `places` have not seen."""
+        ends, last = self._standing()
+        found = [
+            position
+            for place in {*ends, *self._places}
+            for (position,) in self._reader.select(
+                FIRST, {**place._asdict(), "offset": self._places.get(place, 0)}
+            ).rows
+        ]
+        firsts = [int(position) for position in found if position is not None]
+        return min(firsts, default=last + 1) - 1
+
+    def _archived(self, after: int, last: int) -> Iterator[Followed]:
+        while after < last:
+            page = [
+                *self._reader.select(ARCHIVED, {"after": after, "last": last, "page": PAGE}).rows
+            ]
+            for position, kind, topic, number, offset, value in page:
+                place = Place(topic, int(number))
+                if topic in self._followed and int(offset) >= self._places.get(place, 0):
+                    self._places[place] = int(offset) + 1
+                    yield Followed(decode_event(kind, bytes(value)), place, int(offset), position)
+            after = int(page[-1][0])
+
+    def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
+        spans = [
+            self._span(Place(topic, number), ends, follow)
+            for topic in self._followed
+            for number in range(self._log.partitions(topic))
+        ]
+        for message in self._log.read(spans):
+            place = Place(str(message.topic()), message.partition() or 0)
+            offset, value = message.offset() or 0, message.value()
+            if value is None:
+                raise VerdictError(f"{place.topic}:{place.partition}:{offset} has no value")
+            self._places[place] = offset + 1
+            yield Followed(decode_event(self._followed[place.topic], value), place, offset, None)
+
+    def _span(self, place: Place, ends: Places, follow: bool) -> Span:
+        start = max(ends.get(place, 0), self._places.get(place, 0))
+        earliest, end = self._log.bounds(*place)
+        if start < earliest:
+            raise VerdictError(
+                f"events of {place.topic}:{place.partition} are archived up to offset {start} and "
+                f"Kafka has them from {earliest} only: what is between is lost; give the topic "
+                "unlimited retention, or more than the archive is ever behind"
+            )
+        return Span(*place, start, None if follow else end)
