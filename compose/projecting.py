@@ -143,6 +143,8 @@ class Projecting:
                     applier.apply(batch)
         except Exception as error:
             self._failure = _for_people(error)
+            if self._failure is error:
+                raise  # "from" itself would make it its own cause, for ever
             raise self._failure from error
 
 

@@ -49,7 +49,9 @@ def query_failed(
 def _texts(error: BaseException) -> Iterator[str]:
     """Yield what is known of an error and its causes, Java's among them."""
     cause: BaseException | None = error
-    while cause is not None:
+    seen: list[BaseException] = []
+    while cause is not None and cause not in seen:  # one may be its own cause
+        seen.append(cause)
         yield str(cause)
         # of PySpark's errors: the stack trace has the whole chain, its text only the first
         yield getattr(cause, "_stackTrace", None) or ""

@@ -212,6 +212,21 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     assert deployment.select("SELECT * FROM projection_held") == []
 
 
+def test_a_bug_in_a_batch_is_told(
+    deployment: Deployment, running: Callable[[], Projecting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projecting = running()
+
+    def broken(checkpoint: Path, batch_id: int) -> None:
+        raise ZeroDivisionError(f"in batch {batch_id}")
+
+    monkeypatch.setattr("compose.projecting.batch_of", broken)
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+
+    with pytest.raises(ZeroDivisionError, match="in batch"):
+        reaches(projecting, lambda: False)
+
+
 def test_it_stops_when_somebody_else_advances_a_projection(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:

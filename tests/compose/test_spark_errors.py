@@ -84,3 +84,10 @@ def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
 )
 def test_what_was_said_already_and_what_is_a_bug_stays_what_it_is(error: Exception) -> None:
     assert query_failed(error, DATA) is error
+
+
+def test_an_error_that_is_its_own_cause_has_an_end() -> None:
+    failure = RuntimeError("a bug")
+    failure.__cause__ = failure
+
+    assert query_failed(failure, DATA) is failure
