@@ -35,7 +35,21 @@ GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
 ROWS = (
     *(f"C-{number:02}" for number in range(1, 19)),
     *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09"),
-    *("O-01", "O-02", "O-03", "T-01", "A-01", "A-04", "A-05", "A-06", "B-06", "B-07", "U-02"),
+    *(
+        "O-01",
+        "O-02",
+        "O-03",
+        "T-01",
+        "A-01",
+        "A-02",
+        "A-04",
+        "A-05",
+        "A-06",
+        "A-07",
+        "B-06",
+        "B-07",
+        "U-02",
+    ),
 )
 NAMED_AS_MISSING: set[str] = set()
 PACKAGES = ("schemas", "commands", "aggregates", "projections", "compose", "tests")
