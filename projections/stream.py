@@ -19,7 +19,7 @@ from schemas.wire.records import decode, decode_event
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
-TASK_BYTES = 16 * 2**20  # that one task may hand over; with 32 a heap of 1 GiB was too small
+TASK_BYTES = 8 * 2**20  # that one task may hand over; with 16 a heap of 1 GiB was too small
 
 
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
