@@ -247,7 +247,7 @@ order_ids = [f"{when}-{number}" for when in ("earlier", "later") for number in r
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sequence=steps(happenings, order_ids))
 def test_whatever_happens_the_newest_orders_are_what_the_events_say(

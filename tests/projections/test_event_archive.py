@@ -201,7 +201,7 @@ happenings = st.one_of(st.builds(opened, st.just("ada")), st.just(PositionClosed
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sequence=steps(happenings, ["p-1", "p-2", "p-3", "p-4"]))
 def test_whatever_happens_the_archive_holds_every_event_once(

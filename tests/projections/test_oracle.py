@@ -90,7 +90,7 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("copies_early")
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sequence=steps(happenings, [f"p-{number}" for number in range(6)]))
 def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: list[Step]) -> None:

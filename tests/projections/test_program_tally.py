@@ -149,7 +149,7 @@ happenings = st.one_of(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sequence=steps(happenings, ["ada", "bob", "cleo", "dora", "emil"]))
 def test_whatever_happens_the_tallies_are_what_the_events_say(

@@ -167,7 +167,7 @@ steps = st.one_of(
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(sequence=st.lists(steps, max_size=40), tombstones=st.booleans())
 def test_holders_are_what_the_newest_states_say_and_compaction_does_not_show(
