@@ -83,5 +83,4 @@ class KafkaBatches:
         return self._decoded(records, task_bytes)
 
     def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
-        tasks = self._spark.sparkContext.defaultParallelism  # as many as run at a time
-        return decoded(records, self._topics, tasks, task_bytes)
+        return decoded(records, self._topics, task_bytes)

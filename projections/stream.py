@@ -19,7 +19,7 @@ from schemas.wire.records import decode, decode_event
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
-TASK_BYTES = 8 * 2**20  # that one task may hand over; with 16 a heap of 1 GiB was too small
+TASK_BYTES = 16 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
@@ -29,24 +29,20 @@ class TooManyBytes(Exception):
     """A task has more to hand over than the JVM and the driver can be asked to hold."""
 
 
-def decoded(
-    records: DataFrame, topics: Topics, tasks: int, task_bytes: int = TASK_BYTES
-) -> DataFrame:
+def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) -> DataFrame:
     """Decode events, responses and carried states, on the executors.
 
     Args:
         records: Kafka's columns: `key BINARY`, `value BINARY`, `topic STRING`, `partition INT`,
             `offset BIGINT`, of the topics that projections follow.
         topics: Of the deployment.
-        tasks: At most so many; each costs more than a thousand small records do.
         task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
 
     Returns:
         `FLAT_SCHEMA`: one row per record, for `flat.from_flat`. What cannot be decoded is there
         too, with the reason.
     """
-    few = records.select(*KAFKA_COLUMNS).coalesce(tasks)
-    return few.mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
+    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
 
 
 @dataclass(frozen=True)
