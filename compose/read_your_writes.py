@@ -92,8 +92,9 @@ def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
     for (error,) in parked:
         raise NeverShown(f"projection {projection} is parked: {error}")
     held = reader.select(
-        "SELECT version_needed FROM projection_held WHERE projection = :name "
-        "AND aggregate_type = :type AND aggregate_id = :id",
+        "SELECT h.version_needed FROM projection_held h JOIN projection_live l "
+        "ON l.projection = h.projection AND l.version = h.projection_version "
+        "WHERE h.projection = :name AND h.aggregate_type = :type AND h.aggregate_id = :id",
         {"name": projection, "type": token.aggregate_type, "id": token.aggregate_id},
     ).rows
     for (needed,) in held:
