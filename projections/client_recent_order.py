@@ -20,7 +20,6 @@ from schemas.order import (
 )
 from schemas.recorded_event import RecordedEvent
 
-VERSION = 1
 SHOWN = 30
 
 
@@ -77,7 +76,7 @@ def by_client(order: Order) -> str:
     return order.client
 
 
-def client_recent_order(version: int = VERSION) -> RowProjection[Order]:
+def client_recent_order(version: int = 1) -> RowProjection[Order]:
     """Return the projection; place 1 is the newest, of two placed at one time the greater id."""
     metadata = MetaData()
     orders = row_table(

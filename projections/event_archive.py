@@ -29,11 +29,9 @@ from projections.engine.feedless import Feedless
 from projections.engine.instant import InstantType
 from projections.engine.projection import Applied, Unprojectable, View
 from projections.engine.statements import add_new, is_any_of
-from projections.engine.stored_rows import IdType
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
 
-VERSION = 1
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
 PositionType = BigInteger().with_variant(Integer, "sqlite")
 JsonType = Text().with_variant(postgresql.JSONB(), "postgresql")
@@ -143,14 +141,14 @@ def _see_that_it_is_the_same(delivery: Delivery, known: str) -> None:
         )
 
 
-def event_archive(version: int = VERSION) -> EventArchive:
+def event_archive(version: int = 1) -> EventArchive:
     """Return the projection."""
     table = Table(
         f"event_archive_v{version}",
         MetaData(),
         Column("global_position", PositionType, primary_key=True, autoincrement=False),
         Column("aggregate_type", Text, nullable=False),
-        Column("aggregate_id", IdType, nullable=False),
+        Column("aggregate_id", Text, nullable=False),
         Column("version", BigInteger, nullable=False),
         Column("event_id", Text, nullable=False),
         Column("event_type", Text, nullable=False),

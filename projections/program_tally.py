@@ -18,8 +18,6 @@ from schemas.enrolment import (
 )
 from schemas.recorded_event import RecordedEvent
 
-VERSION = 1
-
 
 class Participant(NamedTuple):
     """What counts in a program's tally; the last login is the latest, not the one recorded last."""
@@ -53,7 +51,7 @@ def by_program(participant: Participant) -> str:
     return participant.program
 
 
-def program_tally(version: int = VERSION) -> RowProjection[Participant]:
+def program_tally(version: int = 1) -> RowProjection[Participant]:
     """Return the projection; a participant who moves takes the last login along."""
     metadata = MetaData()
     participants = row_table(

@@ -15,8 +15,6 @@ from projections.us_holder import US_EXCHANGES
 from schemas.share_holding import ShareHolding
 from schemas.topics import Topics
 
-VERSION = 1
-
 
 class Holding(NamedTuple):
     """What decides who is a holder."""
@@ -31,7 +29,7 @@ def shown(holding: ShareHolding) -> Holding:
 
 
 def us_holder_from_state(
-    exchanges: Collection[str] = US_EXCHANGES, version: int = VERSION
+    exchanges: Collection[str] = US_EXCHANGES, version: int = 1
 ) -> StateProjection[Holding]:
     """Return the projection.
 

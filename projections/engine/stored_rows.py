@@ -9,9 +9,6 @@ from sqlalchemy import BigInteger, Boolean, Column, Connection, MetaData, Table,
 from projections.engine.fold import Kept, Row
 from projections.engine.statements import Values, is_any_of, put
 
-# by its bytes and not by the rules of a language, as what is ordered by ids is the same everywhere
-IdType = Text().with_variant(Text(collation="C"), "postgresql")
-
 
 def row_table(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
     """Return a table of one row per aggregate: the engine's columns, then the declared ones.
@@ -25,7 +22,7 @@ def row_table(name: str, metadata: MetaData, *columns: Column[Any]) -> Table:
     return Table(
         name,
         metadata,
-        Column("aggregate_id", IdType, primary_key=True),
+        Column("aggregate_id", Text, primary_key=True),
         Column("version", BigInteger, nullable=False),
         Column("present", Boolean, nullable=False),
         Column("group_key", Text),
