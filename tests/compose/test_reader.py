@@ -82,7 +82,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
         reader.select(statement)
 
     assert wanted in str(refusal.value)
-    assert "outcome, program_tally, projection_held, " in str(refusal.value)
+    assert "outcome, program_tally, program_tally_version, projection_held, " in str(refusal.value)
 
 
 def test_a_refusal_does_not_stick(reader: Reader) -> None:
