@@ -9,13 +9,17 @@ from sqlalchemy import URL
 
 from compose.database import driver_missing, is_sqlite, parse
 from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from compose.service import database_url
+from compose.settings import Settings
 from compose.sqlite_reader import SqliteReader
+from projections.engine.creation import view_names
 from projections.engine.reader_role import READER
+from projections.registry import projections
 
 if TYPE_CHECKING:
     from compose.postgresql_reader import PostgresqlReader
 
-__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Selected"]
+__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Selected", "reader_of"]
 
 
 class Reader:
@@ -74,3 +78,9 @@ def _postgresql(url: URL, views: Sequence[str], role: str) -> "PostgresqlReader"
     except ModuleNotFoundError as error:
         raise driver_missing(url, error) from error
     return PostgresqlReader(url, views, role)
+
+
+def reader_of(settings: Settings) -> Reader:
+    """Open the read side of `settings`, or of the running service, for reading all views."""
+    views = view_names(projections(settings.us_exchanges))
+    return Reader(database_url(settings), views, settings.reader_role)

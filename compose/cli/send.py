@@ -30,11 +30,8 @@ from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.kafka_errors import advice, settings_refused
 from compose.read_your_writes import Token
 from compose.read_your_writes import wait as wait_until_shown
-from compose.reader import Reader
-from compose.service import database_url as url_of
+from compose.reader import reader_of
 from compose.settings import Settings
-from projections.engine.creation import view_names
-from projections.registry import projections
 from schemas.command_envelope import Expectation
 from schemas.response import Response
 from schemas.wire.readable import readable
@@ -136,8 +133,7 @@ def _await_projection(
 ) -> None:
     token = Token.of(response)
     if token is not None:
-        views = view_names(projections(settings.us_exchanges))
-        with Reader(url_of(settings), views, settings.reader_role) as reader:
+        with reader_of(settings) as reader:
             wait_until_shown(reader, projection, token, seconds)
         note(f"{projection} shows it")
 

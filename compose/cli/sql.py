@@ -7,10 +7,7 @@ import typer
 from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.errors import VerdictError
-from compose.reader import Reader
-from compose.service import database_url as url_of
-from projections.engine.creation import view_names
-from projections.registry import projections
+from compose.reader import reader_of
 
 app = typer.Typer(add_completion=False)
 
@@ -29,8 +26,7 @@ def sql(
     With --json every row, one object a line; the table ends after 1000 rows.
     """
     settings = settings_of(data_dir=data_dir, database_url=database_url)
-    views = view_names(projections(settings.us_exchanges))
-    with Reader(url_of(settings), views, settings.reader_role) as reader:
+    with reader_of(settings) as reader:
         answer = reader.select(query)
         if json:
             for row in answer.rows:

@@ -8,11 +8,9 @@ from compose.cli.marker import decider_marker
 from compose.cli.options import kafka_options
 from compose.errors import Unreachable
 from compose.kafka_log import KafkaLog
-from compose.reader import NotAdmitted, Reader
-from compose.service import database_url, find_service
+from compose.reader import NotAdmitted, Reader, reader_of
+from compose.service import find_service
 from compose.settings import Settings
-from projections.engine.creation import view_names
-from projections.registry import projections
 
 Facts = dict[str, Any]
 Ends = dict[tuple[str, int], int]
@@ -96,8 +94,7 @@ def read_models(settings: Settings) -> Facts:
     Raises:
         Unreachable: The read side cannot be asked.
     """
-    views = view_names(projections(settings.us_exchanges))
-    with Reader(database_url(settings), views, settings.reader_role) as reader:
+    with reader_of(settings) as reader:
         rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
         scattered = _rows(reader, SCATTERED)
     try:

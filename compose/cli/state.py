@@ -24,11 +24,8 @@ from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
 from compose.errors import Unreachable, VerdictError
 from compose.kafka_log import KafkaLog
-from compose.reader import Reader
-from compose.service import database_url as url_of
+from compose.reader import reader_of
 from compose.settings import Settings
-from projections.engine.creation import view_names
-from projections.registry import projections
 from schemas.message import iso_time
 from schemas.source import Source
 from schemas.wire.readable import readable
@@ -107,8 +104,7 @@ class History:
     def _events(self) -> Iterator[Placed]:
         settings, reached = self._settings, dict[int, int]()
         try:
-            views = view_names(projections(settings.us_exchanges))
-            archive = Archive(self._parts.enter_context(Reader(url_of(settings), views)))
+            archive = Archive(self._parts.enter_context(reader_of(settings)))
         except Unreachable as error:
             note(f"reading the key's partition from the beginning, without an archive: {error}")
         else:
