@@ -54,7 +54,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
     [
         ("SELECT * FROM us_holder_v1", "table us_holder_v1"),
         ("SELECT client FROM main.us_holder_v1", "table us_holder_v1"),
-        ("SELECT count(*) FROM us_holder_position_v1", "table us_holder_position_v1"),
+        ("SELECT count(*) FROM projection_sequence_v1", "table projection_sequence_v1"),
         ("SELECT EXISTS (SELECT 1 FROM projection_built_v1)", "table projection_built_v1"),
         ("SELECT (SELECT last FROM projection_sequence_v1) FROM us_holder", "projection_sequence"),
         ("SELECT rowid FROM us_holder_v1", "table us_holder_v1"),
