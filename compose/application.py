@@ -2,17 +2,18 @@
 
 import os
 import threading
-from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
-
-from pyspark.sql import SparkSession
 
 from compose.database import check_server, create_read_side, live_versions, open_database
 from compose.deciding import Deciding
 from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
-from compose.foundation import SPARK, lay_foundation
+from compose.foundation import SPARK, Foundation, lay_foundation
+from compose.kafka_batches import KafkaBatches
+from compose.kafka_config import librdkafka_options
+from compose.kafka_log import log_bounds
 from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
 from compose.read_side import ReadSide
@@ -103,7 +104,7 @@ class Application:
         )
         parts.callback(self._deciding.stop)
         self._deciding.start()
-        self._read_side = ReadSide(lambda: self._project(ground.spark, ground.source))
+        self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         self.service = self._announce(parts, ground.servers)
 
@@ -114,12 +115,27 @@ class Application:
         parts.callback(withdraw, folder)
         return service
 
-    def _project(self, spark: SparkSession, source: Mapping[str, str]) -> Projecting:
-        settings = self.settings
-        database = open_database(database_url(settings))
-        read_models = projections(settings.us_exchanges, live_versions(database))
-        create_read_side(database, read_models, settings.reader_role)
-        size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
-        projecting = Projecting(spark, {**source, **size}, database, settings.topics, read_models)
-        projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)
-        return projecting
+
+def project(ground: Foundation, settings: Settings) -> Projecting:
+    """Start the projections, at the versions that readers see.
+
+    Args:
+        ground: What they stand on.
+        settings: Of the service.
+
+    Returns:
+        What runs; stop it before the ground is taken away.
+
+    Raises:
+        VerdictError: The database does not fit, or is out of reach.
+    """
+    database = open_database(database_url(settings))
+    read_models = projections(settings.us_exchanges, live_versions(database))
+    create_read_side(database, read_models, settings.reader_role)
+    size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
+    batches = KafkaBatches(ground.spark, {**ground.source, **size}, settings.topics)
+    servers = {"bootstrap.servers": ground.servers}
+    bounds = partial(log_bounds, librdkafka_options(settings) | servers)
+    projecting = Projecting(ground.spark, batches, bounds, database, settings.topics, read_models)
+    projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)
+    return projecting

@@ -19,7 +19,12 @@ from aggregates.operator.seed import SEEDS_SCHEMA
 from aggregates.operator.stream import decisions
 from compose.decider_query import NAME, decider_query
 from compose.exactly_once.batch import OutputRecord
-from compose.exactly_once.checkpoint import batch_of, checkpoint_position, starting_offsets
+from compose.exactly_once.checkpoint import (
+    batch_of,
+    checkpoint_position,
+    remove_torn_files,
+    starting_offsets,
+)
 from compose.exactly_once.errors import Misfit
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
@@ -78,6 +83,7 @@ class Deciding:
         seeds = self._take_over()
         assert self._publisher is not None
         rmtree(self._outputs, ignore_errors=True)  # of a batch that was killed
+        remove_torn_files(self._checkpoint)
         shards = self._publisher.marker.shards
         self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
         decided = decisions(

@@ -12,6 +12,7 @@ from projections.stream import TASK_BYTES, TooManyBytes, decoded
 from schemas.collector import collector_paused
 from schemas.topics import Topics
 
+MOST = 20_000  # offsets at a time, unless somebody says otherwise
 NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
 
 
@@ -20,9 +21,13 @@ class KafkaBatches:
 
     Args:
         spark: Reads and decodes.
-        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers`.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
+            `maxOffsetsPerTrigger`.
         topics: Of the deployment.
         task_bytes: What a task may hand over; more comes as several batches.
+
+    Attributes:
+        most: Offsets that are read at a time, by the stream and by whoever asks for parts.
     """
 
     def __init__(
@@ -32,6 +37,7 @@ class KafkaBatches:
         topics: Topics,
         task_bytes: int = TASK_BYTES,
     ) -> None:
+        self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
         self._spark = spark
         self._kafka = {
             **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
@@ -47,6 +53,22 @@ class KafkaBatches:
     def between(self, spans: Spans) -> Iterator[Batch]:
         """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
         yield from self.batches(self._frame(spans, self._task_bytes), spans)
+
+    def records(self, spans: Spans) -> DataFrame:
+        """Return what Kafka holds in `spans`, as it lies there."""
+        assigned: dict[str, list[int]] = {}
+        starts: dict[str, dict[str, int]] = {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, number), span in spans.items():
+            assigned.setdefault(topic, []).append(number)
+            starts.setdefault(topic, {})[str(number)] = span.start
+            ends.setdefault(topic, {})[str(number)] = span.end
+        options = {
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(ends),
+        }
+        return self._spark.read.format("kafka").options(**self._kafka, **options).load()
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.
@@ -67,20 +89,7 @@ class KafkaBatches:
                 yield from self.batches(self._frame(half, limit), half)
 
     def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
-        assigned: dict[str, list[int]] = {}
-        starts: dict[str, dict[str, int]] = {}
-        ends: dict[str, dict[str, int]] = {}
-        for (topic, number), span in spans.items():
-            assigned.setdefault(topic, []).append(number)
-            starts.setdefault(topic, {})[str(number)] = span.start
-            ends.setdefault(topic, {})[str(number)] = span.end
-        options = {
-            "assign": json.dumps(assigned),
-            "startingOffsets": json.dumps(starts),
-            "endingOffsets": json.dumps(ends),
-        }
-        records = self._spark.read.format("kafka").options(**self._kafka, **options).load()
-        return self._decoded(records, task_bytes)
+        return self._decoded(self.records(spans), task_bytes)
 
     def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
         return decoded(records, self._topics, task_bytes)

@@ -1,5 +1,6 @@
 """Reading topics for people: what is committed, by position, without joining a group."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from compose.kafka_errors import kafka_failed, settings_refused
 
 ANSWER_S = 5.0
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
+# A partition has no leader for a moment, when it is new or a broker leaves; librdkafka asks again
+# by itself, but for this request it does not.
+ELECTING = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
 
 
 class Span(NamedTuple):
@@ -22,6 +26,18 @@ class Span(NamedTuple):
     partition: int
     start: int
     end: int | None
+
+
+def log_bounds(
+    options: Mapping[str, str], places: Iterable[tuple[str, int]]
+) -> list[tuple[int, int]]:
+    """Return what `KafkaLog.bounds` says of each (topic, partition), in their order.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    with KafkaLog(options) as log:
+        return [log.bounds(*place) for place in places]
 
 
 class KafkaLog:
@@ -89,13 +105,16 @@ class KafkaLog:
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset that is kept, and the one behind the last committed record."""
-        try:
-            low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=ANSWER_S
-            )
-        except KafkaException as error:
-            raise self._failed(f"offsets of {topic}-{partition} cannot be read", error) from error
-        return low, high
+        place, deadline = TopicPartition(topic, partition), time.monotonic() + ANSWER_S
+        while True:
+            try:
+                low, high = self._consumer.get_watermark_offsets(place, timeout=ANSWER_S)
+                return low, high
+            except KafkaException as error:
+                if error.args[0].code() not in ELECTING or time.monotonic() > deadline:
+                    what = f"offsets of {topic}-{partition} cannot be read"
+                    raise self._failed(what, error) from error
+                time.sleep(POLL_S)
 
     def first_since(self, topic: str, partition: int, millis: int) -> int:
         """Return the offset of the first record of that Kafka time or later, else the end."""

@@ -1,11 +1,11 @@
 """Brings all projections forward: one Spark query, one SQL transaction per projection and batch.
 
 The position in SQL is the truth. Spark's checkpoint begins anew with every start and only tells
-which offsets a batch covers.
+which offsets a batch covers. Projections that are far behind come up to the query beside it.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from compose.catching_up.cohorts import CatchingUp
+from compose.catching_up.leading import Leading
 from compose.database import one_line
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
@@ -21,14 +23,16 @@ from compose.kafka_batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
 from projections.engine.applier import Applier
-from projections.engine.batch import Partition, Span
+from projections.engine.batch import Partition, Span, Spans
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
 from projections.engine.versions import Superseded
-from projections.stream import TASK_BYTES
+from projections.missing_events import missing_events
 from schemas.topics import Topics
 
 NAME = "projections"
+
+LogBounds = Callable[[Sequence[Partition]], Sequence[tuple[int, int]]]
 
 
 class Projecting:
@@ -39,61 +43,70 @@ class Projecting:
 
     Args:
         spark: Reads and decodes.
-        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
-            `maxOffsetsPerTrigger`.
+        batches: Of the deployment; a projection that is more of them behind than one catches up
+            beside the others.
+        log_bounds: Says from where to where Kafka's log goes in partitions, in their order; raises
+            Unreachable when Kafka does not answer.
         database: With the tables of `create_read_side`.
         topics: Of the deployment; they exist, with as many partitions as it says.
         projections: In the order in which a batch updates them.
-        task_bytes: What a task may hand over; a batch of more is applied part by part.
     """
 
     def __init__(
         self,
         spark: SparkSession,
-        kafka: Mapping[str, str],
+        batches: KafkaBatches,
+        log_bounds: LogBounds,
         database: Engine,
         topics: Topics,
         projections: Sequence[Projection],
-        task_bytes: int = TASK_BYTES,
     ) -> None:
         self._spark = spark
-        self._batches = KafkaBatches(spark, kafka, topics, task_bytes)
+        self._batches = batches
+        self._log_bounds = log_bounds
         self._database = database
         self._topics = topics
         self._projections = projections
-        self._appliers: list[Applier] = []
+        self._leading: Leading | None = None
+        self._catching_up: CatchingUp | None = None
         self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
         self._running: StreamingQuery | None = None
         self._failure: Exception | None = None
         self._scratch = Path()
 
     def start(self, scratch: Path, trigger_ms: int = 0) -> None:
-        """Begin where the projection that is furthest behind stands; the others skip.
+        """Begin where those stand that are near the end of the log; bring the others there.
 
         Args:
             scratch: A directory for what no restart needs.
             trigger_ms: The least time between the beginnings of two batches.
 
         Raises:
-            Unreachable: The database does not answer.
+            Unreachable: The database or Kafka does not answer.
         """
         self._failure, self._scratch = None, scratch
         try:
-            self._appliers = [
-                Applier(self._database, projection, self._topics)
+            appliers = [
+                Applier(self._database, projection, self._topics, missing=missing_events)
                 for projection in self._projections
             ]
+            log = self._log({name for applier in appliers for name in applier.topics})
+            self._leading = Leading(appliers, self._batches, log, trigger_ms / 1000)
         except DBAPIError as error:
             raise _for_people(error) from error
+        front = self._leading.front
         self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
         self._running = (
-            self._batches.stream(self._beginning())
+            self._batches.stream(_from(front.offsets))
             .writeStream.queryName(NAME)
             .option("checkpointLocation", self._checkpoint.name)
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(self._apply)
             .start()
         )
+        self._catching_up = CatchingUp(self._spark, self._batches, front, self._end)
+        for cohort in self._leading.cohorts:
+            self._catching_up.bring(cohort)
 
     def check(self) -> None:
         """Return while it runs.
@@ -112,40 +125,54 @@ class Projecting:
 
     def stop(self) -> None:
         """End the query; what it has not committed by then is applied after the next start."""
+        if self._leading is not None:
+            self._leading.front.close()
         if self._running is not None and jvm_exit_code(self._spark) is None:
             self._running.stop()
+        if self._catching_up is not None:
+            self._catching_up.stop()
         if self._checkpoint is not None:
             self._checkpoint.cleanup()
 
-    def _beginning(self) -> dict[str, str]:
-        followed = {name for applier in self._appliers for name in applier.topics}
-        sizes = {t.name: t.partitions for t in self._topics.all() if t.name in followed}
-        offsets = {name: self._furthest_behind(name, size) for name, size in sizes.items()}
-        return {
-            "subscribe": ",".join(sorted(sizes)),
-            "startingOffsets": starting_offsets(offsets, sizes),
-        }
-
-    def _furthest_behind(self, topic: str, partitions: int) -> list[int]:
-        """Return, for each partition, the least position of those who follow the topic."""
-        followers = [applier.positions for applier in self._appliers if topic in applier.topics]
-        return [
-            min(positions.get(Partition(topic, number), 0) for positions in followers)
-            for number in range(partitions)
-        ]
+    def _log(self, topics: Collection[str]) -> Spans:
+        followed = [topic for topic in self._topics.all() if topic.name in topics]
+        places = [Partition(t.name, number) for t in followed for number in range(t.partitions)]
+        bounds = self._log_bounds(places)
+        return {place: Span(*kept) for place, kept in zip(places, bounds, strict=True)}
 
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         assert self._checkpoint is not None
+        assert self._leading is not None
         try:
             planned = batch_of(Path(self._checkpoint.name), batch_id)
-            for batch in self._batches.batches(frame, _spans(planned.start, planned.end)):
-                for applier in self._appliers:
-                    applier.apply(batch)
+            self._leading.apply(frame, _spans(planned.start, planned.end))
         except Exception as error:
-            self._failure = _for_people(error)
-            if self._failure is error:
+            failure = self._failed(error)
+            if failure is error:
                 raise  # "from" itself would make it its own cause, for ever
-            raise self._failure from error
+            raise failure from error
+
+    def _end(self, error: Exception) -> None:
+        """Stop because of what went wrong beside the query."""
+        failure = self._failed(error)
+        if failure is not error:
+            failure.__cause__ = error
+        if self._running is not None and jvm_exit_code(self._spark) is None:
+            self._running.stop()
+
+    def _failed(self, error: Exception) -> Exception:
+        """Return what to tell people: the first error, as others may follow from it."""
+        if self._failure is None:
+            self._failure = _for_people(error)
+        return self._failure
+
+
+def _from(offsets: Mapping[Partition, int]) -> dict[str, str]:
+    start: dict[str, list[int]] = {}
+    for place, offset in sorted(offsets.items()):
+        start.setdefault(place.topic, []).append(offset)
+    sizes = {topic: len(found) for topic, found in start.items()}
+    return {"subscribe": ",".join(start), "startingOffsets": starting_offsets(start, sizes)}
 
 
 def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:

@@ -92,13 +92,14 @@ def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
     for (error,) in parked:
         raise NeverShown(f"projection {projection} is parked: {error}")
     held = reader.select(
-        "SELECT h.version_needed FROM projection_held h JOIN projection_live l "
+        "SELECT h.version_needed, h.error FROM projection_held h JOIN projection_live l "
         "ON l.projection = h.projection AND l.version = h.projection_version "
         "WHERE h.projection = :name AND h.aggregate_type = :type AND h.aggregate_id = :id",
         {"name": projection, "type": token.aggregate_type, "id": token.aggregate_id},
     ).rows
-    for (needed,) in held:
+    for needed, error in held:
+        why = f"which cannot be applied: {error}" if error else "which never came"
         raise NeverShown(
             f"projection {projection} holds {token.aggregate_type} {token.aggregate_id!r}: it "
-            f"waits for version {needed}, which never came"
+            f"waits for version {needed}, {why}"
         )

@@ -19,6 +19,7 @@ STATEMENTS = {
     sqlite3.SQLITE_DELETE: "DELETE",
     sqlite3.SQLITE_TRANSACTION: "a transaction",
 }
+VIEWS_THERE = "SELECT name FROM sqlite_master WHERE type = 'view'"
 
 
 class SqliteReader:
@@ -90,10 +91,18 @@ class _Gate:
         self._tables: set[str | None] = set()
 
     def learn(self, connection: sqlite3.Connection) -> None:
-        """Find out what the views read, and guard `connection` from then on."""
+        """Find out what the views read, and guard `connection` from then on.
+
+        A view may be missing: the service has not started since a projection was added.
+
+        Raises:
+            DatabaseError: None is there.
+        """
+        connection.set_authorizer(None)
+        there = {name for (name,) in connection.execute(VIEWS_THERE)}
         self._behind.clear()
         connection.set_authorizer(self._note)
-        for view in self.views:
+        for view in there.intersection(self.views) or self.views[:1]:
             connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
         self._tables = {table for _, table, _ in self._behind}
         self.refused = ""

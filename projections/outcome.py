@@ -20,7 +20,7 @@ from projections.engine.batch import Delivery, Record
 from projections.engine.instant import InstantType
 from projections.engine.projection import Applied
 from projections.engine.statements import Values
-from projections.scattered_key import key_partition, note, scattered
+from projections.scattered_key import key_partition, note, note_all, scattered
 from schemas.registry import aggregate_types
 from schemas.response import Response
 from schemas.topics import Topics
@@ -74,6 +74,10 @@ class OutcomeProjection(AppendProjection):
         records = (delivery.record for delivery in deliveries)
         note(connection, self.places, (one for one in records if isinstance(one, Response)))
         return applied
+
+    def complete(self, connection: Connection) -> None:
+        """Note the partitions of all commands."""
+        note_all(connection, self.places, self.table)
 
 
 def outcome(version: int = 1) -> OutcomeProjection:

@@ -86,8 +86,8 @@ def program_tally(version: int = 1) -> RowProjection[Participant]:
                 reads={"last_login": func.max(participants.c.last_login)},
             ),
             counts={
-                "number_active": lambda participant: participant.active,
-                "number_inactive": lambda participant: not participant.active,
+                "number_active": ("active", True),
+                "number_inactive": ("active", False),
             },
         ),
         views={

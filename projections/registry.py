@@ -13,6 +13,16 @@ from projections.us_holder_from_state import us_holder_from_state
 
 FIRST = 1
 
+# what tells the rows of the view that has a read model's name apart
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "event_archive": ("global_position",),
+    "outcome": ("topic", "partition", "offset"),
+    "us_holder": ("client",),
+    "us_holder_from_state": ("client",),
+    "client_recent_order": ("client", "place"),
+    "program_tally": ("program",),
+}
+
 
 def declared(
     us_exchanges: Collection[str] = US_EXCHANGES,

@@ -15,20 +15,22 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
     func,
+    insert,
     select,
+    update,
 )
 
 from projections.engine.projection import View
-from projections.engine.statements import add_new
+from projections.engine.statements import add_new, is_any_of
+from schemas.registry import aggregate_types
 from schemas.response import Response
 
 
 def key_partition(metadata: MetaData, version: int) -> Table:
     """Return the table: one row per aggregate and partition on which a command of it was seen.
 
-    `another` is true for each but the aggregate's first, so that the few are found by an index.
+    `another` is true for each but the aggregate's least, so that the few are found by an index.
     """
     table = Table(
         f"key_partition_v{version}",
@@ -46,7 +48,7 @@ def key_partition(metadata: MetaData, version: int) -> Table:
 
 
 def note(connection: Connection, table: Table, responses: Iterable[Response]) -> None:
-    """Keep on which partitions the commands behind `responses` were; one statement.
+    """Keep on which partitions the commands behind `responses` were; at most two statements.
 
     Malformed commands are left out: their aggregate id is a claim, which their key may deny.
     """
@@ -56,27 +58,44 @@ def note(connection: Connection, table: Table, responses: Iterable[Response]) ->
         if one.command_digest is not None
     }
     rows = [
-        {
-            "aggregate_type": kind,
-            "aggregate_id": name,
-            "partition": partition,
-            "of_type": kind,
-            "of_id": name,
-            "not_on": partition,
-        }
+        {"aggregate_type": kind, "aggregate_id": name, "partition": partition, "another": False}
         for kind, name, partition in sorted(seen)
     ]
+    if add_new(connection, table, rows):
+        _mark_others(connection, table, {name for _, name, _ in seen})
+
+
+def _mark_others(connection: Connection, table: Table, aggregate_ids: Iterable[str]) -> None:
+    """Mark all but the least partition of each of these aggregates, whichever came first."""
     known = table.alias()
-    elsewhere = select(known.c.partition).where(
-        known.c.aggregate_type == bindparam("of_type"),
-        known.c.aggregate_id == bindparam("of_id"),
-        known.c.partition != bindparam("not_on"),
+    lesser = select(known.c.partition).where(
+        known.c.aggregate_type == table.c.aggregate_type,
+        known.c.aggregate_id == table.c.aggregate_id,
+        known.c.partition < table.c.partition,
     )
-    add_new(connection, table, rows, computed={"another": elsewhere.exists()})
+    touched = is_any_of(connection, table.c.aggregate_id, aggregate_ids)
+    aggregates = table.c.aggregate_type.in_(aggregate_types())  # so that the index can be used
+    unmarked = table.c.another.is_(False)
+    connection.execute(
+        update(table).where(aggregates, touched, unmarked, lesser.exists()).values(another=True)
+    )
+
+
+def note_all(connection: Connection, table: Table, outcomes: Table) -> None:
+    """Fill the empty table from all outcomes; those of malformed commands have no versions."""
+    of = outcomes.c
+    aggregate = (of.aggregate_type, of.aggregate_id)
+    seen = select(*aggregate, of.partition).where(of.from_version.is_not(None)).distinct()
+    places = seen.subquery()
+    least = func.min(places.c.partition).over(
+        partition_by=(places.c.aggregate_type, places.c.aggregate_id)
+    )
+    rows = select(*places.c, places.c.partition > least)
+    connection.execute(insert(table).from_select([*table.c.keys()], rows))
 
 
 def scattered(table: Table) -> View:
     """Return what the view shows: each aggregate that is on several partitions, and how many."""
     aggregate = (table.c.aggregate_type, table.c.aggregate_id)
-    partitions = (func.count() + 1).label("partitions")  # the first is not marked
+    partitions = (func.count() + 1).label("partitions")  # the least is not marked
     return select(*aggregate, partitions).where(table.c.another.is_(True)).group_by(*aggregate)

@@ -1,7 +1,8 @@
 """Kafka's bytes in, decoded records out: a pure function from DataFrame to DataFrame."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import starmap
 
 import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
@@ -61,12 +62,17 @@ class Decoder:
         spare_imports()
         size = 0
         for batch in batches:
-            columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
-            for flat in to_flat(self.delivery(*record) for record in zip(*columns, strict=True)):
+            for flat in to_flat(self.deliveries([batch])):
                 size += flat.nbytes
                 if size > self.task_bytes:
                     raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
                 yield flat
+
+    def deliveries(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Delivery]:
+        """Yield the records of `batches`, as `delivery` does."""
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in KAFKA_COLUMNS)
+            yield from starmap(self.delivery, zip(*columns, strict=True))
 
     def delivery(
         self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None

@@ -65,7 +65,7 @@ def us_holder_from_state(
         group=holder,
         shows=Tally(
             groups=CountedGroups(table=holders, members=holdings, counts=("positions",), reads={}),
-            counts={"positions": lambda holding: True},
+            counts={"positions": None},
         ),
         views={"us_holder_from_state": select(holders)},
         settings=f"US exchanges: {', '.join(sorted(exchanges))}",

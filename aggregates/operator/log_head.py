@@ -7,7 +7,7 @@ from struct import Struct
 from aggregates.operator.entries import HASH_BYTES
 
 LAYOUT = Struct(">qqqqBBqqqq32s")
-PAGE_BYTES = 512 * 1024  # mean size at which a round of folding also splits every page ...
+PAGE_BYTES = 256 * 1024  # mean size at which a round of folding also splits every page ...
 SPLIT_TO = 4  # ... into pages of at most a quarter, as a growing state triples in a round
 CREDIT_PER_BATCH = 4096  # so that a round ends, and the log is cut, under tiny batches too
 DROPS_PER_BATCH = 64  # a long log is cut little by little, never in one batch

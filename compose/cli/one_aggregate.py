@@ -1,14 +1,20 @@
-"""All records of one aggregate: a scan of the partition that its key belongs to."""
+"""All records of one aggregate: a scan of the partition that its key belongs to, or the archive."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 
 from confluent_kafka import Message
 
 from aggregates.recording import StoredEvent
-from compose.archive import Placed
+from compose.archive import Archive, Placed
 from compose.cli.decoding import Kind, topic_of
+from compose.cli.options import kafka_options
+from compose.cli.output import note
+from compose.errors import Unreachable
 from compose.kafka_log import KafkaLog, Span
 from compose.murmur2 import partition_of
+from compose.reader import reader_of
+from compose.settings import Settings
 from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.records import decode_event
@@ -49,3 +55,35 @@ class Aggregate:
             value = message.value() or b""
             place = Source(message.topic() or "", message.partition() or 0, message.offset() or 0)
             yield Placed(place, StoredEvent(decode_event(self._type, value), value))
+
+
+class History:
+    """An aggregate's events, archived ones first; Kafka is asked only by who wants more.
+
+    Args:
+        settings: Where archive and Kafka are.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        parts: Takes what must be closed.
+    """
+
+    def __init__(
+        self, settings: Settings, aggregate_type: str, aggregate_id: str, parts: ExitStack
+    ) -> None:
+        self._settings = settings
+        self._identity = aggregate_type, aggregate_id
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[Placed]:
+        """Yield the events in order, some perhaps twice."""
+        settings, reached = self._settings, dict[int, int]()
+        try:
+            archive = Archive(self._parts.enter_context(reader_of(settings)))
+        except Unreachable as error:
+            note(f"reading the key's partition from the beginning, without an archive: {error}")
+        else:
+            # asked before the history, which may grow meanwhile: so nothing lies between
+            reached = archive.reached(settings.topics.events(self._identity[0]))
+            yield from archive.history(*self._identity)
+        log = self._parts.enter_context(KafkaLog(kafka_options(settings)))
+        yield from Aggregate(log, settings.topics, *self._identity).events(reached)

@@ -1,8 +1,6 @@
 """What people and programs see: tables or JSON on stdout, everything else on stderr."""
 
-import json
 import sys
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,6 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from compose.json_lines import json_line
 
 
 def note(text: str) -> None:
@@ -19,17 +19,9 @@ def note(text: str) -> None:
 
 def show_json(value: Any, flush: bool = False) -> None:
     """Print one line of JSON; bytes become base64."""
-    line = json.dumps(value, ensure_ascii=False, default=as_json)
-    sys.stdout.write(line.encode(errors="backslashreplace").decode() + "\n")
+    sys.stdout.write(json_line(value).decode() + "\n")
     if flush:
         sys.stdout.flush()
-
-
-def as_json(value: Any) -> Any:
-    """Return what JSON has no form for as a text; bytes become base64."""
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    return str(value)
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:

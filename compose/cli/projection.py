@@ -66,10 +66,11 @@ def rebuild(
     bootstrap_servers: BootstrapServers = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Build the next version from the beginning of Kafka's log, with the same functions.
+    """Build the next version from the beginning of the log, with the same functions.
 
-    Readers see the live version all the while, and the service goes on. Interrupted, it begins
-    anew. Then: `verdict projection verify`, `verdict projection swap`.
+    What Kafka has dropped comes from the archive of events. Readers see the live version all the
+    while, and the service goes on. Interrupted, it begins anew. Then: `verdict projection verify`,
+    `verdict projection swap`.
     """
     with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
         made = rebuilder.rebuild()

@@ -1,30 +1,29 @@
-"""`verdict state`: one aggregate, folded from its events with its own rules."""
+"""`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from aggregates.history import Broken, fold
+from aggregates.recording import StoredEvent
 from aggregates.snapshot import Snapshot
-from compose.archive import Archive, Placed
-from compose.cli.one_aggregate import Aggregate
+from compose.archive import Placed
+from compose.cli.every_aggregate import EveryAggregate
+from compose.cli.one_aggregate import History
 from compose.cli.options import (
     AggregateType,
     BootstrapServers,
     DatabaseUrl,
     DataDir,
-    Id,
     Json,
-    kafka_options,
     settings_of,
 )
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
-from compose.errors import Unreachable, VerdictError
-from compose.kafka_log import KafkaLog
-from compose.reader import reader_of
+from compose.errors import VerdictError
 from compose.settings import Settings
 from schemas.message import iso_time
 from schemas.source import Source
@@ -32,16 +31,22 @@ from schemas.wire.readable import readable
 
 app = typer.Typer(add_completion=False)
 
+SHOWN = 1_000  # aggregates in a table
+KEPT = ("aggregate_id", "version", "life_cycle", "decided_at")
+
 AtVersion = Annotated[int | None, typer.Option(min=0, help="As of this version.", metavar="N")]
 AtTime = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="As of this time (ISO 8601).")
+]
+IdOrAll = Annotated[
+    str | None, typer.Argument(metavar="ID", help="Id of the aggregate.", show_default="all")
 ]
 
 
 @app.command()
 def state(  # noqa: PLR0913  (options)
     aggregate: AggregateType,
-    id: Id,
+    id: IdOrAll = None,
     at_version: AtVersion = None,
     at: AtTime = None,
     json: Json = False,
@@ -49,70 +54,79 @@ def state(  # noqa: PLR0913  (options)
     bootstrap_servers: BootstrapServers = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Show the state of one aggregate with its version, from its events.
+    """Show the state of one aggregate with its version, from its events; or of all, sorted by id.
 
-    They come from the archive as far as it goes, and then from Kafka. An aggregate that never
-    existed has the life cycle NONE and the version 0.
+    They come from the archive as far as it goes, and then from Kafka. One aggregate that never
+    existed has the life cycle NONE and the version 0; among all it is not listed, deleted ones are.
     """
-    if at_version is not None and at is not None:
-        raise typer.BadParameter("give --at-version or --at, not both")
+    if at_version is not None and (at is not None or id is None):
+        alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
+        raise typer.BadParameter(alone)
     until = None if at is None else parse_time(at)
     settings = settings_of(
         data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
     )
+    if id is None:
+        _show_all(settings, aggregate, until, json)
+        return
     with ExitStack() as parts:
         history = History(settings, aggregate, id, parts)
-        try:
-            snapshot = fold((placed.stored for placed in history), at_version, until)
-        except Broken as broken:
-            raise VerdictError(f"{aggregate} {id!r}: {broken}; no state can be told") from broken
+        places, snapshot = _folded(aggregate, id, history, at_version, until)
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
-    answer = _answer(aggregate, id, snapshot, history.places.get(snapshot.version))
+    answer = _answer(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
         show_json(answer)
     else:
         show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
 
 
-class History:
-    """An aggregate's events, archived ones first; Kafka is asked only by who wants more.
+def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:
+    with ExitStack() as parts:
+        answers = _answers(EveryAggregate(settings, aggregate_type, parts), aggregate_type, until)
+        if json:
+            for answer in answers:
+                show_json(answer)
+            return
+        shown = [*islice(answers, SHOWN + 1)]
+    columns = (aggregate_type, "version", "life_cycle", "decided_at", "state")
+    rows = ([*map(answer.get, KEPT), _in_words(answer)] for answer in shown[:SHOWN])
+    show(add_rows(table(*columns, numbers=("version",)), rows))
+    if len(shown) > SHOWN:
+        note(f"only the first {SHOWN} are shown: use --json for all")
 
-    Args:
-        settings: Where archive and Kafka are.
-        aggregate_type: Of the aggregate.
-        aggregate_id: Its id.
-        parts: Takes what must be closed.
-    """
 
-    def __init__(
-        self, settings: Settings, aggregate_type: str, aggregate_id: str, parts: ExitStack
-    ) -> None:
-        self.places: dict[int, Source] = {}
-        self._settings = settings
-        self._identity = aggregate_type, aggregate_id
-        self._parts = parts
+def _answers(
+    every: EveryAggregate, aggregate_type: str, until: int | None
+) -> Iterator[dict[str, Any]]:
+    """Yield what is told of each aggregate that existed then."""
+    for name, history in every.histories(until):
+        places, snapshot = _folded(aggregate_type, name, history, None, until)
+        if snapshot.version:
+            yield _answer(aggregate_type, name, snapshot, places[snapshot.version])
 
-    def __iter__(self) -> Iterator[Placed]:
-        """Yield the events in order, some perhaps twice, and note the place of each version."""
-        for placed in self._events():
-            self.places.setdefault(placed.stored.event.version, placed.place)
-            yield placed
 
-    def _events(self) -> Iterator[Placed]:
-        settings, reached = self._settings, dict[int, int]()
-        try:
-            archive = Archive(self._parts.enter_context(reader_of(settings)))
-        except Unreachable as error:
-            note(f"reading the key's partition from the beginning, without an archive: {error}")
-        else:
-            # asked before the history, which may grow meanwhile: so nothing lies between
-            reached = archive.reached(settings.topics.events(self._identity[0]))
-            yield from archive.history(*self._identity)
-        log = self._parts.enter_context(KafkaLog(kafka_options(settings)))
-        yield from Aggregate(log, settings.topics, *self._identity).events(reached)
+def _folded(
+    aggregate_type: str,
+    name: str,
+    history: Iterable[Placed],
+    at_version: int | None,
+    until: int | None,
+) -> tuple[dict[int, Source], Snapshot[Any]]:
+    """Return the place of each version that was read, and what the aggregate was then."""
+    places: dict[int, Source] = {}
+
+    def noted() -> Iterator[StoredEvent]:
+        for placed in history:
+            places.setdefault(placed.stored.event.version, placed.place)
+            yield placed.stored
+
+    try:
+        return places, fold(noted(), at_version, until)
+    except Broken as broken:
+        raise VerdictError(f"{aggregate_type} {name!r}: {broken}; no state can be told") from broken
 
 
 def _answer(
@@ -130,6 +144,11 @@ def _answer(
         "position": place and readable(place),
         "state": shown,
     }
+
+
+def _in_words(answer: dict[str, Any]) -> str | None:
+    fields = answer["state"] or {}
+    return ", ".join(f"{name} {value}" for name, value in fields.items()) or None
 
 
 def _flat(answer: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -13,8 +13,9 @@ from compose.cli.options import (
     known_aggregate,
     settings_of,
 )
-from compose.cli.output import as_json, show_json
+from compose.cli.output import show_json
 from compose.cli.positions import parse_from, spans
+from compose.json_lines import as_json
 from compose.kafka_log import KafkaLog
 from schemas.registry import aggregate_types
 from schemas.topics import Topics

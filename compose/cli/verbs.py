@@ -32,9 +32,10 @@ VERBS = (
     Verb("send", "Send a command, or a file of them; wait for the outcome.", ASK),
     Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),
     Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
-    Verb("state", "Show one aggregate, now or as it was.", ASK),
+    Verb("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     Verb("sql", "Run a read-only query on the read side.", READ),
     Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
+    Verb("materialise", "Write a read model as it was to a file or a topic.", READ),
     Verb("topics", "Create the topics, or check them.", SET_UP),
     Verb("config", "Show the settings and where each comes from.", SET_UP),
 )

@@ -48,6 +48,19 @@ class CheckpointPosition:
 FRESH = CheckpointPosition()
 
 
+def remove_torn_files(checkpoint: Path) -> None:
+    """Remove what a kill left of files that Spark was writing; a file counts once it is renamed.
+
+    Spark looks at whole ones only, but refuses to begin in a checkpoint that holds a torn one.
+
+    Args:
+        checkpoint: A directory that nobody else writes to; it need not exist.
+    """
+    for folder in (OFFSETS, COMMITS):
+        for torn in (checkpoint / folder).glob(".*.tmp"):
+            torn.unlink()
+
+
 def checkpoint_position(checkpoint: Path) -> CheckpointPosition:
     """Return how far the checkpoint in this directory goes; one that does not exist is fresh.
 

@@ -106,6 +106,26 @@ class Reader:
         isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         return self._offsets(partitions, LATEST, isolation)
 
+    def first_since(self, partitions: dict[str, int], millis: int) -> Offsets:
+        """Return the offset of the first record of that Kafka time or later, else the end.
+
+        Records of transactions that are still open count. Raises as `partitions` does.
+
+        Args:
+            partitions: How many partitions each topic has.
+            millis: Epoch milliseconds.
+        """
+        ends = self.latest(partitions, committed=False)  # first: what comes now is later than that
+        since: OffsetSpec = OffsetSpec.for_timestamp(millis)
+        found = self._offsets(partitions, since, IsolationLevel.READ_UNCOMMITTED)
+        return {
+            topic: [
+                offset if 0 <= offset <= end else end
+                for offset, end in zip(offsets, ends[topic], strict=True)
+            ]
+            for topic, offsets in found.items()
+        }
+
     def records(self, topic: str, partition: int, start: int, end: int) -> Iterator[Message]:
         """Yield the committed records from offset `start` up to but without `end`.
 

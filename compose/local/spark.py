@@ -39,6 +39,8 @@ STREAMING = {
     # the state of a slice is held several times.
     "spark.memory.fraction": "0.3",
     "spark.sql.streaming.metricsEnabled": "true",
+    # between pools; within the one that all share who choose none, first come, first served
+    "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
     # it writes: with ten files to a batch of the decider that was most of a lonely command's wait

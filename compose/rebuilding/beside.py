@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Engine
 
 from compose.errors import VerdictError
 from compose.rebuilding.errors import NotBuilt
-from projections.engine import creation, versions
+from projections.engine import creation, position, versions
 from projections.engine.projection import Projection
 
 AtVersion = Callable[[int], Projection]
@@ -50,14 +50,17 @@ def built(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     """Return the live version and the newest one, which was built after it.
 
     Raises:
-        NotBuilt: There is none.
+        NotBuilt: There is none, or its build was interrupted.
     """
     with engine.begin() as connection:
         live = _live(connection, name)
-        newest = max(creation.built_versions(connection, name))
-    if newest <= live:
-        raise NotBuilt(name, live)
-    return Beside(at_version(live), at_version(newest), at_version)
+        found = Beside(
+            at_version(live), at_version(max(creation.built_versions(connection, name))), at_version
+        )
+        begun = position.load(connection, found.live)
+        if found.other.version <= live or (begun and not position.load(connection, found.other)):
+            raise NotBuilt(name, live)
+    return found
 
 
 def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:

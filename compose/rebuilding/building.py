@@ -1,25 +1,31 @@
-"""Fills the tables of a version that nobody sees, from the beginning of Kafka's log."""
+"""Fills the tables of a version that nobody sees, from everything that there ever was."""
 
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from pathlib import Path
 
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_log import KafkaLog
-from compose.rebuilding.errors import RecordsGone
-from compose.rebuilding.level import apply
-from projections.engine.applier import Applier
-from projections.engine.batch import Partition, Span
-from projections.engine.projection import Projection
-from schemas.topics import Topics
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import Engine
 
-ROWS = 100_000  # offsets that are applied in one transaction
+from compose.rebuilding.errors import StandsStill
+from compose.rebuilding.whole_log import WholeLog
+from projections.engine import filling, holding, position
+from projections.engine.applier import wall_clock
+from projections.engine.builder import Rebuildable
+from projections.engine.position import Positions
+from projections.engine.projection import Applied, Projection
+from projections.final_rows import ERROR, GAP, final_rows, gap_of
+
+ROWS = 20_000  # that are written in one transaction: on SQLite a running service waits for its end
 
 
 class Step(StrEnum):
     """Where a rebuild is; tests kill it there."""
 
     BEGUN = "begun"
-    APPLIED = "applied"
+    WRITTEN = "written"
     BUILT = "built"
 
 
@@ -27,60 +33,91 @@ OnStep = Callable[[Step], None]
 Tell = Callable[[str], None]
 
 
-def build(
-    applier: Applier,
-    topics: Topics,
-    batches: KafkaBatches,
-    log: KafkaLog,
-    tell: Tell,
-    on_step: OnStep,
-) -> int:
-    """Apply everything that Kafka holds now; return how many offsets that is.
-
-    The service may run meanwhile: it writes other tables. An interrupted build is begun again.
+class Building:
+    """Folds a whole log on Spark's executors, and writes each final row once.
 
     Args:
-        applier: Of a version whose tables are empty, and that readers do not see.
-        topics: Of the deployment.
-        batches: Decodes on executors.
-        log: Knows where Kafka's log begins and ends.
+        log: Everything that there ever was.
+        engine: Of the database; the tables are empty, and readers do not see them.
+        scratch: A folder of ours.
+        partitions: Into how many tasks the keys are spread.
         tell: Told how far it has come, for a person who waits.
         on_step: Called at each step.
-
-    Raises:
-        RecordsGone: Kafka does not have all of it any more.
-        StandsStill: The projection failed.
     """
-    projection = applier.projection
-    spans = _everything(projection, topics, log)
-    total, done = sum(span.end for span in spans.values()), 0
-    on_step(Step.BEGUN)
-    for part in _parts(spans):
-        for batch in batches.between(part):
-            apply(applier, batch)
-            on_step(Step.APPLIED)
-        done += sum(span.end - span.start for span in part.values())
-        tell(f"{projection.name} v{projection.version}: {done:,} of {total:,} offsets")
-    on_step(Step.BUILT)
-    return total
 
+    def __init__(
+        self,
+        log: WholeLog,
+        engine: Engine,
+        scratch: Path,
+        partitions: int,
+        tell: Tell,
+        on_step: OnStep,
+    ) -> None:
+        self._log = log
+        self._engine = engine
+        self._scratch = scratch
+        self._partitions = partitions
+        self._tell = tell
+        self._on_step = on_step
 
-def _everything(projection: Projection, topics: Topics, log: KafkaLog) -> dict[Partition, Span]:
-    spans = {}
-    for topic in projection.topics(topics):
-        for number in range(log.partitions(topic)):
-            earliest, end = log.bounds(topic, number)
-            if earliest > 0:
-                raise RecordsGone(projection.name, topic, number, 0, earliest)
-            spans[Partition(topic, number)] = Span(0, end)
-    return spans
+    def build(self, projection: Projection, ends: Positions) -> None:
+        """Make the tables as they are after everything before `ends`.
 
+        The service may run meanwhile: it writes other tables. The position is written last, with
+        what follows from the rows; a version without it is a torso, and is begun anew.
 
-def _parts(spans: Mapping[Partition, Span]) -> Iterator[dict[Partition, Span]]:
-    """Yield the spans cut into parts of about `ROWS` offsets, each behind the one before."""
-    left = {place: span for place, span in spans.items() if span.start < span.end}
-    while left:
-        size = max(1, ROWS // len(left))
-        part = {p: Span(s.start, min(s.end, s.start + size)) for p, s in left.items()}
-        yield part
-        left = {p: Span(part[p].end, s.end) for p, s in left.items() if part[p].end < s.end}
+        Raises:
+            RecordsGone: Neither Kafka nor the archive has all of it any more.
+            StandsStill: The projection failed at a record.
+        """
+        assert isinstance(projection, Rebuildable), "what has tables can be built"
+        self._on_step(Step.BEGUN)
+        name = f"{projection.name} v{projection.version}"
+        self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
+        rows = self._folded(projection, ends)
+        table, written = projection.tables[0], 0
+        with self._engine.begin() as connection:
+            filling.drop_indexes(connection, table)
+        for batch in rows:
+            self._write(projection, batch)
+            written += batch.num_rows
+            self._tell(f"{name}: {written:,} rows")
+            self._on_step(Step.WRITTEN)
+        with self._engine.begin() as connection:
+            filling.create_indexes(connection, table)
+            projection.complete(connection)
+            position.advance(connection, projection, {}, ends)
+        self._on_step(Step.BUILT)
+
+    def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
+        """Fold on the executors; yield what comes out, from files, as it may be more than fits."""
+        archived, folded = self._scratch / "archived", self._scratch / "folded"
+        for folder in (archived, folded):
+            shutil.rmtree(folder, ignore_errors=True)
+        archived.mkdir(parents=True)
+        records = self._log.records(projection, ends, archived)
+        frame = final_rows(
+            records, self._log.topics, projection.tables[0], projection.builder, self._partitions
+        )
+        frame.write.parquet(str(folded))
+        for file in sorted(folded.glob("*.parquet")):
+            # buffered in advance, Arrow would hold all that was read until the file is closed
+            with pq.ParquetFile(file, pre_buffer=False) as parquet:
+                yield from parquet.iter_batches(ROWS)
+        shutil.rmtree(self._scratch)
+
+    def _write(self, projection: Rebuildable, batch: pa.RecordBatch) -> None:
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        errors, gaps = columns.pop(ERROR), columns.pop(GAP)
+        if found := [*filter(None, errors)]:
+            raise StandsStill(projection.name, projection.version, found[0])
+        table = projection.tables[0]
+        held = [gap_of(gap) for gap in filter(None, gaps)]
+        key = columns[next(iter(table.primary_key)).name]
+        if None in key:  # a gap without a row
+            kept = [at for at, value in enumerate(key) if value is not None]
+            columns = {name: [values[at] for at in kept] for name, values in columns.items()}
+        with self._engine.begin() as connection:
+            filling.fill(connection, table, columns)
+            holding.record(connection, projection, Applied(gaps=held), wall_clock(), held={})

@@ -4,12 +4,12 @@ from compose.errors import VerdictError
 
 
 class NotBuilt(VerdictError):
-    """There is no version besides the one that readers see."""
+    """There is no whole version besides the one that readers see."""
 
     def __init__(self, name: str, live: int) -> None:
         super().__init__(
-            f"projection {name} has no version besides v{live}, which readers see: build one with "
-            f"`verdict projection rebuild {name}`"
+            f"projection {name} has no whole version besides v{live}, which readers see: build one "
+            f"with `verdict projection rebuild {name}`"
         )
 
 
@@ -24,12 +24,12 @@ class StandsStill(VerdictError):
 
 
 class RecordsGone(VerdictError):
-    """Kafka has dropped what a version needs from its beginning."""
+    """Kafka has dropped what a version needs from its beginning, and it is not archived."""
 
     def __init__(self, name: str, topic: str, partition: int, needed: int, earliest: int) -> None:
         super().__init__(
             f"projection {name} needs {topic}:{partition} from offset {needed}, and Kafka has it "
-            f"from {earliest} only: give the topic unlimited retention"
+            f"from {earliest} only; the archive ends before: give the topic unlimited retention"
         )
 
 

@@ -17,6 +17,7 @@ from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition
 from projections.engine.batch import Span as Offsets
 from projections.engine.position import Positions
+from projections.missing_events import missing_events
 from projections.stream import Decoder
 from schemas.topics import Topics
 
@@ -61,7 +62,9 @@ class Level:
 
     def follow(self) -> None:
         """Bring the other version to where the live one stands now."""
-        applier = Applier(self.engine, self.beside.other, self.topics, live=False)
+        applier = Applier(
+            self.engine, self.beside.other, self.topics, live=False, missing=missing_events
+        )
         ends = self._live_positions(applier.positions)
         for batch in self._between(applier.positions, ends):
             apply(applier, batch)

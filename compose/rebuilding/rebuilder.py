@@ -4,10 +4,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
+from compose.archive import Archive
 from compose.database import open_database
 from compose.errors import VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
@@ -16,14 +18,16 @@ from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options, spark_options
 from compose.kafka_log import KafkaLog
 from compose.local.spark import spark_session
+from compose.reader import reader_of
 from compose.rebuilding import beside, building, swapping
 from compose.rebuilding.beside import AtVersion, Beside
+from compose.rebuilding.building import Building
 from compose.rebuilding.errors import Differs
 from compose.rebuilding.level import Level
 from compose.rebuilding.swapping import Verified
+from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
 from compose.settings import Settings
-from projections.engine.applier import Applier
 from projections.registry import FIRST, declared
 
 Tell = Callable[[str], None]
@@ -66,20 +70,17 @@ class Rebuilder:
         self._on_step = on_step
 
     def rebuild(self) -> Beside:
-        """Build the next version from Kafka's log, beside the one that readers see.
+        """Build the next version from the whole log, beside the one that readers see.
 
         Raises:
-            RecordsGone: Kafka does not have all of it any more.
+            RecordsGone: Neither Kafka nor the archive has all of it any more.
             StandsStill: The projection failed.
         """
-        with self._database() as engine, self._log() as log, self._spark() as spark:
+        with self._database() as engine, self._whole_log() as log:
             made = beside.begin_another(engine, self._name, self._at_version)
-            source = spark_options(self._settings) | SOURCE
-            kafka = source | {"kafka.bootstrap.servers": self._servers}
-            topics = self._settings.topics
-            batches = KafkaBatches(spark, kafka, topics)
-            applier = Applier(engine, made.other, topics, live=False)
-            building.build(applier, topics, batches, log, self._tell, self._on_step)
+            scratch = self._folder / "scratch"
+            building = Building(log, engine, scratch, self._cores, self._tell, self._on_step)
+            building.build(made.other, log.ends(made.other))
             return made
 
     def verify(self) -> Verified:
@@ -132,22 +133,37 @@ class Rebuilder:
         finally:
             engine.dispose()
 
+    @contextmanager
+    def _whole_log(self) -> Iterator[WholeLog]:
+        topics = self._settings.topics
+        kafka = spark_options(self._settings) | SOURCE
+        with reader_of(self._settings) as reader, self._log() as log, self._spark() as spark:
+            kafka |= {"kafka.bootstrap.servers": self._servers}
+            yield WholeLog(spark, KafkaBatches(spark, kafka, topics), log, Archive(reader), topics)
+
     def _log(self) -> KafkaLog:
         options = librdkafka_options(self._settings)
         return KafkaLog(options | {"bootstrap.servers": self._servers})
 
+    @property
+    def _cores(self) -> int:
+        return self._settings.cores or os.cpu_count() or 1
+
+    @property
+    def _folder(self) -> Path:
+        return self._settings.data_dir / f"rebuild-{self._name}"
+
     @contextmanager
     def _spark(self) -> Iterator[SparkSession]:
         """Give a session of our own, in a folder that only one rebuild of a projection uses."""
-        folder = self._settings.data_dir / f"rebuild-{self._name}"
+        folder = self._folder
         with DataDirectoryLock(folder) as lock:
             shutil.rmtree(folder / SPARK, ignore_errors=True)  # of one that was killed
             self._tell("starting Spark")
-            cores = self._settings.cores or os.cpu_count() or 1
             memory = self._settings.driver_memory
             title = f"verdict projection rebuild {self._name}"
             spark = spark_session(
-                title, cores, cores, memory, folder / SPARK, keep_open=[lock.fileno()]
+                title, self._cores, self._cores, memory, folder / SPARK, keep_open=[lock.fileno()]
             )
             try:
                 yield spark

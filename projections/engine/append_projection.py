@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, MetaData, Table
 
-from projections.engine.batch import Delivery, Record, Unreadable
+from projections.engine.batch import Delivery, Record
+from projections.engine.builder import AppendBuilder, values_of
 from projections.engine.feedless import Feedless
-from projections.engine.projection import Applied, Unprojectable, View
+from projections.engine.projection import Applied, View
 from projections.engine.statements import Values, add_new
 from schemas.topics import Topics
 
@@ -52,13 +53,14 @@ class AppendProjection(Feedless):
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Insert a row for each record that has none."""
-        rows = [self._row(delivery) for delivery in deliveries]
+        rows = [values_of(delivery, self.row) for delivery in deliveries]
         new = add_new(connection, self.table, rows)
         return Applied(applied=new, skipped=len(rows) - new)
 
-    def _row(self, delivery: Delivery) -> Values:
-        assert not isinstance(delivery.record, Unreadable)  # the engine parks before these
-        try:
-            return self.row(delivery.record)
-        except Exception as error:
-            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+    @property
+    def builder(self) -> AppendBuilder:
+        """Makes a row of each record."""
+        return AppendBuilder(self.row)
+
+    def complete(self, connection: Connection) -> None:
+        """Do nothing, as there is one table only."""

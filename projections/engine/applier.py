@@ -8,9 +8,11 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 
 from projections.engine import holding, parking, position, versions
-from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
+from projections.engine.batch import Batch, Delivery, Partition, Span
+from projections.engine.builder import readable
+from projections.engine.holding import Missing, nothing_missing
 from projections.engine.position import AnotherRunner
-from projections.engine.projection import Applied, Projection, Unprojectable
+from projections.engine.projection import Applied, Projection
 from projections.engine.versions import Superseded
 from schemas.topics import Topics
 
@@ -39,9 +41,10 @@ def wall_clock() -> int:
 class Applier:
     """Brings one projection forward; the only one that does so, or it stops.
 
-    A projection that fails is parked: this applier leaves it as it is from then on, and the error
-    is in `projection_parked`. The next applier tries again from the same position, since the code
-    may have been mended, and the first success takes the error away.
+    An aggregate at one of whose events the projection fails waits from there on, with the error in
+    `projection_held`, and the others go on. A projection that fails otherwise is parked: this
+    applier leaves it as it is from then on, and the error is in `projection_parked`. The next
+    applier tries both again, since the code may have been mended, and success takes the error away.
 
     Args:
         engine: Where the tables are; `creation.create` has made them.
@@ -50,6 +53,8 @@ class Applier:
         clock: Epoch milliseconds, for what people want to know of gaps and failures.
         live: Whether readers see this version; one that they do not see is brought forward
             without a word in the feeds that they follow.
+        missing: Fetches events that held aggregates wait for; asked once a batch as long as
+            something is held.
     """
 
     def __init__(
@@ -59,16 +64,20 @@ class Applier:
         topics: Topics,
         clock: Callable[[], int] = wall_clock,
         live: bool = True,
+        missing: Missing = nothing_missing,
     ) -> None:
         self.projection = projection if live else projection.unannounced()
         self.topics = projection.topics(topics)
         self._engine = engine
         self._clock = clock
         self._live = live
+        self._missing = missing
         self._failure: Exception | None = None
         with engine.connect() as connection:
             self._positions = position.load(connection, projection)
             self._was_parked = parking.is_parked(connection, projection)
+            self._held = holding.load(connection, projection)
+        self._tries_again = any(hold.error for hold in self._held.values())
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -88,6 +97,9 @@ class Applier:
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
 
+        With it go missing events of held aggregates that have come by now, which any batch can
+        bring, an empty one too.
+
         Returns:
             What became of the records, nothing when the projection stands still.
 
@@ -103,7 +115,7 @@ class Applier:
             for place, span in spans.items()
             if span.end > self._positions.get(place, 0)
         }
-        if self.stands_still or not ends:
+        if self.stands_still or not (ends or self._waits):
             return Applied()
         try:
             return self._apply(batch, spans, ends)
@@ -124,13 +136,23 @@ class Applier:
             if self._live:
                 versions.check_live(connection, self.projection)
             self._check_complete(spans, ends)
-            applied = self.projection.apply(connection, self._new(batch))
-            holding.record(connection, self.projection, applied, self._clock())
+            held = self._held
+            if self._tries_again:
+                held = holding.try_again(connection, self.projection, held)
+            missing = self._missing(connection, self.projection) if self._waits else ()
+            new = [*readable([*missing, *self._new(batch)])]
+            applied = self.projection.apply(connection, new)
+            held = holding.record(connection, self.projection, applied, self._clock(), held)
             if self._was_parked:
                 parking.unpark(connection, self.projection)
-        self._positions = reached
-        self._was_parked = False
+        self._positions, self._held = reached, held
+        self._was_parked = self._tries_again = False
         return applied
+
+    @property
+    def _waits(self) -> bool:
+        """Whether an event that an aggregate waits for may have come."""
+        return self._tries_again or any(hold.error is None for hold in self._held.values())
 
     def _check_complete(
         self, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
@@ -141,15 +163,11 @@ class Applier:
                 raise RecordsMissing(self.projection, place, next_offset, spans[place].start)
 
     def _new(self, batch: Batch) -> Sequence[Delivery]:
-        new = [
+        return [
             delivery
             for delivery in batch.deliveries(self.topics)
             if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
         ]
-        for delivery in new:
-            if isinstance(delivery.record, Unreadable):
-                raise Unprojectable(delivery, f"not readable: {delivery.record.error}")
-        return new
 
     def _park(self, error: Exception) -> None:
         name, version = self.projection.name, self.projection.version

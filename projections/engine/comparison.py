@@ -64,7 +64,7 @@ def content(connection: Connection, table: Table, names: list[str] | None = None
     columns = [table.c[name] for name in names or table.c.keys()]
     statement = select(*columns).order_by(*table.primary_key)
     rows, digest = 0, sha256()
-    for row in connection.execution_options(yield_per=FETCHED).execute(statement):
+    for row in connection.execute(statement, execution_options={"yield_per": FETCHED}):
         rows += 1
         digest.update(repr(tuple(row)).encode())
     return Content(rows, digest.hexdigest())

@@ -98,15 +98,25 @@ def _from_row(staged: Table) -> Callable[..., Any]:
 
 
 def _copy(connection: Connection, staged: Table, rows: Sequence[Values]) -> None:
+    copy_into(connection, staged, {c.name: [row[c.name] for row in rows] for c in staged.c})
+
+
+def copy_into(connection: Connection, table: Table, columns: Mapping[str, list[Any]]) -> None:
+    """Append rows to a table of PostgreSQL.
+
+    Args:
+        connection: To PostgreSQL, inside a transaction.
+        table: Where none of the rows is.
+        columns: By name, the values of all rows.
+    """
     dialect = connection.dialect
     quote = dialect.identifier_preparer.quote
-    columns = [as_driver_takes(dialect, c.type, [row[c.name] for row in rows]) for c in staged.c]
-    names = ", ".join(quote(column.name) for column in staged.columns)
-    statement = f"COPY {staged.name} ({names}) FROM STDIN"
+    taken = [as_driver_takes(dialect, table.c[name].type, columns[name]) for name in columns]
+    statement = f"COPY {quote(table.name)} ({', '.join(map(quote, columns))}) FROM STDIN"
     driver: Any = connection.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in zip(*columns, strict=True):
+            for row in zip(*taken, strict=True):
                 copy.write_row(row)
     except dialect.loaded_dbapi.Error as error:
         # as `execute` raises it, since callers tell a failed database from a row at fault by it

@@ -62,20 +62,22 @@ class Fold(Generic[Row]):
     changes: dict[str, Change[Row]] = field(default_factory=dict)
     _applied: int = 0
     _skipped: int = 0
-    _seen: dict[str, int] = field(default_factory=dict)
+    _early: dict[str, dict[int, Delivery]] = field(default_factory=dict)
+    _faults: dict[str, Unprojectable] = field(default_factory=dict)
 
     def run(self, kept: Mapping[str, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Apply each event that is the next one of its aggregate.
 
+        An aggregate at one of whose events `evolve` or `group` raises stays as it was before that
+        event, and so do its later events; the other aggregates go on.
+
         Args:
             kept: By aggregate id, what is stored; an aggregate that is missing has version 0.
-            deliveries: Events, in order within each aggregate.
+            deliveries: Events. One that lies before those that it follows waits for them, as long
+                as they are in here too.
 
         Returns:
             What became of the events; `changes` has the touched aggregates.
-
-        Raises:
-            Unprojectable: `evolve` or `group` raised.
         """
         for delivery in deliveries:
             event = delivery.record
@@ -88,35 +90,48 @@ class Fold(Generic[Row]):
         return self._report()
 
     def _place(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> None:
-        expected = change.after.version + 1
-        if event.version < expected:
+        early = self._early.get(event.aggregate_id, {})
+        if event.version <= change.after.version or event.version in early:
             self._skipped += 1
-        elif event.version > expected:
-            seen = self._seen.get(event.aggregate_id, 0)
-            self._seen[event.aggregate_id] = max(seen, event.version)
+        elif event.version > change.after.version + 1:
+            self._early.setdefault(event.aggregate_id, {})[event.version] = delivery
+        elif self._apply(change, event, delivery):
+            self._apply_early(change, early)
         else:
-            self._apply(change, event, delivery)
+            self._early.setdefault(event.aggregate_id, {})[event.version] = delivery
 
-    def _apply(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> None:
+    def _apply_early(self, change: Change[Row], early: dict[int, Delivery]) -> None:
+        """Apply what came before the event that it follows."""
+        while following := early.get(change.after.version + 1):
+            assert isinstance(following.record, RecordedEvent)
+            if not self._apply(change, following.record, following):
+                break
+            del early[change.after.version]
+
+    def _apply(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> bool:
+        """Apply an aggregate's next event, or note why that cannot be done."""
         try:
             row = self.evolve(change.after.row, event)
             group = None if row is None else self.group(row)
         except Exception as error:
             kind = type(event.payload).__name__
-            raise Unprojectable(
+            fault = self._faults[event.aggregate_id] = Unprojectable(
                 delivery,
                 f"{kind}, version {event.version} of {event.aggregate_type} "
                 f"{event.aggregate_id!r}: {type(error).__name__}: {error}",
-            ) from error
+            )
+            fault.__cause__ = error
+            return False
         change.advance(event, row, group)
         self._applied += 1
+        return True
 
     def _report(self) -> Applied:
         reached = {name: change.after.version for name, change in self.changes.items()}
         gaps = [
-            Gap(self.aggregate_type, name, reached[name] + 1, seen)
-            for name, seen in self._seen.items()
-            if seen > reached[name]
+            Gap(self.aggregate_type, name, reached[name] + 1, max(early), self._faults.get(name))
+            for name, early in self._early.items()
+            if early
         ]
         versions = {(self.aggregate_type, name): version for name, version in reached.items()}
         return Applied(self._applied, self._skipped, gaps, versions)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, func, select
 
 from projections.engine.change_feed import Cause, ChangeFeed, Entry, cause_of
 from projections.engine.fold import Change, Row
@@ -37,6 +37,10 @@ class Membership(Generic[Row]):
         before, after = self.groups.move(connection, net)
         if self.feed is not None:
             self.feed.append(connection, [*moves.entries(before, after)])
+
+    def fill(self, connection: Connection) -> None:
+        """Count the members of every group; nothing is announced."""
+        self.groups.fill(connection, [func.count()])
 
     @property
     def tables(self) -> Sequence[Table]:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
+    insert,
     literal_column,
     select,
 )
@@ -48,6 +49,23 @@ class Newest(Feedless, Generic[Row]):
     members: Table
     by: str
     shown: int
+
+    def fill(self, connection: Connection) -> None:
+        """Look at every group that has members."""
+        members = self.members.c
+        newest_first = (members[self.by].desc(), members.aggregate_id.desc())
+        place = func.row_number().over(partition_by=members.group_key, order_by=newest_first)
+        ranked = (
+            select(members.group_key, members[self.by].label("newest"), place.label("place"))
+            .where(members.group_key.is_not(None))
+            .subquery()
+        )
+        since = (
+            select(ranked.c.group_key, func.min(ranked.c.newest))
+            .where(ranked.c.place <= self.shown)
+            .group_by(ranked.c.group_key)
+        )
+        connection.execute(insert(self.table).from_select(["group_key", "since"], since))
 
     @property
     def tables(self) -> Sequence[Table]:

@@ -14,12 +14,16 @@ View = Select[*tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """An aggregate whose events beyond `version_needed` came without that one."""
+    """An aggregate whose events from `version_needed` on are not applied.
+
+    Those beyond it came without that one; or it came, and `fault` says why it cannot be applied.
+    """
 
     aggregate_type: str
     aggregate_id: str
     version_needed: int
     version_seen: int
+    fault: "Unprojectable | None" = None
 
 
 @dataclass(frozen=True, slots=True)

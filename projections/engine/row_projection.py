@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, Self
 from sqlalchemy import Connection, Label, MetaData, Table, literal_column, select
 
 from projections.engine.batch import Delivery
+from projections.engine.builder import RowBuilder
 from projections.engine.fold import Change, Evolve, Fold, Group, Row
 from projections.engine.projection import Applied, Projection, View
 from projections.engine.stored_rows import StoredRows
@@ -24,6 +25,10 @@ class GroupView(Protocol[Row]):
             connection: In the transaction that has written the rows already.
             changes: By aggregate id, the touched aggregates, changed or not.
         """
+        ...
+
+    def fill(self, connection: Connection) -> None:
+        """Make the groups' tables, which are empty, from the rows, which are all there."""
         ...
 
     @property
@@ -115,6 +120,16 @@ class RowProjection(Generic[Row]):
         if self.shows is not None:
             self.shows.update(connection, fold.changes)
         return applied
+
+    @property
+    def builder(self) -> RowBuilder[Row]:
+        """Folds whole histories."""
+        return RowBuilder(self.aggregate_type, self.evolve, self.group, self.row)
+
+    def complete(self, connection: Connection) -> None:
+        """Make the groups from the rows."""
+        if self.shows is not None:
+            self.shows.fill(connection)
 
 
 def version_view(name: str, aggregate_type: str, table: Table) -> dict[str, View]:

@@ -12,6 +12,7 @@ from typing import Any, Generic
 from sqlalchemy import Connection, MetaData, Table, delete
 
 from projections.engine.batch import Carried, Delivery
+from projections.engine.builder import StateBuilder
 from projections.engine.feedless import Feedless
 from projections.engine.fold import Change, Group, Kept, Row
 from projections.engine.projection import Applied, Unprojectable, View
@@ -76,6 +77,15 @@ class StateProjection(Feedless, Generic[Row]):
         self._remove(connection, [name for name in changes if name in kept.keys() - present.keys()])
         self.shows.update(connection, changes)
         return Applied(applied=applied, skipped=len(deliveries) - applied)
+
+    @property
+    def builder(self) -> StateBuilder[Row]:
+        """Keeps each key's newest state."""
+        return StateBuilder(self.shown, self.group, self.row)
+
+    def complete(self, connection: Connection) -> None:
+        """Make the groups from the rows."""
+        self.shows.fill(connection)
 
     def _take(
         self, changes: dict[str, Change[Row]], kept: Mapping[str, Kept[Row]], delivery: Delivery

@@ -45,7 +45,7 @@ class StoredRows(Generic[Row]):
     def load(self, connection: Connection, aggregate_ids: Iterable[str]) -> dict[str, Kept[Row]]:
         """Return what is kept of these aggregates; nothing is kept of those that are missing."""
         columns = self.table.c
-        declared = (columns[name] for name in self._fields)
+        declared = (columns[name] for name in _fields(self.row))
         statement = select(
             columns.aggregate_id, columns.version, columns.group_key, columns.present, *declared
         ).where(is_any_of(connection, columns.aggregate_id, aggregate_ids))
@@ -56,24 +56,35 @@ class StoredRows(Generic[Row]):
 
     def put(self, connection: Connection, kept: Mapping[str, Kept[Row]]) -> None:
         """Write what is kept of these aggregates now."""
-        put(connection, self.table, [self._values(name, one) for name, one in kept.items()])
-
-    def _values(self, name: str, kept: Kept[Row]) -> Values:
-        nothing: Values = dict.fromkeys(self._fields)
-        row = nothing if kept.row is None else dict(zip(self._fields, kept.row, strict=True))
-        return {
-            "aggregate_id": name,
-            "version": kept.version,
-            "present": kept.row is not None,
-            "group_key": kept.group,
-            **row,
-        }
-
-    @property
-    def _fields(self) -> tuple[str, ...]:
-        fields: tuple[str, ...] = self.row._fields  # type: ignore[attr-defined]  # a named tuple
-        return fields
+        rows = [stored_values(self.row, name, one) for name, one in kept.items()]
+        put(connection, self.table, rows)
 
     def _row(self, values: Sequence[Any]) -> Row:
         row: Row = self.row(*values)
         return row
+
+
+def stored_values(row: type[Row], name: str, kept: Kept[Row]) -> Values:
+    """Return what the table holds of an aggregate.
+
+    Args:
+        row: The named tuple of the declared columns.
+        name: The aggregate's id.
+        kept: What is kept of it.
+    """
+    fields = _fields(row)
+    declared = (
+        dict.fromkeys(fields) if kept.row is None else dict(zip(fields, kept.row, strict=True))
+    )
+    return {
+        "aggregate_id": name,
+        "version": kept.version,
+        "present": kept.row is not None,
+        "group_key": kept.group,
+        **declared,
+    }
+
+
+def _fields(row: type[Row]) -> tuple[str, ...]:
+    fields: tuple[str, ...] = row._fields  # type: ignore[attr-defined]  # a named tuple
+    return fields

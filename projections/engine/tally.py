@@ -1,10 +1,20 @@
 """Counts per group, kept by the differences that a batch makes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+)
 
 from projections.engine.feedless import Feedless
 from projections.engine.fold import Change, Kept, Row
@@ -55,6 +65,19 @@ class CountedGroups:
         self._keep(connection, {group: counts for group, counts in after.items() if any(counts)})
         return before, after
 
+    def fill(self, connection: Connection, counts: Sequence[ColumnElement[int]]) -> None:
+        """Count all groups, in the empty table.
+
+        Args:
+            connection: In a transaction that sees all members.
+            counts: An aggregate over columns of `members` for each count, in their order.
+        """
+        grouped = self.members.c.group_key
+        counted = select(grouped, *counts, *self.reads.values())
+        columns = [self.key.name, *self.counts, *self.reads]
+        made = counted.where(grouped.is_not(None)).group_by(grouped)
+        connection.execute(insert(self.table).from_select(columns, made))
+
     @property
     def key(self) -> Any:
         """The column of the group."""
@@ -89,11 +112,21 @@ class Tally(Feedless, Generic[Row]):
 
     Args:
         groups: The table; its counts are the names in `counts`.
-        counts: Column → whether a row counts there; pure.
+        counts: Column → the row's field and the value of it with which a row counts there; None
+            where each row does.
     """
 
     groups: CountedGroups
-    counts: Mapping[str, Callable[[Row], bool]]
+    counts: Mapping[str, tuple[str, Any] | None]
+
+    def fill(self, connection: Connection) -> None:
+        """Count the members of every group."""
+        members = self.groups.members.c
+        counted = [
+            func.sum(case((members[rule[0]] == rule[1], 1), else_=0)) if rule else func.count()
+            for rule in self.counts.values()
+        ]
+        self.groups.fill(connection, counted)
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -114,6 +147,6 @@ class Tally(Feedless, Generic[Row]):
             return
         row, so_far = kept.row, by.get(kept.group, (0,) * len(self.counts))
         by[kept.group] = tuple(
-            number + sign * counts(row)
-            for number, counts in zip(so_far, self.counts.values(), strict=True)
+            number + sign * (rule is None or getattr(row, rule[0]) == rule[1])
+            for number, rule in zip(so_far, self.counts.values(), strict=True)
         )

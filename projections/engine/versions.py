@@ -32,7 +32,8 @@ def live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
     layout.create_schema(connection)  # whoever asks first need not have made the read side
     layout.create_tables(connection, metadata)
-    return dict(connection.execute(select(table.c.projection, table.c.version)).tuples().all())
+    found = connection.execute(select(table.c.projection, table.c.version))
+    return {row.projection: row.version for row in found}
 
 
 def previous(connection: Connection, name: str) -> int | None:

@@ -23,13 +23,14 @@ from rich.table import Table
 from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
+from tests.bench.rebuild import rebuild
 from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
 
 Result = dict[str, Any]
 SIZES = [10_000, 1_000_000, 10_000_000]
-SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile")
+SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile", "rebuild")
 
 
 def main() -> None:
@@ -63,6 +64,8 @@ def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> It
         yield from throughput(servers, folder, options.commands, options.rows, options.shards)
     if "hostile" in options.sections:
         yield from hostile_load(servers, folder, options.commands, options.shards)
+    if "rebuild" in options.sections:
+        yield from rebuild(servers, folder, options.events)
 
 
 def _options() -> argparse.Namespace:
@@ -72,6 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000], help="of a batch")
     parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
     parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
+    parser.add_argument("--events", type=int, default=400_000, help="of each rebuild")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")
     parser.add_argument("--out", type=Path, default=Path("bench.jsonl"))
     options = parser.parse_args()

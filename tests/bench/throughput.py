@@ -4,6 +4,7 @@ Both read the same number of the same records from the same broker in batches of
 keep their state in the same store, and write to Kafka; what verdict does more is the contract.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,14 +13,17 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from compose.application import Application
+from compose.application import Application, project
 from compose.decider_query import NAME
 from compose.deciding import Deciding
 from compose.foundation import Foundation, lay_foundation
+from compose.kafka_log import KafkaLog
+from compose.reader import reader_of
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
+from projections.registry import projections
 from tests.bench.cpu import cpu_by_process
-from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
+from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, commands, fill
 from tests.hostile import hostile
@@ -27,6 +31,8 @@ from tests.hostile import hostile
 AGGREGATES = 100_000
 SEED = 1
 ONE_IN = 20  # is hostile: 5 %
+
+REACHED = 'SELECT projection, topic, "partition", next_offset FROM projection_position'
 
 Result = dict[str, Any]
 Run = Callable[[Settings, int], Result]
@@ -57,6 +63,9 @@ def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int)
         settings = settings_for(servers, folder, f"{way}-{result['keys']}-{rows}", **varied)
         result["bytes"] = _filled(servers, settings, commands(count, AGGREGATES, zipf, SEED))
         result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
+        if way == "decided":
+            result["projected_per_s"] = round(_projected(settings, count))
+    result["projected_to_decided"] = round(result["projected_per_s"] / result["decided_per_s"], 3)
     result["decided_to_count"] = round(result["decided_per_s"] / result["count_per_s"], 3)
     result["whole_to_count"] = round(result["whole_per_s"] / result["count_per_s"], 3)
     return result
@@ -90,6 +99,33 @@ def _whole(settings: Settings, count: int) -> Result:
     with Application(settings) as application:
         query = query_named(application.spark, NAME)
         return _measured(query, count, application.check)
+
+
+def _projected(settings: Settings, count: int) -> float:
+    """Bring all read models to the end of what was decided; return the commands per second."""
+    with ExitStack() as parts:
+        ground = lay_foundation(settings, parts)
+        wanted = _ends(ground, settings)
+        began = time.perf_counter()
+        projecting = project(ground, settings)
+        parts.callback(projecting.stop)
+        reader = parts.enter_context(reader_of(settings))
+        while wanted - {*reader.select(REACHED).rows}:
+            projecting.check()
+            time.sleep(POLL_S)
+        return count / (time.perf_counter() - began)
+
+
+def _ends(ground: Foundation, settings: Settings) -> set[tuple[str, str, int, int]]:
+    """Return projection, topic, partition and the log's end, of all that has records."""
+    with KafkaLog({"bootstrap.servers": ground.servers}) as log:
+        return {
+            (projection.name, topic, number, end)
+            for projection in projections()
+            for topic in projection.topics(settings.topics)
+            for number in range(log.partitions(topic))
+            if (end := log.bounds(topic, number)[1])
+        }
 
 
 def _decided(settings: Settings, count: int) -> Result:

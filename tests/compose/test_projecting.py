@@ -1,139 +1,30 @@
 """The read side on a real Kafka and a real Spark."""
 
 import json
-import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-from pyspark.sql import SparkSession
 from sqlalchemy import make_url
 
-from compose.database import create_read_side, open_database
+from compose.database import open_database
 from compose.errors import Unreachable, VerdictError
-from compose.local.broker import EmbeddedBroker
-from compose.local.spark import spark_session
 from compose.projecting import Projecting
-from compose.reader import Reader
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.copying import MANY
-from projections.engine.creation import view_names
 from projections.registry import projections
-from projections.stream import TASK_BYTES
 from schemas.position import PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
-from schemas.wire.records import encode, encode_event
+from schemas.wire.records import encode
+from tests.compose.deployment import Deployment, reaches
 from tests.postgresql import LET_GO, Server
-from tests.projections.event_log import EventLog, opened
+from tests.projections.event_log import opened
 from tests.projections.responses import ACCEPTED, REJECTED
 
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = spark_session("projecting", 1, 1, "512m", tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
-
-
-class Deployment:
-    """Topics of one test, what is written to them, and the read side behind them."""
-
-    def __init__(self, servers: str, prefix: str, directory: Path, url: str) -> None:
-        self.topics = Topics(prefix=prefix, partitions=2)
-        self.kafka = {
-            "kafka.bootstrap.servers": servers,
-            "kafka.fetch.max.wait.ms": "10",
-            "maxOffsetsPerTrigger": "1000",
-        }
-        self.url = url
-        self.directory = directory
-        self.log = EventLog(partitions=2)
-        self._admin = AdminClient({"bootstrap.servers": servers})
-        self._servers = servers
-        made = [NewTopic(t.name, t.partitions, 1) for t in self.topics.all() if t.partitions == 2]
-        for created in self._admin.create_topics(made).values():
-            created.result(30)
-
-    def write(self, *records: tuple[str, str, bytes | None], commit: bool = True) -> None:
-        """Write (topic, key, value) in one transaction."""
-        producer = Producer(
-            {"bootstrap.servers": self._servers, "transactional.id": f"{self.topics.prefix}test"}
-        )
-        producer.init_transactions(30)
-        producer.begin_transaction()
-        for topic, key, value in records:
-            producer.produce(topic, value, key, partition=self.log.place_of(key).partition)
-        if commit:
-            producer.commit_transaction(30)
-        else:
-            producer.flush(30)
-            producer.abort_transaction(30)
-
-    def happens(self, position_id: str, *payloads: object) -> list[tuple[str, str, bytes]]:
-        """Return the records of these events of a position."""
-        before = len(self.log.deliveries)
-        self.log.add(position_id, *payloads)  # type: ignore[arg-type]
-        topic = self.topics.events("position")
-        new = [d.record for d in self.log.deliveries[before:]]
-        return [(topic, position_id, encode_event(e)) for e in new if isinstance(e, RecordedEvent)]
-
-    def select(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
-        """Return what a reader sees."""
-        with Reader(self.url, view_names(projections())) as reader:
-            return list(reader.select(statement, parameters).rows)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'read.db'}"
-
-
-@pytest.fixture
-def deployment(
-    broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path, url: str
-) -> Deployment:
-    prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
-    return Deployment(broker.bootstrap_servers, prefix, tmp_path, url)
-
-
-@pytest.fixture
-def running(spark: SparkSession, deployment: Deployment) -> Iterator[Callable[..., Projecting]]:
-    """Return what starts the read side (again)."""
-    engine = open_database(deployment.url)
-    create_read_side(engine, projections())
-    started: list[Projecting] = []
-
-    def start(task_bytes: int = TASK_BYTES) -> Projecting:
-        parts = (deployment.kafka, engine, deployment.topics, projections(), task_bytes)
-        projecting = Projecting(spark, *parts)
-        started.append(projecting)
-        projecting.start(deployment.directory)
-        return projecting
-
-    yield start
-    for projecting in started:
-        projecting.stop()
-    engine.dispose()
-
-
-def reaches(projecting: Projecting, reached: Callable[[], bool]) -> None:
-    """Wait until something is seen, as long as the read side runs."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        projecting.check()
-        assert time.monotonic() < deadline, f"not seen in {PATIENCE_S} s"
-        time.sleep(0.05)
 
 
 def test_what_is_committed_becomes_rows_once_also_over_a_restart(

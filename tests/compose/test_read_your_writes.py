@@ -9,6 +9,8 @@ import pytest
 from compose.errors import TimedOut, VerdictError
 from compose.read_your_writes import NeverShown, Token, wait
 from compose.reader import Reader
+from projections.engine.batch import Batch, Delivery, Span, Unreadable
+from projections.us_holder import us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog, opened
@@ -92,11 +94,28 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
 def test_a_projection_that_is_parked_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
-    log.add("p-new", PositionClosed())
+    place = log.place_of("p-new")
+    broken = Delivery(*place, log.ends[place], Unreadable("broken"))
+    spans = {place: Span(log.ends[place], log.ends[place] + 1)}
+    read_side.applier("us_holder").apply(Batch([broken], spans))
+
+    with pytest.raises(NeverShown, match=r"us_holder is parked: .*broken"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", opened("ada"))  # once more, which the rules never let happen
+    read_side.projections["us_holder"] = replace(us_holder(), evolve=_never)
     read_side.applier("us_holder").apply(log.batch())
 
-    with pytest.raises(NeverShown, match=r"us_holder is parked: .*p-new"):
+    with pytest.raises(NeverShown, match=r"waits for version 2, which cannot be applied: .* never"):
         wait(reader, "us_holder", ADA, LONG_S)
+
+
+def _never(row: object, event: object) -> None:
+    raise ValueError("never")
 
 
 def test_a_projection_without_versions_is_named_with_those_that_have_them(reader: Reader) -> None:

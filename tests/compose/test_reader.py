@@ -110,3 +110,15 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
         Reader(f"sqlite:///{tmp_path / 'none.db'}", VIEWS)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_view_that_the_service_has_not_made_yet_stands_in_nobody_s_way(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'older.db'}"
+    engine = open_database(url)
+    create_read_side(engine, [p for p in projections() if p.name != "us_holder"])
+    engine.dispose()
+
+    with Reader(url, VIEWS) as reader:
+        assert list(reader.select("SELECT count(*) FROM outcome").rows) == [(0,)]
+        with pytest.raises(VerdictError, match="no such table: us_holder"):
+            reader.select("SELECT * FROM us_holder")

@@ -46,11 +46,15 @@ class Deployment:
         bootstrap_servers: Of the broker.
         name: Of the deployment; also stands before its topics.
         data_dir: Of the service.
+        database_url: Of the read side, else a file in the data directory.
     """
 
-    def __init__(self, bootstrap_servers: str, name: str, data_dir: Path) -> None:
+    def __init__(
+        self, bootstrap_servers: str, name: str, data_dir: Path, database_url: str | None = None
+    ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.data_dir = data_dir
+        self.database_url = database_url or f"sqlite:///{data_dir / 'verdict.db'}"
         self.topics = Topics(name, f"{name}-")
         self._options = {"bootstrap.servers": bootstrap_servers}
         self._admin = TopicAdmin(self._options, self.topics)
@@ -59,6 +63,7 @@ class Deployment:
         self.environment = os.environ | {
             "VERDICT_BOOTSTRAP_SERVERS": bootstrap_servers,
             "VERDICT_DATA_DIR": str(data_dir),
+            "VERDICT_DATABASE_URL": self.database_url,
             "VERDICT_DEPLOYMENT": name,
             "VERDICT_TOPIC_PREFIX": self.topics.prefix,
         }

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from schemas.wire.records import decode_event
 from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
+from tests.postgresql import Server
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -50,7 +51,7 @@ class Readers(threading.Thread):
 
 @contextmanager
 def reading(deployment: Deployment) -> Iterator[Readers]:
-    readers = Readers(f"sqlite:///{deployment.data_dir / 'verdict.db'}")
+    readers = Readers(deployment.database_url)
     readers.start()
     try:
         yield readers
@@ -58,19 +59,32 @@ def reading(deployment: Deployment) -> Iterator[Readers]:
         readers.end()
 
 
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)]
+)
 def test_a_projection_is_built_again_and_put_in_place_under_traffic_and_kills(
-    broker: EmbeddedBroker, tmp_path: Path
+    broker: EmbeddedBroker, tmp_path: Path, request: pytest.FixtureRequest, database: str
 ) -> None:
     """B-06, H-04, H-09: whatever is killed, readers see one right version or the other."""
-    deployment = Deployment(broker.bootstrap_servers, "rebuild", tmp_path / "d")
-    with deployment.running(), deployment.traffic(seed=5, pause_s=0.02):
-        hold_steadily(deployment)
-        with reading(deployment) as readers:
-            build_through_a_kill(deployment)
-            refuse_a_bug(deployment)
-            swap_through_kills(deployment)
-        assert readers.answers.count(1) == len(readers.answers) >= READS
+    with ExitStack() as parts:
+        url = None
+        if database == "postgresql":
+            server: Server = request.getfixturevalue("postgresql")
+            url = parts.enter_context(server.database())
+        rebuild(Deployment(broker.bootstrap_servers, f"rebuild-{database}", tmp_path / "d", url))
+
+
+def rebuild(deployment: Deployment) -> None:
+    """Build, compare and swap through everything that may happen."""
     with deployment.running():
+        with deployment.traffic(seed=5, pause_s=0.05):
+            hold_steadily(deployment)
+            refuse_a_torso(deployment)
+            refuse_a_bug(deployment)
+            succeed(deployment, "rebuild")
+            with reading(deployment) as readers:
+                swap_through_kills(deployment)
+            assert readers.answers.count(1) == len(readers.answers) >= READS
         deployment.await_quiet()
         deployment.await_read_side()
         succeed(deployment, "rebuild", "verify")
@@ -79,11 +93,13 @@ def test_a_projection_is_built_again_and_put_in_place_under_traffic_and_kills(
         assert entered(deployment) == holders
 
 
-def build_through_a_kill(deployment: Deployment) -> None:
-    assert unlucky(deployment, "rebuild", "applied").returncode == -9
-    assert versions(deployment) == {1: "live", 2: "built"}
-    succeed(deployment, "rebuild", "verify")
-    assert versions(deployment) == {1: "live", 2: "built"}
+def refuse_a_torso(deployment: Deployment) -> None:
+    """Kill a rebuild: what it leaves is not put in place, and the next one begins anew."""
+    assert unlucky(deployment, "rebuild", "written").returncode == -9
+    assert versions(deployment) == {1: "live"}
+    torso = deployment.cli("projection", "swap", "us_holder")
+    assert torso.returncode == 1
+    assert "us_holder has no whole version besides v1" in torso.stderr
 
 
 def refuse_a_bug(deployment: Deployment) -> None:
@@ -101,7 +117,6 @@ def refuse_a_bug(deployment: Deployment) -> None:
 
 
 def swap_through_kills(deployment: Deployment) -> None:
-    succeed(deployment, "rebuild")
     assert unlucky(deployment, "swap", "switched").returncode == -9
     assert versions(deployment) == {1: "live", 2: "built"}
     assert unlucky(deployment, "swap", "swapped").returncode == -9

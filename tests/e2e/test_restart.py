@@ -19,8 +19,11 @@ PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_p
 
 
 def test_command_ids_and_versions_survive_a_restart(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    """C-05, C-06, C-14."""
+    """C-05, C-06, C-14; the first start finds what one left that was killed at its first write."""
     deployment = Deployment(broker.bootstrap_servers, "restart", tmp_path / "d")
+    planned = tmp_path / "d" / "decider" / "generation-1" / "checkpoint" / "offsets"
+    planned.mkdir(parents=True)
+    (planned / ".0.c7addc67-205b-48c5-896a-e809093aee7d.tmp").write_text("v1")
     with deployment.running():
         placed = send(deployment, PLACE, expected_version=0, command_id="c-1")
         again = send(deployment, PLACE, expected_version=0, command_id="c-1")

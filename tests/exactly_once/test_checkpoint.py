@@ -11,6 +11,7 @@ from compose.exactly_once.checkpoint import (
     CheckpointPosition,
     batch_of,
     checkpoint_position,
+    remove_torn_files,
     starting_offsets,
 )
 from compose.exactly_once.errors import DamagedCheckpoint
@@ -33,6 +34,17 @@ def checkpoint(tmp_path: Path) -> Path:
 
 def test_a_missing_directory_is_a_fresh_checkpoint(tmp_path: Path) -> None:
     assert checkpoint_position(tmp_path / "none") == FRESH
+
+
+def test_files_that_a_kill_left_half_written_are_removed_and_no_others(checkpoint: Path) -> None:
+    before = {file: file.read_bytes() for file in checkpoint.rglob("*") if file.is_file()}
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder / ".7.0f1c2a.tmp").write_text("v1")
+
+    remove_torn_files(checkpoint)
+
+    assert {f: f.read_bytes() for f in checkpoint.rglob("*") if f.is_file()} == before
+    remove_torn_files(checkpoint / "missing")
 
 
 def test_before_the_first_batch_only_the_start_is_known(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
-SHORT_S = 2.0  # transaction timeout
+SHORT_S = 3.0  # transaction timeout
 MOMENTS = (
     pytest.param(Step.OUTPUT_COMPUTED, marks=pytest.mark.campaign),
     pytest.param(Step.TRANSACTION_OPEN, marks=pytest.mark.campaign),

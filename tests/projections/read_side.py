@@ -10,6 +10,7 @@ from compose.reader import Reader
 from projections.engine.applier import Applier
 from projections.engine.creation import OWN_METADATA, view_names
 from projections.engine.projection import Projection
+from projections.missing_events import missing_events
 from projections.registry import projections
 from schemas.topics import Topics
 
@@ -37,7 +38,9 @@ class ReadSide:
 
     def applier(self, name: str, engine: Engine | None = None) -> Applier:
         """Return a new applier, as a restart does."""
-        return Applier(engine or self.engine, self.projections[name], Topics(), lambda: NOW)
+        projection = self.projections[name]
+        database = engine or self.engine
+        return Applier(database, projection, Topics(), lambda: NOW, missing=missing_events)
 
     def reader(self) -> Reader:
         """Return a connection that may read the views."""

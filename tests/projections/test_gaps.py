@@ -84,3 +84,20 @@ def test_a_gap_that_closes_within_its_batch_is_none(read_side: ReadSide, log: Ev
 
     assert held(read_side) == []
     assert read_side.holders() == {}
+
+
+def test_events_of_one_batch_are_applied_in_the_order_of_their_versions(
+    read_side: ReadSide, log: EventLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.add("p-1", opened("ada"))
+    late = log.add_unseen("p-1", PositionTransferred(client="bob"))
+    log.add("p-1", PositionAdjusted(amount=2), PositionTransferred(client="cleo"))
+    for event in (log.events(log.ends)[-1], late, late):
+        log.repeat(event)
+
+    applied = read_side.applier("us_holder").apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (4, 2)
+    assert held(read_side) == []
+    assert caplog.messages == []
+    assert read_side.changes() == [("cleo", "entered", "p-1")]

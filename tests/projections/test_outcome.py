@@ -4,9 +4,11 @@ from random import Random
 import pytest
 
 from schemas.response import Response
+from schemas.source import Source
+from tests.projections.beside import compared
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
-from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
+from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, TOPIC, batch_of
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,23 @@ def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSid
     read_side.applier("outcome").apply(batch_of([replace(REJECTED, message="a\0b")]))
 
     assert read_side.select("SELECT message FROM outcome") == [("a\\0b",)]
+
+
+@pytest.mark.parametrize("first", [0, 3], ids=["the least partition first", "the greatest first"])
+def test_outcomes_that_are_built_in_one_go_are_the_same(read_side: ReadSide, first: int) -> None:
+    """Also where commands of one aggregate lie on several partitions."""
+    places = [(first, "a"), (1, "a"), (3 - first, "a"), (2, "b"), (2, "b")]
+    found = [
+        replace(ACCEPTED, aggregate_id=name, source=Source("order.commands", partition, offset))
+        for offset, (partition, name) in enumerate(places)
+    ]
+    found.append(replace(MALFORMED, aggregate_id="b", source=Source("order.commands", 0, 9)))
+    applier = read_side.applier("outcome")
+    for offset, response in enumerate(found):
+        applier.apply(batch_of([response], start=offset))
+
+    deliveries = batch_of(found).deliveries([TOPIC])
+    assert all(one.equal for one in compared(read_side, "outcome", deliveries))
 
 
 def test_the_longest_names_fit_the_indexes_of_every_database(

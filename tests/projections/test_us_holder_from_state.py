@@ -10,6 +10,7 @@ from projections.engine.batch import Batch, Carried, Delivery, Partition, Span, 
 from projections.us_holder import US_EXCHANGES
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import ShareHolding
+from tests.projections.beside import compared
 from tests.projections.read_side import ReadSide, Rows
 
 TOPIC = "share-holders"
@@ -186,6 +187,7 @@ def test_holders_are_what_the_newest_states_say_and_compaction_does_not_show(
                 counted = Counter(s[0] for s in newest.values() if s and s[1] in US_EXCHANGES)
                 assert shown.after() == sorted(counted.items())
     rows = rows_of(read_side)
+    assert all(one.equal for one in compared(read_side, NAME, shown.log.deliveries))
     read_side.clear()
     read_side.applier(NAME).apply(shown.log.compacted(tombstones))
     assert rows_of(read_side) == rows

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -68,3 +69,20 @@ def test_a_seed_is_read_in_pieces_that_lose_nothing(
 
     assert {key: entry for piece in pieces for key, entry in piece.items()} == entries
     assert max(map(len, pieces)) == 10
+
+
+def test_a_large_seed_is_never_held_as_a_whole(tmp_path: Path) -> None:
+    """C-13: what was read of the file is given back before the rest is read."""
+    file, random = tmp_path / "large.parquet", Random(1)
+    columns = {"key": pa.binary(), "entry": pa.binary(), "expires_at": pa.int64()}
+    with pq.ParquetWriter(file, pa.schema(columns)) as writer:
+        for part in range(40):
+            keys = [f"{part}-{number}".encode() for number in range(1000)]
+            values = [random.randbytes(1000) for _ in keys]  # they do not compress
+            rows = [keys, values, [0] * len(keys)]
+            writer.write_table(pa.table(dict(zip(columns, rows, strict=True))))
+    before = pa.total_allocated_bytes()
+
+    held = max(pa.total_allocated_bytes() - before for _ in seed.pieces(str(file)))
+
+    assert held < file.stat().st_size / 4

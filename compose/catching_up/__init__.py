@@ -1,0 +1,1 @@
+"""Brings projections that are far behind to where the others are, which do not wait for them."""

@@ -1,0 +1,95 @@
+"""Threads that bring projections forward, part by part, until the live query takes them along."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from pyspark import InheritableThread
+from pyspark.sql import SparkSession
+
+from compose.catching_up.front import Front, reached_by
+from compose.catching_up.split import lag, next_part
+from compose.kafka_batches import MOST, KafkaBatches
+from compose.local.spark import jvm_exit_code
+from projections.engine.applier import Applier
+
+NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
+PATIENCE_S = 30.0  # for a thread that ends
+
+
+class CatchingUp:
+    """Cohorts of appliers, each brought forward by a thread of its own.
+
+    A part is one job of Spark, of bounded size, in a pool of its own: tasks of other queries wait
+    for one of its tasks, and not for all of them.
+
+    Args:
+        spark: Reads and decodes.
+        batches: Of the deployment.
+        front: Where the cohorts go.
+        failed: Called with what ended a thread, when that was not `stop`.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        batches: KafkaBatches,
+        front: Front,
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._spark = spark
+        self._batches = batches
+        self._front = front
+        self._failed = failed
+        self._threads: list[threading.Thread] = []
+
+    def bring(self, cohort: Sequence[Applier]) -> None:
+        """Begin to bring appliers forward, which nobody else uses from now on."""
+        thread = InheritableThread(self._run, args=[cohort], name=NAME, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def stop(self) -> None:
+        """End all threads; what they have not committed by then is read again."""
+        self._front.close()
+        if self._threads and jvm_exit_code(self._spark) is None:
+            self._spark.sparkContext.cancelJobGroup(NAME)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(PATIENCE_S)
+
+    def _run(self, cohort: Sequence[Applier]) -> None:
+        try:
+            self._spark.sparkContext.setJobGroup(NAME, NAME)
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", NAME)
+            self._bring(cohort)
+        except Exception as error:
+            if not self._front.is_closed:  # else a job was cancelled, as it should be
+                self._failed(error)
+
+    def _bring(self, cohort: Sequence[Applier]) -> None:
+        while going := [*self._going(cohort)]:
+            ends = self._front.offsets
+            near = [one for one in going if lag(reached_by(one, ends), ends) <= self._batches.most]
+            if not near:
+                cohort = going
+                self._apply_part(cohort)
+            elif len(near) < len(going):
+                cohort = [one for one in going if one not in near]
+                self.bring(near)
+            elif self._front.join(near):
+                return
+            else:
+                self._apply_part(near)
+
+    def _going(self, cohort: Sequence[Applier]) -> Iterator[Applier]:
+        """Yield those that go on: none that failed, and nobody once the live query ends."""
+        if not self._front.is_closed:
+            yield from (applier for applier in cohort if not applier.stands_still)
+
+    def _apply_part(self, cohort: Sequence[Applier]) -> None:
+        ends = self._front.offsets
+        size = min(self._batches.most, MOST)
+        part = next_part([reached_by(one, ends) for one in cohort], ends, size)
+        for batch in self._batches.between(part) if part else ():
+            for applier in self._going(cohort):
+                applier.apply(batch)

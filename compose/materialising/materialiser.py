@@ -1,0 +1,123 @@
+"""What `verdict materialise` does, beside a service that runs or not."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from compose.database import one_line, open_database
+from compose.errors import VerdictError
+from compose.exactly_once.kafka import Kafka
+from compose.kafka_config import librdkafka_options
+from compose.kafka_log import KafkaLog
+from compose.materialising.as_of import AsOf
+from compose.materialising.content import Completed, Content, completed
+from compose.materialising.decided import Decided
+from compose.materialising.destination import Destination, File, Stdout
+from compose.materialising.filling import Records, fill
+from compose.materialising.resolving import Resolver
+from compose.materialising.scratch import scratch
+from compose.materialising.to_topic import KafkaTopic
+from compose.reader import Reader, reader_of
+from compose.service import bootstrap_servers
+from compose.settings import Settings
+from projections.engine.creation import view_names
+from projections.engine.projection import Projection
+from projections.registry import FIRST, KEYS, declared
+
+TOPIC = "topic:"
+
+
+class Materialiser:
+    """Tells what a projection's view was at a position, by folding its records again.
+
+    The live tables are not touched, and it does not matter how far they have come.
+
+    Args:
+        settings: Those of the service.
+        name: Of the projection.
+
+    Raises:
+        VerdictError: There is no such projection, or none that can be folded.
+        Unreachable: No Kafka is set and no service runs.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self._settings = settings
+        self._projection = _declared(settings, name)
+        servers = {"bootstrap.servers": bootstrap_servers(settings)}
+        self._kafka = Kafka(
+            settings=librdkafka_options(settings) | servers,
+            transaction_timeout_s=settings.transaction_timeout_s,
+        )
+
+    def run(self, as_of: AsOf, to: str) -> tuple[Completed, bool]:
+        """Write the rows as of some position, each once, and then the completion marker.
+
+        Args:
+            as_of: What is asked for.
+            to: A file's path, `-` for stdout, or `topic:` and a topic's name.
+
+        Returns:
+            What was written, and whether it was: False when the topic had it already.
+
+        Raises:
+            VerdictError: The position cannot be told, or the destination not be written to; it
+                has nothing new then, but for stdout, where the marker is missing.
+        """
+        with self._log() as log, scratch(self._settings.data_dir) as folder:
+            destination = self._destination(to, log)
+            destination.check()
+            resolved = self._resolver(log).resolve(as_of)
+            url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
+            with _engine(url) as engine:
+                records = Records(log, self._settings.topics, partial(reader_of, self._settings))
+                fill(engine, self._projection, records, resolved)
+            with Reader(url, view_names([self._projection])) as reader:
+                name = self._projection.name
+                done = completed(Content(reader, name, KEYS[name]), resolved)
+                return done, destination.write(done)
+
+    def _log(self) -> KafkaLog:
+        return KafkaLog({name: str(value) for name, value in self._kafka.settings.items()})
+
+    def _resolver(self, log: KafkaLog) -> Resolver:
+        topics = self._settings.topics
+        decided = Decided(self._kafka, log, topics)
+        return Resolver(self._projection, topics, log, partial(reader_of, self._settings), decided)
+
+    def _destination(self, to: str, log: KafkaLog) -> Destination:
+        if to.startswith(TOPIC):
+            name = to.removeprefix(TOPIC)
+            return KafkaTopic(name, self._kafka, log, self._settings.topics)
+        return Stdout() if to == "-" else File(Path(to))
+
+
+@contextmanager
+def _engine(url: str) -> Iterator[Engine]:
+    engine = open_database(url)
+    try:
+        yield engine
+    except DBAPIError as error:
+        raise VerdictError(
+            f"the tables could not be built in {engine.url.database} ({one_line(error.orig)}): "
+            "make room there, then try again"
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _declared(settings: Settings, name: str) -> Projection:
+    known = declared(settings.us_exchanges)
+    if name not in known:
+        raise VerdictError(f"there is no projection {name!r}: there are {', '.join(known)}")
+    projection = known[name](FIRST)
+    if not projection.tables:
+        raise VerdictError(
+            f"{name} holds what came in the order in which it came, and never changes: ask "
+            f'`verdict sql "select * from {name} where {KEYS[name][0]} <= …"`'
+        )
+    return projection

@@ -1,0 +1,154 @@
+"""Final rows from whole histories, each in one pass; pure, as it runs on Spark's executors.
+
+What `apply` reaches batch by batch, loading and writing rows, is reached here in memory: the same
+functions over all records of a key, so that each row is written once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
+
+from sqlalchemy import Connection
+
+from projections.engine.batch import Carried, Delivery, Record, Unreadable
+from projections.engine.fold import Evolve, Fold, Group, Kept, Row
+from projections.engine.projection import Gap, Projection, Unprojectable
+from projections.engine.statements import Values
+from projections.engine.stored_rows import stored_values
+from schemas.recorded_event import RecordedEvent
+
+
+class Built(NamedTuple):
+    """A row of the projection's first table, and the gap behind which its aggregate waits."""
+
+    values: Values | None
+    gap: Gap | None = None
+
+
+class Builder(Protocol):
+    """Makes the rows of a projection's first table from everything that it follows."""
+
+    @property
+    def by_key(self) -> bool:
+        """Whether all records of a key must come together, in the order of their offsets."""
+        ...
+
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        """Yield the rows, as they are after all of `deliveries`; one record is held at a time.
+
+        Raises:
+            Unprojectable: A record is at fault.
+        """
+        ...
+
+
+@runtime_checkable
+class Rebuildable(Projection, Protocol):
+    """A projection whose tables can be made from nothing in one go."""
+
+    @property
+    def builder(self) -> Builder:
+        """Makes the rows of the first of `tables`."""
+        ...
+
+    def complete(self, connection: Connection) -> None:
+        """Fill the rest of `tables`, which are empty, from the first one, which is complete."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowBuilder(Generic[Row]):
+    """Folds events; the arguments are those of `RowProjection`."""
+
+    aggregate_type: str
+    evolve: Evolve[Row]
+    group: Group[Row]
+    row: type[Row]
+
+    by_key = True
+
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        """Yield a row per aggregate, also of those that are no more."""
+        for name, events in groupby(deliveries, _aggregate_id):
+            fold = Fold(self.aggregate_type, self.evolve, self.group)
+            gap = next(iter(fold.run({}, events).gaps), None)
+            if gap is not None and gap.fault is not None:
+                raise gap.fault
+            kept = fold.changes[name].after
+            values = stored_values(self.row, name, kept) if kept.version else None
+            yield Built(values, gap)
+
+
+@dataclass(frozen=True)
+class StateBuilder(Generic[Row]):
+    """Keeps the newest states; the arguments are those of `StateProjection`."""
+
+    shown: Callable[[Any], Row]
+    group: Group[Row]
+    row: type[Row]
+
+    by_key = True
+
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        """Yield a row per key that has a state."""
+        for key, records in groupby(deliveries, lambda delivery: _carried(delivery).key):
+            *_, newest = records
+            if (state := _carried(newest).value) is not None:
+                yield Built(stored_values(self.row, key, self._kept(newest, state)))
+
+    def _kept(self, delivery: Delivery, state: Any) -> Kept[Row]:
+        try:
+            row = self.shown(state)
+            return Kept(delivery.offset + 1, row, self.group(row))
+        except Exception as error:
+            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class AppendBuilder:
+    """Turns each record into its row; the argument is that of `AppendProjection`."""
+
+    row: Callable[[Record], Values]
+
+    by_key = False
+
+    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        """Yield a row per record."""
+        for delivery in deliveries:
+            yield Built(values_of(delivery, self.row))
+
+
+def values_of(delivery: Delivery, row: Callable[[Record], Values]) -> Values:
+    """Return what `row` makes of a record.
+
+    Raises:
+        Unprojectable: It raised.
+    """
+    assert not isinstance(delivery.record, Unreadable)  # the engine parks before these
+    try:
+        return row(delivery.record)
+    except Exception as error:
+        raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+
+
+def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """Yield the deliveries.
+
+    Raises:
+        Unprojectable: One could not be decoded.
+    """
+    for delivery in deliveries:
+        if isinstance(delivery.record, Unreadable):
+            raise Unprojectable(delivery, f"not readable: {delivery.record.error}")
+        yield delivery
+
+
+def _aggregate_id(delivery: Delivery) -> str:
+    assert isinstance(delivery.record, RecordedEvent), "rows are folded from events only"
+    return delivery.record.aggregate_id
+
+
+def _carried(delivery: Delivery) -> Carried:
+    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
+    return delivery.record

@@ -1,0 +1,158 @@
+"""How fast a projection is built again, against its final rows put into the same database raw.
+
+Raw is what nothing can beat: the rows lie in memory, already folded, and go into an equal table by
+`COPY` (PostgreSQL) or `executemany` (SQLite), in one transaction.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from confluent_kafka import Producer
+from sqlalchemy import Engine, select
+
+from compose.archive import Archive
+from compose.database import create_read_side, open_database
+from compose.foundation import SOURCE
+from compose.kafka_batches import KafkaBatches
+from compose.kafka_log import KafkaLog
+from compose.local.spark import spark_session
+from compose.reader import Reader
+from compose.rebuilding.building import Building
+from compose.rebuilding.rebuilder import unobserved, untold
+from compose.rebuilding.whole_log import WholeLog
+from compose.topic_check import TopicAdmin
+from projections.engine import creation, filling
+from projections.engine.creation import view_names
+from projections.engine.projection import Projection
+from projections.registry import declared, projections
+from schemas.message import Event
+from schemas.order import OrderFilled, OrderPlaced
+from schemas.position import PositionOpened, PositionTransferred
+from schemas.topics import Topics
+from schemas.wire.records import encode_event
+from tests.bench.settings import settings_for
+from tests.postgresql import server
+from tests.projections.event_log import AN_EVENT, START
+
+SEED = 1
+CLIENTS = 10_000
+EVENTS_A_ROW = 2
+CORES = 2
+EXCHANGES = ("NASDAQ", "NYSE", "LON")
+READ_MODELS = {"us_holder": "position", "client_recent_order": "order"}
+
+Result = dict[str, Any]
+
+
+def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
+    """Yield a result for each projection and database.
+
+    Args:
+        servers: Of the broker.
+        folder: Takes the databases and Spark's files.
+        events: Of each projection, two for each row.
+    """
+    topics = settings_for(servers, folder, "rebuild").topics
+    TopicAdmin({"bootstrap.servers": servers}, topics).create_missing()
+    for aggregate_type in READ_MODELS.values():
+        _write(servers, topics, aggregate_type, events)
+    with ExitStack() as parts:
+        spark = spark_session("rebuild", CORES, CORES, "1g", folder / "spark")
+        parts.callback(spark.stop)
+        log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
+        kafka = SOURCE | {"kafka.bootstrap.servers": servers}
+        postgresql = parts.enter_context(parts.enter_context(server()).database())
+        for url in (f"sqlite:///{folder / 'rebuild.db'}", postgresql):
+            engine = open_database(url)
+            create_read_side(engine, projections())
+            reader = parts.enter_context(Reader(url, view_names(projections())))
+            batches = KafkaBatches(spark, kafka, topics)
+            whole = WholeLog(spark, batches, log, Archive(reader), topics)
+            building = Building(whole, engine, folder / "scratch", CORES, untold, unobserved)
+            for name in READ_MODELS:
+                yield _measured(building, whole, engine, name)
+            engine.dispose()
+
+
+def _measured(building: Building, whole: WholeLog, engine: Engine, name: str) -> Result:
+    built, raw = declared()[name](2), declared()[name](3)
+    with engine.begin() as connection:
+        creation.create(connection, [built, raw])
+    ends = whole.ends(built)
+    began = time.perf_counter()
+    building.build(built, ends)
+    build_s = time.perf_counter() - began
+    rows, raw_s = _raw(engine, built, raw)
+    events = sum(ends.values())
+    return {
+        "what": "rebuild",
+        "projection": name,
+        "database": engine.dialect.name,
+        "events": events,
+        "rows": rows,
+        "events_per_s": round(events / build_s),
+        "raw_rows_per_s": round(rows / raw_s),
+        "events_to_raw_rows": round(events / build_s / (rows / raw_s), 3),
+    }
+
+
+def _raw(engine: Engine, built: Projection, raw: Projection) -> tuple[int, float]:
+    """Put the rows of all tables of `built` into those of `raw`; count them, and take the time."""
+    tables = []
+    with engine.connect() as connection:
+        for source, target in zip(built.tables, raw.tables, strict=True):
+            rows = connection.execute(select(source)).all()
+            columns = {name: [row[at] for row in rows] for at, name in enumerate(source.c.keys())}
+            tables.append((target, columns, len(rows)))
+    began = time.perf_counter()
+    with engine.begin() as connection:
+        for target, columns, _ in tables:
+            filling.fill(connection, target, columns)
+    return sum(count for *_, count in tables), time.perf_counter() - began
+
+
+def _write(servers: str, topics: Topics, aggregate_type: str, count: int) -> None:
+    """Write events, every aggregate's first one first."""
+    random, producer = Random(SEED), Producer({"bootstrap.servers": servers, "linger.ms": 50})
+    payload, rows = PAYLOADS[aggregate_type], count // EVENTS_A_ROW
+    for number in range(count):
+        version, row = divmod(number, rows)
+        name = f"{aggregate_type}-{row:09d}"
+        recorded = replace(
+            AN_EVENT,
+            event_id=f"{name}-{version}",
+            aggregate_type=aggregate_type,
+            aggregate_id=name,
+            version=version + 1,
+            decided_at=START + number,
+            payload=payload(random, version),
+        )
+        producer.produce(topics.events(aggregate_type), encode_event(recorded), name)
+        producer.poll(0)
+    producer.flush()
+
+
+def _of_position(random: Random, version: int) -> Event:
+    client = f"client-{random.randrange(CLIENTS):06d}"
+    if version:
+        return PositionTransferred(client=client)
+    return PositionOpened(
+        client=client, ticker="AAPL", exchange=random.choice(EXCHANGES), amount=100
+    )
+
+
+def _of_order(random: Random, version: int) -> Event:
+    if version:
+        return OrderFilled(quantity=1, price_cents=12_345)
+    client = f"client-{random.randrange(CLIENTS):06d}"
+    return OrderPlaced(
+        client=client, ticker="AAPL", side="BUY", quantity=100, limit_price_cents=12_345
+    )
+
+
+PAYLOADS: dict[str, Callable[[Random, int], Event]] = {"position": _of_position, "order": _of_order}

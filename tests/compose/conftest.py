@@ -1,0 +1,91 @@
+"""Spark, topics of a test, and what starts the read side on them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from sqlalchemy import Engine
+
+from compose.database import create_read_side, open_database
+from compose.kafka_batches import KafkaBatches
+from compose.kafka_log import log_bounds
+from compose.local.broker import EmbeddedBroker
+from compose.local.spark import spark_session
+from compose.projecting import Projecting
+from projections.engine.projection import Projection
+from projections.registry import projections
+from projections.stream import TASK_BYTES
+from schemas.topics import Topics
+from tests.compose.deployment import Deployment
+from tests.compose.followable import Followable
+from tests.conftest import NewDatabase
+from tests.projections.read_side import ReadSide
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Return a session with one slot."""
+    session = spark_session("projecting", 1, 1, "512m", tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return where the read side is, on SQLite."""
+    return f"sqlite:///{tmp_path / 'read.db'}"
+
+
+@pytest.fixture
+def deployment(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path, url: str
+) -> Deployment:
+    """Return topics of this test alone."""
+    prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
+    return Deployment(broker.bootstrap_servers, prefix, tmp_path, url)
+
+
+@pytest.fixture
+def engine(deployment: Deployment) -> Iterator[Engine]:
+    """Return the read side's database, as the service opens it."""
+    engine = open_database(deployment.url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def running(
+    spark: SparkSession, deployment: Deployment, engine: Engine
+) -> Iterator[Callable[..., Projecting]]:
+    """Return what starts the read side (again)."""
+    started: list[Projecting] = []
+
+    def start(
+        task_bytes: int = TASK_BYTES, declared: Sequence[Projection] | None = None
+    ) -> Projecting:
+        read_models = projections() if declared is None else declared
+        create_read_side(engine, read_models)
+        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes)
+        bounds = partial(log_bounds, {"bootstrap.servers": deployment.servers})
+        projecting = Projecting(spark, batches, bounds, engine, deployment.topics, read_models)
+        started.append(projecting)
+        projecting.start(deployment.directory)
+        return projecting
+
+    yield start
+    for projecting in started:
+        projecting.stop()
+
+
+@pytest.fixture
+def followable(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, new_database: NewDatabase
+) -> Iterator[Followable]:
+    """Return events on topics of this test alone, and an archive on each kind of database."""
+    prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
+    read_side = ReadSide(new_database())
+    yield Followable(broker, Topics(prefix=prefix), read_side)
+    read_side.close()

@@ -1,0 +1,97 @@
+"""Events on a topic of their own, some of them archived, some of them dropped by Kafka."""
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from compose.kafka_log import KafkaLog, Span
+from compose.local.broker import EmbeddedBroker
+from compose.topic_check import TopicAdmin
+from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Partition
+from projections.engine.batch import Span as Offsets
+from projections.stream import Decoder
+from schemas.position import PositionAdjusted
+from schemas.topics import Topics
+from schemas.wire.records import encode_event
+from tests.projections.event_log import EventLog, opened
+from tests.projections.read_side import ReadSide
+
+POSITIONS = 12
+
+
+class Followable:
+    """Events of positions on a topic of their own, some of them archived."""
+
+    def __init__(self, broker: EmbeddedBroker, topics: Topics, read_side: ReadSide) -> None:
+        self.topics, self.read_side = topics, read_side
+        self.options = {"bootstrap.servers": broker.bootstrap_servers}
+        self.topic = topics.events("position")
+        self._events = EventLog()
+        self._archive = Applier(
+            read_side.engine, read_side.projections["event_archive"], topics, live=False
+        )
+        self._ends = dict.fromkeys(range(4), 0)
+        TopicAdmin(self.options, topics).create_missing()
+
+    def happen(self, rounds: int) -> None:
+        """Let every position have so many events more, in transactions, one of them aborted."""
+        producer = Producer(self.options | {"transactional.id": self.topics.prefix})
+        producer.init_transactions(30)
+        for nth in range(rounds + 1):
+            producer.begin_transaction()
+            for number in range(POSITIONS):
+                self._one(producer, f"p-{number}", aborted=nth == rounds)
+            if nth == rounds:
+                producer.flush(30)
+                producer.abort_transaction(30)
+            else:
+                producer.commit_transaction(30)
+
+    def _one(self, producer: Producer, name: str, aborted: bool) -> None:
+        begun = any(d.record.aggregate_id == name for d in self._events.deliveries)  # type: ignore[union-attr]
+        payload = PositionAdjusted(amount=3) if begun else opened("ada")
+        if aborted:
+            value = b"never"
+        else:
+            self._events.add(name, payload)
+            value = encode_event(self._events.deliveries[-1].record)  # type: ignore[arg-type]
+        producer.produce(self.topic, value, name, partition=self._events.place_of(name).partition)
+
+    def archive(self) -> None:
+        """Archive all that Kafka has."""
+        self.apply(self._archive)
+        self._ends = {place.partition: end for place, end in self._archive.positions.items()}
+
+    def apply(self, applier: Applier) -> None:
+        """Apply all that Kafka has, from where the projection stands."""
+        starts = {n: applier.positions.get(Partition(self.topic, n), 0) for n in range(4)}
+        with KafkaLog(self.options) as log:
+            ends = {number: log.bounds(self.topic, number)[1] for number in starts}
+            spans = [Span(self.topic, n, starts[n], end) for n, end in ends.items()]
+            decoder = Decoder(self.topics)
+            batch = Batch(
+                [
+                    decoder.delivery(
+                        self.topic, m.partition() or 0, m.offset() or 0, m.key(), m.value()
+                    )
+                    for m in log.read(spans)
+                ],
+                {Partition(self.topic, n): Offsets(starts[n], end) for n, end in ends.items()},
+            )
+        applier.apply(batch)
+        assert applier.failure is None
+
+    def drop(self, ends: dict[int, int] | None = None) -> None:
+        """Let Kafka forget what lies before `ends`: what is archived."""
+        gone = [TopicPartition(self.topic, n, end) for n, end in (ends or self._ends).items()]
+        admin = AdminClient({**self.options})  # it must outlive its answers
+        for done in admin.delete_records(gone).values():
+            done.result(30)
+
+    @property
+    def written(self) -> list[tuple[str, int]]:
+        """Return (position, version) of each event, in any order."""
+        return sorted(
+            (d.record.aggregate_id, d.record.version)  # type: ignore[union-attr]
+            for d in self._events.deliveries
+        )

@@ -1,0 +1,114 @@
+"""A version built on a real Spark, from Kafka and from what it has dropped."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from sqlalchemy import select
+
+from compose.archive import Archive
+from compose.kafka_batches import KafkaBatches
+from compose.kafka_log import KafkaLog
+from compose.rebuilding.building import Building
+from compose.rebuilding.errors import RecordsGone, StandsStill
+from compose.rebuilding.rebuilder import unobserved, untold
+from compose.rebuilding.whole_log import WholeLog
+from projections.engine import creation, holding, position
+from projections.engine.comparison import compare
+from projections.registry import declared
+from schemas.position import PositionClosed
+from schemas.wire.records import encode_event
+from tests.compose.followable import Followable
+from tests.projections.event_log import EventLog, opened
+
+pytestmark = pytest.mark.spark
+
+NAME = "us_holder"
+BUILT = declared()[NAME](2)
+
+
+@pytest.fixture
+def followable(followable: Followable) -> Followable:
+    """Return one whose read side has the tables of version 2, too."""
+    with followable.read_side.engine.begin() as connection:
+        creation.create(connection, [BUILT])
+    return followable
+
+
+def build(spark: SparkSession, of: Followable, scratch: Path) -> None:
+    """Build version 2 from all that there ever was."""
+    kafka = {f"kafka.{name}": value for name, value in of.options.items()}
+    with KafkaLog(of.options) as log, of.read_side.reader() as reader:
+        batches = KafkaBatches(spark, kafka, of.topics)
+        whole = WholeLog(spark, batches, log, Archive(reader), of.topics)
+        building = Building(whole, of.read_side.engine, scratch, 3, untold, unobserved)
+        building.build(BUILT, whole.ends(BUILT))
+
+
+def test_what_kafka_has_dropped_comes_from_the_archive(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    live = followable.read_side.applier(NAME)
+    live.topics = BUILT.topics(followable.topics)
+    followable.happen(3)
+    followable.archive()
+    followable.apply(live)
+    followable.drop()
+    followable.happen(2)
+    followable.apply(live)
+
+    build(spark, followable, tmp_path)
+
+    with followable.read_side.engine.begin() as connection:
+        assert position.load(connection, BUILT) == live.positions
+        pairs = zip(live.projection.tables, BUILT.tables, strict=True)
+        found = [compare(connection, *pair) for pair in pairs]
+    assert [one.equal for one in found] == [True, True]
+    assert [one.built.rows for one in found] == [12, 1]
+
+
+def test_what_is_neither_in_kafka_nor_archived_is_named(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    followable.drop(dict.fromkeys(range(4), 1))
+
+    with pytest.raises(RecordsGone, match=r"needs .*:0 from offset 0, and Kafka has it from 1"):
+        build(spark, followable, tmp_path)
+
+
+def test_a_record_at_fault_is_named_and_no_position_is_written(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    producer = Producer(followable.options)
+    producer.produce(followable.topic, b"nonsense", "p-1", partition=2)
+    producer.flush(30)
+
+    with pytest.raises(StandsStill, match=r"us_holder v2 stands still: .*:2:\d+: not readable"):
+        build(spark, followable, tmp_path)
+
+    with followable.read_side.engine.begin() as connection:
+        assert position.load(connection, BUILT) == {}
+
+
+def test_an_aggregate_behind_a_gap_is_held(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    log, producer = EventLog(), Producer(followable.options)
+    log.add("a", opened("ada"))
+    log.add_unseen("b", opened("bob"))
+    log.add("b", PositionClosed())
+    for one in log.deliveries:
+        event = one.record
+        producer.produce(followable.topic, encode_event(event), event.aggregate_id)  # type: ignore[arg-type,union-attr]
+    producer.flush(30)
+
+    build(spark, followable, tmp_path)
+
+    held = select(holding.table.c.aggregate_id, holding.table.c.version_needed)
+    with followable.read_side.engine.begin() as connection:
+        assert connection.execute(held).all() == [("b", 1)]
+        rows = connection.execute(select(BUILT.tables[1])).all()
+    assert [row.client for row in rows] == ["ada"]

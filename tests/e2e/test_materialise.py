@@ -1,0 +1,115 @@
+"""Read models as they were, told while the service goes on."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.kafka_log import KafkaLog, Span
+from compose.local.broker import EmbeddedBroker
+from compose.materialising.as_of import parse_as_of
+from compose.materialising.materialiser import Materialiser
+from compose.reader import Reader
+from compose.settings import Settings
+from projections.engine.applier import wall_clock
+from projections.engine.creation import view_names
+from projections.registry import KEYS, projections
+from schemas.message import iso_time
+from tests.e2e.deployment import Deployment
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300)]
+
+NAMES = ("us_holder", "client_recent_order", "program_tally")
+Rows = list[dict[str, Any]]
+
+
+def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """A-03: what a service that stopped there showed, the same bytes each time, whole or not."""
+    deployment = Deployment(broker.bootstrap_servers, "materialise", tmp_path / "d")
+    with deployment.running():
+        with deployment.traffic(seed=11):
+            while deployment.outcomes() < 300:
+                pass
+        live = at_rest(deployment)
+        then = iso_time(wall_clock())
+        [[last]] = deployment.sql("select max(global_position) from event_archive")
+        with deployment.traffic(seed=12):
+            before = deployment.outcomes()
+            told = {
+                (name, as_of): told_once(deployment, name, as_of)
+                for name in NAMES
+                for as_of in (last, then)
+            }
+            publish(deployment, broker, last)
+            refuse_what_lies_ahead(deployment)
+            assert deployment.outcomes() > before
+            again = {as_of: told_once(deployment, "us_holder", as_of) for as_of in (last, then)}
+        now = at_rest(deployment)
+        assert {name: complete(told_once(deployment, name, "now")) for name in NAMES} == now
+        assert now != live
+    for (name, as_of), content in told.items():
+        assert complete(content) == live[name], f"{name} as of {as_of}"
+    assert again == {as_of: told["us_holder", as_of] for as_of in (last, then)}
+
+
+def at_rest(deployment: Deployment) -> dict[str, Rows]:
+    """Return what readers see of each read model, in the order of the keys, once all is in it."""
+    deployment.await_quiet()
+    deployment.await_read_side()
+    url = f"sqlite:///{deployment.data_dir / 'verdict.db'}"
+    found: dict[str, Rows] = {}
+    with Reader(url, view_names(projections())) as reader:
+        for name in NAMES:
+            seen = reader.select(f"SELECT * FROM {name} ORDER BY {', '.join(KEYS[name])}")
+            found[name] = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
+    assert all(found.values()), "there is something to tell of each"
+    return found
+
+
+def complete(content: bytes) -> Rows:
+    """Return the rows, once it is seen that the marker is right."""
+    *lines, last = content.splitlines(keepends=True)
+    marker = json.loads(last)
+    assert marker["count"] == len(lines)
+    assert marker["checksum"] == sha256(b"".join(lines)).hexdigest()
+    return [*map(json.loads, lines)]
+
+
+def publish(deployment: Deployment, broker: EmbeddedBroker, last: int) -> None:
+    """Let the verb write to a topic: a reader of committed records sees what the file has."""
+    topic = "holders-for-others"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    done = deployment.cli(
+        "materialise", "us_holder", "--as-of", str(last), "--to", f"topic:{topic}"
+    )
+    assert done.returncode == 0, done.stderr
+    with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
+        records = [*log.read([Span(topic, 0, 0, log.bounds(topic, 0)[1])])]
+    values = b"".join((record.value() or b"") + b"\n" for record in records)
+    assert values == told_once(deployment, "us_holder", last)
+
+
+def refuse_what_lies_ahead(deployment: Deployment) -> None:
+    ahead = deployment.cli("materialise", "us_holder", "--as-of", "2126-01-01T00:00Z", "--to", "-")
+    assert (ahead.returncode, ahead.stdout) == (1, "")
+    assert "2126-01-01T00:00:00.000Z lies ahead" in ahead.stderr
+
+
+def told_once(deployment: Deployment, name: str, as_of: object) -> bytes:
+    """Return the file that the verb writes."""
+    settings = Settings(
+        deployment=deployment.topics.deployment,
+        topic_prefix=deployment.topics.prefix,
+        data_dir=deployment.data_dir,
+        bootstrap_servers=deployment.bootstrap_servers,
+    )
+    file = deployment.data_dir.parent / f"{name}.ndjson"
+    Materialiser(settings, name).run(parse_as_of(str(as_of)), str(file))
+    return file.read_bytes()

@@ -1,0 +1,103 @@
+"""What is built from a whole log at once is what batch after batch makes, on both databases."""
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from projections.engine.builder import Rebuildable, RowBuilder
+from projections.registry import declared
+from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
+from schemas.message import Event
+from schemas.order import OrderDeleted, OrderModified, OrderPlaced
+from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
+from tests.projections.beside import compared
+from tests.projections.event_log import EventLog, opened
+from tests.projections.read_side import ReadSide
+
+IDS = [f"a-{number}" for number in range(90)]
+
+
+def positions(random: Random) -> Iterator[tuple[str, Event]]:
+    for name in IDS:
+        yield name, opened(random.choice(["ada", "bob", "cleo"]), random.choice(["IEX", "LON"]))
+    for name in random.sample(IDS, 60):
+        yield (
+            name,
+            random.choice(
+                [
+                    PositionClosed(),
+                    PositionRelisted(exchange="NASDAQ"),
+                    PositionTransferred(client="dora"),
+                ]
+            ),
+        )
+
+
+def orders(random: Random) -> Iterator[tuple[str, Event]]:
+    for name in IDS:
+        client = random.choice(["ada", "bob"])
+        yield (
+            name,
+            OrderPlaced(client=client, ticker="AAPL", side="BUY", quantity=9, limit_price_cents=1),
+        )
+    for name in random.sample(IDS, 40):
+        yield name, random.choice([OrderDeleted(), OrderModified(quantity=3, limit_price_cents=2)])
+
+
+def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
+    for name in IDS:
+        yield name, ParticipantEnrolled(program=random.choice(["chess", "go"]))
+    for name in random.sample(IDS, 40):
+        login = LoginRecorded(at=1_795_262_400_000 + random.randrange(1000))
+        yield name, random.choice([ParticipantDeactivated(), login])
+
+
+@pytest.mark.parametrize(
+    ("projection", "aggregate_type", "happenings"),
+    [
+        ("us_holder", "position", positions),
+        ("client_recent_order", "order", orders),
+        ("program_tally", "enrolment", enrolments),
+    ],
+)
+def test_rows_and_groups_are_those_that_batches_make(
+    read_side: ReadSide, projection: str, aggregate_type: str, happenings: object
+) -> None:
+    assert callable(happenings)
+    log, applier = EventLog(aggregate_type=aggregate_type), read_side.applier(projection)
+    for number, (name, event) in enumerate(happenings(Random(7))):
+        log.add(name, event)
+        if number % 50 == 0:
+            applier.apply(log.batch())
+    applier.apply(log.batch())
+
+    found = compared(read_side, projection, log.deliveries)
+
+    assert [one.live.rows for one in found if one.live.rows == 0] == []
+    assert all(one.equal for one in found)
+
+
+def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: EventLog) -> None:
+    log.add("a", opened("ada"))
+    log.add_unseen("a", PositionRelisted(exchange="LON"))
+    log.add("a", PositionClosed())
+    log.add_unseen("b", opened("bob"))
+    log.add("b", PositionClosed())
+
+    found = [*_builder("us_holder")(sorted(log.deliveries, key=lambda d: d.partition))]
+
+    told = {one.gap.aggregate_id: one for one in found if one.gap is not None}
+    assert told["a"].values is not None
+    assert (told["a"].values["version"], told["a"].values["client"]) == (1, "ada")
+    assert told["b"].values is None
+    assert {
+        (gap.version_needed, gap.version_seen) for gap in (told[n].gap for n in "ab") if gap
+    } == {(2, 3), (1, 2)}
+
+
+def _builder(name: str) -> RowBuilder[tuple[object, ...]]:
+    projection = declared()[name](1)
+    assert isinstance(projection, Rebuildable)
+    assert isinstance(projection.builder, RowBuilder)
+    return projection.builder
