@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, ProgrammingError
 
+from compose import sqlite_file
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
 from projections.engine import creation, reader_role, versions
 from projections.engine.layout import TABLES, VIEWS
@@ -171,7 +172,7 @@ def one_line(error: object) -> str:
 def _sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         raise VerdictError("the read side needs a file, as readers open it too: sqlite:////path")
-    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    sqlite_file.create(Path(url.database))
     engine = create_engine(url, connect_args={"timeout": WAIT_FOR_LOCK_S})
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
@@ -198,7 +199,7 @@ def _find_tables(connection: Any, record: Any) -> None:
 
 def _prepare(connection: sqlite3.Connection, record: Any) -> None:
     connection.isolation_level = None  # the driver begins no transaction by itself
-    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(sqlite_file.WAL)  # one that somebody else made may be of another mode
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA cache_size=-65536")  # KiB; 2 MiB makes every index page a read
 
