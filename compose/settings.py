@@ -4,6 +4,7 @@ Both files are looked for in the working directory; `verdict.toml` holds the nam
 below. `compose.settings_loading` makes the one `Settings` of a process.
 """
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -25,6 +26,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from commands.policies.award_points import FACTOR
 from compose.settings_values import dotted, listed
 from schemas.topics import PARTITIONS, Topics
 
@@ -75,6 +77,9 @@ class Settings(BaseSettings):
     projection_trigger_ms: Annotated[int, Field(ge=0)] = Field(
         500, description="The same for the projections; less takes from the decider's processors."
     )
+    reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        250, description="The same for what follows from events: commands, notifications."
+    )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
     command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
@@ -82,6 +87,10 @@ class Settings(BaseSettings):
     command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         US_EXCHANGES, min_length=1, description="What us_holder counts as US."
+    )
+
+    loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
+        FACTOR, description="Points for each unit of money on an invoice."
     )
 
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"

@@ -14,7 +14,7 @@ PARTITIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic, mostly keyed by aggregate id, so that one aggregate's records stay in one partition."""
+    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition."""
 
     name: str
     partitions: int

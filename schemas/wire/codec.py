@@ -125,7 +125,7 @@ def optional_record(schema: Any) -> bool:
     if not isinstance(schema, list):
         return False
     records = [one for one in schema if isinstance(one, dict) and one["type"] == "record"]
-    return schema[0] == "null" and len(records) == 1 or any(map(optional_record, records))
+    return (schema[0] == "null" and len(records) == 1) or any(map(optional_record, records))
 
 
 def _plain(schema: Any) -> Any:
