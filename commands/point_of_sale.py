@@ -124,5 +124,10 @@ def command_of(value: bytes, source: Source) -> tuple[CommandEnvelope, RecordInv
 
 def _problems(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    named = (f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in problems)
-    return "no invoice: " + "; ".join(list(named)[:SHOWN_PROBLEMS])
+    return "no invoice: " + "; ".join(map(_problem, problems[:SHOWN_PROBLEMS]))
+
+
+def _problem(found: Any) -> str:
+    # a validator of ours may quote the value in its message
+    message = "Input should be a valid value" if found["type"] == "value_error" else found["msg"]
+    return f"{'.'.join(map(str, found['loc'])) or 'value'}: {message}"

@@ -87,8 +87,12 @@ class Reactions:
             yield self._letter(record, f"{name} failed: {type(error).__name__}: {error}")
 
     def _invoice(self, record: CommandRecord) -> Iterator[Output]:
-        if record.value is None or record.cut:
-            raise NoInvoice(f"no invoice: {record.length} bytes, or none at all")
+        if record.value is None:
+            raise NoInvoice("no invoice: it has no value")
+        if record.cut:
+            raise NoInvoice(
+                f"no invoice: it has {record.length} bytes, more than a command may have"
+            )
         envelope, payload = command_of(record.value, record.source)
         yield self._command(Addressed("invoice", envelope, payload))
 
