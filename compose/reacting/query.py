@@ -10,40 +10,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from aggregates.operator.chunk import unpacked
 from aggregates.operator.handover import chunks_of
-from commands.policies.registry import policies
 from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.query import Query, query_of
 from compose.exactly_once.stateless import begin_anew
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.local.spark import jvm_exit_code
-from compose.reacting.reaction import Reactions
 from compose.reacting.stream import followed
+from compose.reactions_query import NAME, reactions_of, reactions_query
 from compose.settings import Settings
 from compose.spark_errors import query_failed
-from projections.outbound.registry import notifications
 
-NAME = "reactions"
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
-
-
-def reactions_of(settings: Settings) -> Reactions:
-    """Return what this deployment does because of what arrives and happens."""
-    return Reactions(settings.topics, policies(settings.loyalty_factor), notifications())
-
-
-def reactions_query(reactions: Reactions) -> Query:
-    """Return the reactions as Kafka and their marker know them."""
-    version = " ".join(policy.name for policy in reactions.policies)
-    return query_of(
-        reactions.topics,
-        NAME,
-        inputs=reactions.inputs,
-        outputs=reactions.outputs,
-        handler_version=version,
-    )
 
 
 class Reacting:

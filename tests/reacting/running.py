@@ -21,7 +21,8 @@ from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.kafka_log import log_bounds
-from compose.reacting.query import Reacting, reactions_of, reactions_query
+from compose.reacting.query import Reacting
+from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from projections.engine.batch import Partition
 from schemas.topics import Topics

@@ -12,7 +12,7 @@ from compose.exactly_once.errors import Misfit, TakenOver
 from compose.exactly_once.stateless import begin_anew
 from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
-from compose.reacting.query import reactions_of, reactions_query
+from compose.reactions_query import reactions_of, reactions_query
 from schemas.invoice import InvoiceRecorded
 from schemas.recorded_event import RecordedEvent
 from schemas.source import Source
