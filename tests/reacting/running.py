@@ -98,19 +98,7 @@ class Reacted:
 
     def behind(self) -> bool:
         """Tell whether records lie on the inputs that no marker covers."""
-        reactions = reactions_of(self.settings)
-        marker = read_marker(self.kafka, reactions_query(reactions), wait=True).marker
-        assert marker is not None
-        return any(
-            end > marker.offsets.get(topic, [0] * 99)[number]
-            for topic in reactions.inputs
-            for number, (_, end) in enumerate(self.bounds(topic))
-        )
-
-    def bounds(self, topic: str) -> list[tuple[int, int]]:
-        """Return where the partitions of a topic begin and end."""
-        places = [Partition(topic, number) for number in range(self.topics.partitions)]
-        return [*log_bounds({"bootstrap.servers": self.servers}, places)]
+        return behind(self.settings, self.kafka)
 
     def send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
         """Put (key, value) on a topic."""
@@ -125,6 +113,24 @@ class Reacted:
     def on(self, topic: str) -> list[Message]:
         """Return what a reader of committed records finds on a topic, by partition."""
         return read_all(self.servers, {topic: self.topics.partitions})
+
+
+def behind(settings: Settings, kafka: Kafka) -> bool:
+    """Tell whether records lie on the inputs of the reactions that no marker covers."""
+    reactions = reactions_of(settings)
+    marker = read_marker(kafka, reactions_query(reactions), wait=True).marker
+    assert marker is not None
+    places = [
+        Partition(topic, number)
+        for topic in reactions.inputs
+        for number in range(settings.topics.partitions)
+    ]
+    servers = {"bootstrap.servers": str(kafka.settings["bootstrap.servers"])}
+    ends = [end for _, end in log_bounds(servers, places)]
+    return any(
+        end > marker.offsets.get(place.topic, [0] * 99)[place.partition]
+        for place, end in zip(places, ends, strict=True)
+    )
 
 
 def watch(reacting: Reacting) -> None:
