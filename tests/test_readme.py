@@ -22,8 +22,8 @@ from sqlalchemy import inspect
 
 from compose.cli.verbs import VERBS
 from compose.database import create_read_side, open_database
+from compose.processor_tables import readable
 from compose.settings import Settings
-from projections.engine.creation import view_names
 from projections.registry import projections
 from schemas.reason import Reason
 from schemas.response import Response
@@ -95,7 +95,7 @@ def test_every_view_has_the_columns_that_are_named(tmp_path: Path) -> None:
     create_read_side(engine, projections())
     there = {
         name: [column["name"] for column in inspect(engine).get_columns(name)]
-        for name in view_names(projections())
+        for name in readable(projections())
     }
     engine.dispose()
 

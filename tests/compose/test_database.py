@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from compose.database import create_read_side, open_database, parse
 from compose.errors import Unreachable, VerdictError
+from compose.processor_tables import readable
 from compose.reader import Reader
-from projections.engine.creation import view_names
 from projections.engine.layout import replace_view
 from projections.engine.reader_role import READER, let_in
 from projections.outcome import outcome
@@ -53,7 +53,7 @@ def test_several_may_create_the_read_side_at_the_same_time(new_database: NewData
 def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
     create_read_side(engine, projections())
     other = select(literal("ada").label("client"), literal(1).label("more"))
-    views = view_names(projections())
+    views = readable(projections())
 
     def columns() -> list[str]:
         url = engine.url.render_as_string(hide_password=False)
