@@ -34,7 +34,7 @@ from tests.e2e.deployment import VERDICT, await_ready, stop
 GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
 ROWS = (
     *(f"C-{number:02}" for number in range(1, 19)),
-    *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09"),
+    *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09", "H-10"),
     *(
         "O-01",
         "O-02",
