@@ -84,13 +84,22 @@ class OnAnyPort(Controller):
         super().__init__(handler, hostname="127.0.0.1", port=handler.port, **options)
 
     def _create_server(self) -> Any:
-        return self.loop.create_server(self._factory_invoker, sock=self.socket)
+        return self.loop.create_server(
+            self._factory_invoker, sock=self.socket, ssl=self.ssl_context
+        )
 
 
 @contextmanager
 def open_office() -> Iterator[PostOffice]:
     """Run a mail server that anybody may use."""
     with _running(PostOffice(), enable_SMTPUTF8=False) as office:
+        yield office
+
+
+@contextmanager
+def sealed_office(tls: ssl.SSLContext) -> Iterator[PostOffice]:
+    """Run a mail server that talks TLS from the beginning."""
+    with _running(PostOffice(), ssl_context=tls) as office:
         yield office
 
 

@@ -12,7 +12,7 @@ from compose.errors import Unreachable
 from compose.mailing.courier import Courier, Deferred, Refused
 from compose.mailing.server import Server
 from tests.e2e.certificates import authority, signed
-from tests.mailing.post_office import PostOffice, guarded_office
+from tests.mailing.post_office import PostOffice, guarded_office, sealed_office
 
 USER, PASSWORD = "verdict", "hunter2"
 
@@ -68,10 +68,16 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def guarded(trusted: Path) -> Iterator[Server]:
-    """Return a server that wants TLS and a password, as one knows it who may use it."""
+def tls(trusted: Path) -> ssl.SSLContext:
+    """Return what the server shows to others."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(trusted / "server.pem", trusted / "server.key")
+    return tls
+
+
+@pytest.fixture
+def guarded(trusted: Path, tls: ssl.SSLContext) -> Iterator[Server]:
+    """Return a server that wants TLS and a password, as one knows it who may use it."""
     with guarded_office(tls, USER, PASSWORD) as office:
         yield Server("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD, trusted / "ca.pem")
 
@@ -94,6 +100,15 @@ def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: Server) -> N
 
     with Courier(stranger) as courier, pytest.raises(Unreachable, match="certificate verify"):
         courier.deliver(a_mail())
+
+
+def test_tls_can_be_there_from_the_beginning(trusted: Path, tls: ssl.SSLContext) -> None:
+    with sealed_office(tls) as office:
+        server = Server("smtps", "127.0.0.1", office.port, ca_file=trusted / "ca.pem")
+        with Courier(server) as courier:
+            courier.deliver(a_mail())
+
+    assert len(office.received) == 1
 
 
 def test_a_server_without_tls_gets_no_password(office: PostOffice) -> None:
