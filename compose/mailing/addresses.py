@@ -5,7 +5,7 @@ from email.errors import MessageError
 from email.headerregistry import Address
 from importlib.metadata import entry_points
 
-from compose.errors import VerdictError
+from compose.settings_loading import SettingsInvalid
 
 CLIENT = "{client}"
 ENTRY_POINTS = "verdict.mail_addresses"
@@ -27,14 +27,14 @@ def addresses(wanted: str) -> AddressOf:
             none.
 
     Raises:
-        VerdictError: It is neither.
+        SettingsInvalid: It is neither.
     """
     if CLIENT in wanted:
         return lambda client: wanted.replace(CLIENT, client)
     there = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     if wanted not in there:
         known = ", ".join(sorted(there)) or "none"
-        raise VerdictError(
+        raise SettingsInvalid(
             f"{wanted!r} tells no client's address: give a template such as {CLIENT}@example.com, "
             f"or the name of an entry point of {ENTRY_POINTS} (installed: {known})"
         )
