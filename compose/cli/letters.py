@@ -66,7 +66,9 @@ def list_letters(
         note("nothing is parked")
         return
     rows = ([item[column] for column in columns] for item in found)
-    show(add_rows(table(*columns, numbers=("behind",)), rows))
+    made = table(*columns, numbers=("behind",))
+    made.columns[0].no_wrap = True  # for people who copy it
+    show(add_rows(made, rows))
 
 
 @app.command("show")

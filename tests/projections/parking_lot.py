@@ -29,7 +29,7 @@ class ParkingLot:
     """
 
     def __init__(self, url: str) -> None:
-        self.seen: list[tuple[str, int]] = []  # aggregate and version, as `us_holder` took them
+        self.seen: list[RecordedEvent] = []  # as `us_holder` took them
         others = [p for p in projections() if p.name != "us_holder"]
         self.read_side = ReadSide(url, [*others, self.us_holder(1)])
         self.log = EventLog(partitions=2)
@@ -42,9 +42,9 @@ class ParkingLot:
         """Return `us_holder` with a bug."""
 
         def buggy(row: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
-            if event.payload == BAD:
+            if getattr(event.payload, "client", None) == BAD.client:
                 raise ZeroDivisionError("mallory")
-            self.seen.append((event.aggregate_id, event.version))
+            self.seen.append(event)
             return evolve(row, event)
 
         return replace(us_holder(version=version), evolve=buggy)
@@ -80,7 +80,7 @@ class ParkingLot:
 
     def taken(self, name: str) -> list[int]:
         """Return the versions of an aggregate as `us_holder` took them."""
-        return [version for one, version in self.seen if one == name]
+        return [event.version for event in self.seen if event.aggregate_id == name]
 
     def interventions(self, columns: Sequence[str]) -> Rows:
         """Return what a reader sees of them, in their order."""

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,12 +15,16 @@ from compose.parking.kind import By, NothingParked
 from projections import missing_events as releasing
 from projections.engine import creation
 from projections.engine.batch import Batch
+from projections.stream import Decoder
 from schemas.message import Event, iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from schemas.recorded_event import RecordedEvent
+from schemas.topics import Topics
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projections.beside import compared
 from tests.projections.event_log import opened
+from tests.projections.newer_schema import NEWER_ID, Noted, newer_schema
 from tests.projections.parking_lot import BAD, BY, ParkingLot
 from tests.projections.read_side import NOW
 
@@ -59,8 +64,7 @@ def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others
         lot.operator.edit(P7, to("eve"), BY)
         lot.happen("p-2", opened("dora"))
         assert (lot.waiting(), lot.taken("p-7")) == ({P7: 3}, [1, 2, 3, 4, 5])  # but a trial
-        lot.seen.clear()
-        lot.seen.append(("p-7", 1))
+        lot.seen = [event for event in lot.seen if event.version == 1]
         said = lot.operator.replay(P7, BY)
     else:
         said = lot.operator.evict(P7, BY)
@@ -264,6 +268,37 @@ def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
     assert lot.read_side.dump() == before
 
 
+def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
+    lot: ParkingLot, caplog: pytest.LogCaptureFixture
+) -> None:
+    lot.park("p-7")
+    lot.operator.evict(P7, BY)
+    caplog.clear()
+
+    lot.happen("p-7", BAD)
+
+    assert [record.message.partition(": ")[0] for record in caplog.records] == [
+        "projection us_holder v1 parks position p-7 at version 3"
+    ]
+
+
+def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
+    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releasing, "MOST", 2)
+    lot.park("p-7", *THREE)
+    monkeypatch.setattr(lot.operator, "_gone_on", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        lot.operator.evict(P7, BY)
+    assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3])
+
+    lot.happen("p-1", opened("dora"))
+    lot.happen("p-1", PositionAdjusted(amount=2))
+
+    assert lot.taken("p-7") == [1, 3, 4, 5]
+    assert lot.read_side.select("SELECT * FROM projection_held") == []
+
+
 def test_operators_and_the_service_at_the_same_time(lot: ParkingLot) -> None:
     """Neither stops the other, and each event is applied once."""
     names = [f"p-{number}" for number in range(12)]
@@ -398,3 +433,37 @@ def _intervene(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
     else:
         with pytest.raises(VerdictError, match="still cannot be applied"):
             lot.operator.replay(address, BY)
+
+
+def test_parked_events_of_an_older_schema_are_read_as_live_ones_are(lot: ParkingLot) -> None:
+    """A field that they lack has its default, also in what replaces one."""
+    lot.park("p-7", PositionTransferred(client="bob"))
+    older = [delivery.value for delivery in lot.log.deliveries]
+    with newer_schema():
+        lot.happen("p-7", Noted(client="cleo", note="at last"))
+        newer = lot.log.deliveries[-1].value
+        lot.operator.edit(P7, b'{"client": "eve"}', BY)
+        shown = lot.operator.shown(P7)
+        lot.operator.replay(P7, BY)
+
+        payloads = [event.payload for event in lot.seen[-3:]]
+        read = Decoder(Topics()).delivery
+        live = [read(one.topic, 0, 0, b"p-7", one.value) for one in lot.log.deliveries]
+
+    assert [value[1:5] for value in (*older, newer) if value] == [schema_id(8)] * 3 + [
+        schema_id(NEWER_ID)
+    ]
+    mallory = {"type": "PositionTransferred", "client": "mallory", "note": None}
+    assert (shown["payload"], shown["replacement"]) == (mallory, mallory | {"client": "eve"})
+    assert payloads == [
+        Noted(client="eve"),
+        Noted(client="bob"),
+        Noted(client="cleo", note="at last"),
+    ]
+    decoded = [one.record.payload for one in live[2:] if isinstance(one.record, RecordedEvent)]
+    assert payloads[1:] == decoded
+    assert lot.read_side.holders() == {"cleo": 1}
+
+
+def schema_id(number: int) -> bytes:
+    return number.to_bytes(4, "big")
