@@ -19,7 +19,7 @@ from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 from projections.engine.amended import amended
 from projections.engine.builder import Builder, Built, readable
 from projections.engine.instant import InstantType
-from projections.engine.intervention import InForce
+from projections.engine.intervention import Amendments
 from projections.engine.projection import Gap, Unprojectable
 from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.collector import spare_imports
@@ -43,7 +43,7 @@ def final_rows(
     table: Table,
     builder: Builder,
     partitions: int,
-    in_force: InForce,
+    in_force: Amendments,
 ) -> DataFrame:
     """Fold all records to what the first table of a projection holds of them.
 
@@ -77,7 +77,7 @@ class _Task:
     decoder: Decoder
     builder: Builder
     schema: pa.Schema
-    in_force: InForce
+    in_force: Amendments
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_imports()

@@ -18,7 +18,7 @@ from projections.engine import creation, holding
 from projections.engine.amended import amended
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition, Span
-from projections.engine.intervention import InForce
+from projections.engine.intervention import Amendments
 from projections.engine.position import Positions
 from projections.engine.projection import Projection
 from projections.stream import Decoder
@@ -59,7 +59,7 @@ class Records:
                 see_that_it_is_archived(projection, dropped, Archive(reader))
         return dropped
 
-    def in_force(self, projection: Projection) -> InForce:
+    def in_force(self, projection: Projection) -> Amendments:
         """Return what people decided about events that the projection could not apply.
 
         Without a read side nothing is known of it; such an event is refused then, as any that

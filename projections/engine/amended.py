@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from projections.engine.batch import Delivery, Unreadable
-from projections.engine.intervention import InForce
+from projections.engine.intervention import Amendments
 from schemas.message import Event
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.payload import payload_from
@@ -14,7 +14,7 @@ class PassedOver(Event):
     """Stands for a payload that a projection does without; the aggregate's version moves on."""
 
 
-def amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterable[Delivery]:
+def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:
     """Return the deliveries, events with the payload that is in force.
 
     Args:
@@ -24,7 +24,7 @@ def amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterable[Deliv
     return _amended(deliveries, in_force) if in_force else deliveries
 
 
-def _amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterator[Delivery]:
+def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[Delivery]:
     for delivery in deliveries:
         event = delivery.record
         if isinstance(event, RecordedEvent):

@@ -12,7 +12,7 @@ from projections.engine.amended import amended
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from projections.engine.builder import readable
 from projections.engine.holding import Held, Missing, nothing_missing
-from projections.engine.intervention import InForce
+from projections.engine.intervention import Amendments
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Applied, Projection
 from projections.engine.versions import Superseded
@@ -160,7 +160,7 @@ class Applier:
             held = holding.try_again(connection, self.projection, held)
         return held
 
-    def _decided(self, connection: Connection) -> InForce:
+    def _decided(self, connection: Connection) -> Amendments:
         """Return what people decided about events that may be applied now.
 
         They decide about what the live version holds; so it meets such an event again only as one

@@ -36,7 +36,7 @@ SEQUENCE = table.name
 Kind = Literal["replay", "edit", "evict"]
 EventKey = tuple[str, str, int]
 
-InForce = Mapping[EventKey, str | None]
+Amendments = Mapping[EventKey, str | None]
 """By event, the payload (JSON) that a projection uses in its place; None passes it over."""
 
 
@@ -78,7 +78,7 @@ def record(
     connection.execute(insert(table).values(identity | made._asdict()))
 
 
-def in_force(connection: Connection, name: str) -> InForce:
+def in_force(connection: Connection, name: str) -> Amendments:
     """Return what the projection `name` uses in the place of events: the last word on each."""
     columns = table.c
     statement = (
