@@ -61,7 +61,7 @@ def list_letters(
         for item in found:
             show_json(item)
         return
-    columns = ("id", "since", "behind", "what", "error")
+    columns = ("id", "since", "behind", "error")
     if not found:
         note("nothing is parked")
         return

@@ -8,6 +8,7 @@ from compose.parking.kind import By
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch
 from projections.engine.row_projection import RowProjection
+from projections.missing_events import missing_events
 from projections.registry import projections
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.message import Event
@@ -91,7 +92,9 @@ class ParkingLot:
     def beside(self) -> Applier:
         """Return who brings a version forward that readers do not see."""
         second = self.us_holder(2)
-        return Applier(self.read_side.engine, second, Topics(), lambda: NOW, live=False)
+        return Applier(
+            self.read_side.engine, second, Topics(), lambda: NOW, live=False, missing=missing_events
+        )
 
     def close(self) -> None:
         """Let go of the database."""

@@ -90,21 +90,27 @@ def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: ParkingLot) -> None
     assert is_rebuilt_alike(lot)
 
 
-def test_a_version_beside_takes_what_was_decided_in_any_batch(lot: ParkingLot) -> None:
-    """As `verify`, `swap` and `rollback` bring one forward."""
+@pytest.mark.parametrize("met_before", [False, True], ids=["then", "before"])
+def test_a_version_beside_takes_what_was_decided_in_any_batch(
+    lot: ParkingLot, met_before: bool
+) -> None:
+    """As `verify`, `swap` and `rollback` bring one forward, whether it met the events before."""
     lot.park("p-7", *THREE, BAD, PositionAdjusted(amount=3))
+    with lot.read_side.engine.begin() as connection:
+        creation.create(connection, [lot.us_holder(2)])
+    if met_before:
+        lot.beside().apply(lot.log.everything())
     lot.operator.edit(P7, to("eve"), BY)
     lot.operator.replay(P7, BY)
     lot.operator.evict(P7, BY)
     assert lot.waiting() == {}
-    with lot.read_side.engine.begin() as connection:
-        creation.create(connection, [lot.us_holder(2)])
 
     lot.beside().apply(lot.log.everything())
 
     tables = lot.read_side.dump()
     assert tables["us_holder_position_v2"] == tables["us_holder_position_v1"] != []
     assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
+    assert lot.read_side.select("SELECT * FROM projection_held") == []
 
 
 def test_what_was_done_is_there_for_auditors_for_ever(lot: ParkingLot) -> None:
