@@ -16,6 +16,7 @@ from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
 from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
+from compose.reacting.query import Reacting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
@@ -27,7 +28,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider and projections on one data directory.
+    """Broker (unless one is given), topics, decider, reactions and projections, on one directory.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -90,6 +91,7 @@ class Application:
                 f"memory, and the end of {log}, then start again; nothing is lost"
             )
         self._deciding.check()
+        self._reacting.check()
         self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
@@ -104,6 +106,9 @@ class Application:
         )
         parts.callback(self._deciding.stop)
         self._deciding.start()
+        self._reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
+        parts.callback(self._reacting.stop)
+        self._reacting.start(settings.data_dir / SPARK)
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         self.service = self._announce(parts, ground.servers)

@@ -22,8 +22,8 @@ from sqlalchemy import inspect
 
 from compose.cli.verbs import VERBS
 from compose.database import create_read_side, open_database
+from compose.processor_tables import readable
 from compose.settings import Settings
-from projections.engine.creation import view_names
 from projections.registry import projections
 from schemas.reason import Reason
 from schemas.response import Response
@@ -34,7 +34,7 @@ from tests.e2e.deployment import VERDICT, await_ready, stop
 GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
 ROWS = (
     *(f"C-{number:02}" for number in range(1, 19)),
-    *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09"),
+    *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09", "H-10"),
     *(
         "O-01",
         "O-02",
@@ -95,7 +95,7 @@ def test_every_view_has_the_columns_that_are_named(tmp_path: Path) -> None:
     create_read_side(engine, projections())
     there = {
         name: [column["name"] for column in inspect(engine).get_columns(name)]
-        for name in view_names(projections())
+        for name in readable(projections())
     }
     engine.dispose()
 

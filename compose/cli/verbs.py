@@ -37,6 +37,7 @@ VERBS = (
     Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
     Verb("letters", "See what could not be handled; mend, replay or evict it.", READ),
     Verb("materialise", "Write a read model as it was to a file or a topic.", READ),
+    Verb("mail", "Record the mails of a week to holders of US stock; send them.", READ),
     Verb("topics", "Create the topics, or check them.", SET_UP),
     Verb("config", "Show the settings and where each comes from.", SET_UP),
 )
