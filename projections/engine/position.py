@@ -13,9 +13,10 @@ from sqlalchemy import (
     select,
 )
 
+from projections.engine import statements
 from projections.engine.batch import Partition
 from projections.engine.projection import Projection
-from projections.engine.statements import exclude_others, put
+from projections.engine.statements import put
 
 metadata = MetaData()
 table = Table(
@@ -54,6 +55,12 @@ def load(connection: Connection, projection: Projection) -> Positions:
     }
 
 
+def exclude_others(connection: Connection, projection: Projection) -> None:
+    """Wait until nobody else changes this projection, and keep others out up to the commit."""
+    what = f"projection {projection.name} v{projection.version}"
+    statements.exclude_others(connection, what)
+
+
 def advance(
     connection: Connection,
     projection: Projection,
@@ -69,7 +76,7 @@ def advance(
     Raises:
         AnotherRunner: The position is not what was loaded.
     """
-    exclude_others(connection, f"projection {projection.name} v{projection.version}")
+    exclude_others(connection, projection)
     found = load(connection, projection)
     if found != loaded:
         raise AnotherRunner(projection, loaded, found)
