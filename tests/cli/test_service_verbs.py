@@ -39,7 +39,7 @@ def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker
 
     assert missing.exit_code == 1
     assert "27 topic settings are not what they must be" in missing.stderr
-    assert len(created.lines[0]["created"]) == 16
+    assert len(created.lines[0]["created"]) == 27
     assert again.lines == [{"created": []}]
 
 
