@@ -189,6 +189,21 @@ def test_a_lake_from_before_is_not_gone_on_with(shop: Shop) -> None:
         shop.catch_up()
 
 
+def test_older_batches_may_be_removed(shop: Shop) -> None:
+    shop.sell(3)
+    shop.catch_up()
+    [old] = shop.batches()
+    shop.sold = 0
+    shop.sell(3)
+    shop.catch_up()
+    rmtree(shop.table / str(old))
+    shop.sell(3)
+
+    shop.catch_up()
+
+    assert shop.counts() == {shop.sold}
+
+
 def test_one_process_writes_to_a_lake(shop: Shop) -> None:
     with shop.lake(), pytest.raises(VerdictError, match="another directory with lake_dir"):
         shop.catch_up()
