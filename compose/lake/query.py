@@ -107,7 +107,7 @@ class Lake:
         if self._running is not None and not self._running.isActive:
             failure = self._failure or self._running.exception()
             stopped = failure or RuntimeError(f"the query {NAME} stopped")
-            raise query_failed(stopped, self._settings.data_dir, recoverable=False)
+            raise query_failed(stopped, lake_dir(self._settings), recoverable=False)
 
     def stop(self) -> None:
         """End it; what is not written yet comes after the next start."""
