@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.kafka_log import log_bounds
 from compose.reacting.query import Reacting
@@ -98,7 +99,7 @@ class Reacted:
 
     def behind(self) -> bool:
         """Tell whether records lie on the inputs that no marker covers."""
-        return behind(self.settings, self.kafka)
+        return behind(reactions_query(reactions_of(self.settings)), self.topics, self.kafka)
 
     def send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
         """Put (key, value) on a topic."""
@@ -115,15 +116,12 @@ class Reacted:
         return read_all(self.servers, {topic: self.topics.partitions})
 
 
-def behind(settings: Settings, kafka: Kafka) -> bool:
-    """Tell whether records lie on the inputs of the reactions that no marker covers."""
-    reactions = reactions_of(settings)
-    marker = read_marker(kafka, reactions_query(reactions), wait=True).marker
+def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
+    """Tell whether records lie on the inputs of a query that its marker does not cover."""
+    marker = read_marker(kafka, query, wait=True).marker
     assert marker is not None
     places = [
-        Partition(topic, number)
-        for topic in reactions.inputs
-        for number in range(settings.topics.partitions)
+        Partition(topic, number) for topic in query.inputs for number in range(topics.partitions)
     ]
     servers = {"bootstrap.servers": str(kafka.settings["bootstrap.servers"])}
     ends = [end for _, end in log_bounds(servers, places)]
