@@ -16,8 +16,9 @@ from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
 from compose.lake.query import Lake
 from compose.local.spark import jvm_exit_code
+from compose.processing.processor import Ground
 from compose.projecting import Projecting
-from compose.reacting.query import Reacting
+from compose.reacting.query import reacting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
@@ -92,8 +93,8 @@ class Application:
                 f"memory, and the end of {log}, then start again; nothing is lost"
             )
         self._deciding.check()
-        self._reacting.check()
-        self._lake.check()
+        for processor in self._processors:
+            processor.check()
         self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
@@ -108,12 +109,11 @@ class Application:
         )
         parts.callback(self._deciding.stop)
         self._deciding.start()
-        self._reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
-        parts.callback(self._reacting.stop)
-        self._reacting.start(settings.data_dir / SPARK)
-        self._lake = Lake(ground.spark, ground.kafka, ground.source, settings)
-        parts.callback(self._lake.stop)
-        self._lake.start(settings.data_dir / SPARK)
+        beside = processing_ground(ground, settings)
+        self._processors = (reacting(beside, settings), Lake(beside, settings))
+        for processor in self._processors:
+            parts.callback(processor.stop)
+            processor.start()
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         self.service = self._announce(parts, ground.servers)
@@ -124,6 +124,17 @@ class Application:
         announce(folder, service)
         parts.callback(withdraw, folder)
         return service
+
+
+def processing_ground(ground: Foundation, settings: Settings) -> Ground:
+    """Return what processors stand on."""
+    return Ground(
+        spark=ground.spark,
+        kafka=ground.kafka,
+        source=ground.source,
+        partitions=settings.partitions,
+        scratch=settings.data_dir / SPARK,
+    )
 
 
 def project(ground: Foundation, settings: Settings) -> Projecting:

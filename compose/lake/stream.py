@@ -8,12 +8,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from aggregates.operator.processor import INPUT_COLUMNS
 from aggregates.operator.stream import bounded
 from aggregates.received import CommandRecord, dead_letter
+from compose.processing.records import records_in
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.collector import spare_imports
-from schemas.source import Source
 from schemas.topics import OUTPUT_BYTES
 from schemas.wire.records import decode_event, encode
 
@@ -62,7 +61,7 @@ class Flattening:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield rows of `SCHEMA` for batches whose columns are `INPUT_COLUMNS`."""
         spare_imports()
-        rows = (row for batch in batches for record in _records(batch) for row in rows_of(record))
+        rows = (row for record in records_in(batches) for row in rows_of(record))
         while some := list(islice(rows, ROWS_AT_ONCE)):
             yield pa.RecordBatch.from_pylist(some, LAYOUT)
 
@@ -76,9 +75,3 @@ def rows_of(record: CommandRecord) -> Iterable[dict[str, Any]]:
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
         told = f"no row for the lake: {type(error).__name__}: {error}"
         return [{LETTER: encode(dead_letter(record, told[:SHOWN_CHARS]))}]
-
-
-def _records(batch: pa.RecordBatch) -> Iterator[CommandRecord]:
-    columns = (batch.column(name).to_pylist() for name in INPUT_COLUMNS)
-    for topic, partition, offset, *rest in zip(*columns, strict=True):
-        yield CommandRecord(Source(topic, partition, offset), *rest)

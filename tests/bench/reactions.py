@@ -14,10 +14,12 @@ from typing import Any
 
 from commands.policies.award_points import award_points
 from commands.policies.policy import commands_of
+from compose.application import processing_ground
 from compose.decider_query import NAME as DECIDER
 from compose.deciding import Deciding
-from compose.foundation import SPARK, lay_foundation
-from compose.reacting.query import Reacting
+from compose.foundation import lay_foundation
+from compose.processing.processor import Processor
+from compose.reacting.query import reacting
 from compose.reactions_query import NAME as REACTIONS
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
@@ -76,10 +78,10 @@ def _settings(servers: str, folder: Path, name: str, shards: int) -> Settings:
 def _reacted(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
-        reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
-        parts.callback(reacting.stop)
-        reacting.start(settings.data_dir / SPARK)
-        return _measured(query_named(ground.spark, REACTIONS), count, reacting)
+        processor = reacting(processing_ground(ground, settings), settings)
+        parts.callback(processor.stop)
+        processor.start()
+        return _measured(query_named(ground.spark, REACTIONS), count, processor)
 
 
 def _decided(settings: Settings, count: int) -> Result:
@@ -91,7 +93,7 @@ def _decided(settings: Settings, count: int) -> Result:
         return _measured(query_named(ground.spark, DECIDER), count, deciding)
 
 
-def _measured(query: Any, count: int, part: Reacting | Deciding) -> Result:
+def _measured(query: Any, count: int, part: Processor | Deciding) -> Result:
     first, before = await_rows(query, round(count * WARMING), part.check), cpu_by_process()
     batches, after = await_rows(query, count, part.check), cpu_by_process()
     rows = sum(batch.rows for batch in batches[len(first) :]) or 1

@@ -18,6 +18,7 @@ from compose.exactly_once.reading import Reader
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.lake.query import Lake, lake_query
 from compose.lake.table import NAME, Span, position
+from compose.processing.processor import Ground
 from compose.settings import Settings
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from schemas.recorded_event import RecordedEvent
@@ -91,9 +92,16 @@ class Shop:
             "kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"]),
             "kafka.fetch.max.wait.ms": "10",
         }
-        lake = Lake(self.spark, self.kafka, source, self.settings, on_step)
+        ground = Ground(
+            spark=self.spark,
+            kafka=self.kafka,
+            source=source,
+            partitions=self.topics.partitions,
+            scratch=self.data_dir,
+        )
+        lake = Lake(ground, self.settings, on_step)
         try:
-            lake.start(self.data_dir)
+            lake.start()
             yield lake
         finally:
             lake.stop()

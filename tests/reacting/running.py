@@ -22,7 +22,8 @@ from compose.exactly_once.markers import read_marker
 from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.kafka_log import log_bounds
-from compose.reacting.query import Reacting
+from compose.processing.processor import Ground, Processor
+from compose.reacting.query import reacting
 from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from projections.engine.batch import Partition
@@ -57,15 +58,22 @@ class Reacted:
     directory: Path
 
     @contextmanager
-    def running(self, on_step: OnStep = unobserved) -> Iterator[Reacting]:
+    def running(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
         """Let the reactions run, once; what they leave on the disk is lost each time."""
         source = {"kafka.bootstrap.servers": self.servers, "kafka.fetch.max.wait.ms": "10"}
-        reacting = Reacting(self.spark, self.kafka, source, self.settings, on_step)
+        ground = Ground(
+            spark=self.spark,
+            kafka=self.kafka,
+            source=source,
+            partitions=self.topics.partitions,
+            scratch=self.directory,
+        )
+        processor = reacting(ground, self.settings, on_step)
         try:
-            reacting.start(self.directory)
-            yield reacting
+            processor.start()
+            yield processor
         finally:
-            reacting.stop()
+            processor.stop()
 
     @property
     def kafka(self) -> Kafka:
@@ -85,15 +93,15 @@ class Reacted:
 
     def killed_at(self, step: Step, nth: int = 1) -> None:
         """Run until `step` is reached for the nth time, and no further."""
-        with self.running(dying_at(step, nth)) as reacting, pytest.raises(Killed):
-            watch(reacting)
+        with self.running(dying_at(step, nth)) as processor, pytest.raises(Killed):
+            watch(processor)
 
     def run_to_the_end(self) -> None:
         """Run until everything that lies on the inputs has been reacted to."""
-        with self.running() as reacting:
+        with self.running() as processor:
             deadline = time.monotonic() + PATIENCE_S
             while self.behind():
-                reacting.check()
+                processor.check()
                 assert time.monotonic() < deadline
                 time.sleep(PAUSE_S)
 
@@ -131,11 +139,11 @@ def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
     )
 
 
-def watch(reacting: Reacting) -> None:
+def watch(processor: Processor) -> None:
     """Look after reactions until they end; what ended them is raised."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        reacting.check()
+        processor.check()
         time.sleep(PAUSE_S)
     raise AssertionError(f"they still run after {PATIENCE_S} s")
 
