@@ -14,6 +14,7 @@ from compose.foundation import SPARK, Foundation, lay_foundation
 from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
+from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
 from compose.read_side import ReadSide
@@ -27,7 +28,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider and projections on one data directory.
+    """Broker (unless one is given), topics, decider, projections and letters on one directory.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -106,6 +107,10 @@ class Application:
         self._deciding.start()
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
+        retrying = retry(ground, settings)
+        parts.callback(retrying.stop)
+        retrying.start()
+        retrying.await_ready(self.check)
         self.service = self._announce(parts, ground.servers)
 
     def _announce(self, parts: ExitStack, servers: str) -> Service:
@@ -114,6 +119,22 @@ class Application:
         announce(folder, service)
         parts.callback(withdraw, folder)
         return service
+
+
+def retry(ground: Foundation, settings: Settings) -> Retrying:
+    """Return what tries dead letters again, not started; the read side has its tables.
+
+    Raises:
+        VerdictError: The database does not let us in.
+    """
+    return Retrying(
+        open_database(database_url(settings)),
+        ground.kafka,
+        settings.topics,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
+        poll_s=settings.retry_poll_ms / 1000,
+    )
 
 
 def project(ground: Foundation, settings: Settings) -> Projecting:

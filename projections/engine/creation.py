@@ -13,7 +13,16 @@ from sqlalchemy import (
     select,
 )
 
-from projections.engine import holding, layout, parking, position, reader_role, sequence, versions
+from projections.engine import (
+    holding,
+    layout,
+    letter,
+    parking,
+    position,
+    reader_role,
+    sequence,
+    versions,
+)
 from projections.engine.projection import Projection, View
 from projections.engine.reader_role import READER
 from projections.engine.statements import add_new, exclude_others
@@ -29,13 +38,15 @@ built = Table(
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    metadata,
+    letter.metadata, metadata,
 )  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
     "projection_held": select(holding.table),
     "projection_parked": select(parking.table),
     "projection_live": select(versions.table),
+    "letter": select(letter.table),
+    "letter_intervention": select(letter.intervention),
 }
 
 
