@@ -50,6 +50,7 @@ ROWS = (
         "B-06",
         "B-07",
         "B-09",
+        *(f"R-{number:02}" for number in range(1, 9)),
         "U-02",
     ),
 )

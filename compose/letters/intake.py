@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from sqlalchemy import Engine
@@ -15,7 +15,7 @@ from compose.letters.destinations import Destinations
 from compose.letters.receiving import Rules, row_of
 from projections.engine import position
 from projections.engine.batch import Partition
-from projections.engine.letter import table
+from projections.engine.letter import FOLLOWER, table
 from projections.engine.statements import append
 from schemas.letter import Letter
 from schemas.source import Source
@@ -25,14 +25,6 @@ LETTERS = 1000
 BYTES = 8 * 2**20
 IDLE_S = 0.5
 OPTIONS = {"group.id": "verdict-letters", "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
-
-
-class _Follower(NamedTuple):
-    name: str = "letters"
-    version: int = 1
-
-
-FOLLOWER = _Follower()  # under this name its position is kept
 
 
 class Intake:
