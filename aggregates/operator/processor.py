@@ -96,5 +96,8 @@ class CommandProcessor(StatefulProcessor):
 
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
-    for topic, partition, offset, *known in zip(*columns, strict=True):
-        yield CommandRecord(Source(topic, partition, offset), *known)
+    for topic, partition, offset, timestamp, key, value, length, digest, attempt in zip(
+        *columns, strict=True
+    ):
+        source = Source(topic, partition, offset)
+        yield CommandRecord(source, timestamp, key, value, length, digest, attempt)

@@ -1,7 +1,8 @@
-"""Where letters may go: topics that exist, and are not written by verdict alone."""
+"""Where letters may go: topics that exist, and hold no word of verdict's own."""
 
 from collections.abc import Callable, Collection
 
+from schemas.registry import aggregate_types
 from schemas.topics import Topics
 
 
@@ -17,8 +18,9 @@ class Destinations:
         self._names = names
         self._known: Collection[str] = ()
         self._asked = False
-        ours = {topic.name for topic in topics.all()}
-        self._closed = ours - {*topics.every_commands(), topics.retry}
+        said = (topics.events, topics.responses, topics.rejected)
+        self._closed = {of(name) for of in said for name in aggregate_types()}
+        self._closed |= {topics.markers, topics.dead_letters}
 
     def ask_again(self) -> None:
         """Let the next topic that is not known be asked for; else a flood would ask for each."""
@@ -35,7 +37,7 @@ class Destinations:
             Unreachable: Kafka does not answer.
         """
         if topic in self._closed or topic.startswith("__"):
-            return "nobody but verdict or Kafka itself writes there, name another topic"
+            return "letters may not go there, name another topic"
         if topic not in self._known and not self._asked:
             self._known, self._asked = self._names(), True
         if topic not in self._known:
