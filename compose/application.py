@@ -17,6 +17,7 @@ from compose.kafka_log import log_bounds
 from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
+from compose.reacting.query import Reacting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
@@ -28,7 +29,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider, projections and letters on one directory.
+    """Broker (unless one is given), topics, decider, reactions, projections, letters: all of it.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -91,6 +92,7 @@ class Application:
                 f"memory, and the end of {log}, then start again; nothing is lost"
             )
         self._deciding.check()
+        self._reacting.check()
         self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
@@ -105,6 +107,9 @@ class Application:
         )
         parts.callback(self._deciding.stop)
         self._deciding.start()
+        self._reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
+        parts.callback(self._reacting.stop)
+        self._reacting.start(settings.data_dir / SPARK)
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         retrying = retry(ground, settings)

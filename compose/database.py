@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, ProgrammingError
 
-from compose import sqlite_file
+from compose import processor_tables, sqlite_file
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
 from projections.engine import creation, reader_role, versions
 from projections.engine.layout import TABLES, VIEWS
@@ -77,7 +77,7 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
 
     Args:
         engine: From `open_database`.
-        projections: Whose tables and views.
+        projections: Whose tables and views; those of processors come with them.
         role: The role that may select from the views and do nothing else.
 
     Raises:
@@ -85,15 +85,38 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
             create any.
         Unreachable: The database went away.
     """
+    with _creation(engine) as connection:
+        creation.create(connection, projections)
+        processor_tables.create(connection)
+        _let_in(connection, role, processor_tables.readable(projections))
+
+
+def create_processor_tables(engine: Engine, role: str = READER) -> None:
+    """Create those tables and views that are missing and not of a projection.
+
+    For who comes before the first `verdict up`, or before that of this version. The arguments and
+    errors are those of `create_read_side`.
+    """
+    with _creation(engine) as connection:
+        processor_tables.create(connection)
+        _let_in(connection, role, [*processor_tables.VIEWS])
+
+
+def _let_in(connection: Connection, role: str, views: Sequence[str]) -> None:
+    if missing := reader_role.let_in(connection, role, views):
+        LOG.warning(
+            "nobody can read the views of %s yet, all else works: let an administrator "
+            "run `%s`, then start again",
+            shown(connection.engine.url), missing,
+        )  # fmt: skip
+
+
+@contextmanager
+def _creation(engine: Engine) -> Iterator[Connection]:
+    """Give a transaction, and say in words why it cannot create what it shall."""
     try:
         with engine.begin() as connection:
-            creation.create(connection, projections)
-            if missing := reader_role.let_in(connection, role, creation.view_names(projections)):
-                LOG.warning(
-                    "nobody can read the views of %s yet, all else works: let an administrator "
-                    "run `%s`, then start again",
-                    shown(engine.url), missing,
-                )  # fmt: skip
+            yield connection
     except creation.BuiltOtherwise as error:
         raise VerdictError(str(error)) from error
     except ProgrammingError as error:

@@ -14,7 +14,7 @@ class TimedOut(VerdictError):
 
 
 class Unreachable(VerdictError):
-    """Kafka or the database does not answer."""
+    """Kafka, the database or the mail server does not answer."""
 
     exit_code = 5
 

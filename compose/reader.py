@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import URL
 
 from compose.database import driver_missing, is_sqlite, parse
+from compose.processor_tables import readable
 from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from compose.service import database_url
 from compose.settings import Settings
 from compose.sqlite_reader import SqliteReader
-from projections.engine.creation import view_names
 from projections.engine.reader_role import READER
 from projections.registry import projections
 
@@ -82,5 +82,5 @@ def _postgresql(url: URL, views: Sequence[str], role: str) -> "PostgresqlReader"
 
 def reader_of(settings: Settings) -> Reader:
     """Open the read side of `settings`, or of the running service, for reading all views."""
-    views = view_names(projections(settings.us_exchanges))
+    views = readable(projections(settings.us_exchanges))
     return Reader(database_url(settings), views, settings.reader_role)

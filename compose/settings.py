@@ -4,6 +4,7 @@ Both files are looked for in the working directory; `verdict.toml` holds the nam
 below. `compose.settings_loading` makes the one `Settings` of a process.
 """
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -26,8 +27,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from commands.policies.award_points import FACTOR
 from compose.letters.backoff import understood
-from compose.settings_values import dotted, listed
+from compose.settings_values import dotted, listed, mail_server_url
 from schemas.letter import MOST_ATTEMPTS
 from schemas.topics import PARTITIONS, Topics
 
@@ -36,6 +38,7 @@ US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX
 MIB = 1 << 20
 
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
+SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
 KafkaPrefix = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,80}$")]
 
@@ -78,6 +81,9 @@ class Settings(BaseSettings):
     projection_trigger_ms: Annotated[int, Field(ge=0)] = Field(
         500, description="The same for the projections; less takes from the decider's processors."
     )
+    reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        250, description="The same for what follows from events: commands, notifications."
+    )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
     command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
@@ -94,6 +100,10 @@ class Settings(BaseSettings):
         US_EXCHANGES, min_length=1, description="What us_holder counts as US."
     )
 
+    loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
+        FACTOR, description="Points for each unit of money on an invoice."
+    )
+
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
     kafka_user: str | None = None
@@ -104,6 +114,20 @@ class Settings(BaseSettings):
     kafka_key_password: SecretStr | None = None
     kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
     spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
+
+    smtp_url: SmtpUrl | None = Field(
+        None, description="Mail server; smtp://, smtp+starttls:// or smtps://, host and port."
+    )
+    smtp_user: str | None = None
+    smtp_password: SecretStr | None = None
+    smtp_ca_file: FilePath | None = Field(None, description="PEM; unset: this machine's.")
+    mail_from: str | None = Field(None, description="Sender of the weekly mail.")
+    mail_address_template: str | None = Field(
+        None, description="{client}@example.com, or an entry point of verdict.mail_addresses."
+    )
+    mail_lease_s: Annotated[int, Field(ge=600)] = Field(
+        900, description="A worker's mails are left to it so long."
+    )
 
     @property
     def topics(self) -> Topics:
@@ -125,6 +149,17 @@ class Settings(BaseSettings):
             )
         if bool(self.kafka_certificate_file) != bool(self.kafka_key_file):
             raise ValueError("kafka_certificate_file and kafka_key_file belong together")
+        return self
+
+    @model_validator(mode="after")
+    def _mail_login_is_whole(self) -> Self:
+        if bool(self.smtp_user) != bool(self.smtp_password):
+            raise ValueError("smtp_user and smtp_password belong together")
+        if self.smtp_user and self.smtp_url and self.smtp_url.startswith("smtp://"):
+            raise ValueError(
+                "smtp_password would travel in clear: begin smtp_url with smtp+starttls:// or "
+                "smtps://"
+            )
         return self
 
     @classmethod

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from compose.mailing.server import parse_server
+
 
 def dotted(value: Any) -> Any:
     """Return a table of tables, as TOML reads `kafka.ssl.ca.location = …`, as one option."""
@@ -13,6 +15,16 @@ def listed(value: Any) -> Any:
     """Return `a, b` as it is written in an environment variable as a tuple."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def mail_server_url(value: str) -> str:
+    """Return a URL of a mail server that can be one.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    parse_server(value)
     return value
 
 

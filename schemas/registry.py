@@ -14,7 +14,7 @@ from typing import get_args
 
 from schemas.message import Event
 
-BUILT_IN = ("enrolment", "order", "position")
+BUILT_IN = ("enrolment", "invoice", "loyalty", "order", "position")
 ENTRY_POINTS = "verdict.aggregates"
 
 

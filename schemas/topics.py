@@ -14,7 +14,7 @@ PARTITIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic keyed by aggregate id, so that one aggregate's records stay in one partition."""
+    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition."""
 
     name: str
     partitions: int
@@ -60,6 +60,18 @@ class Topics:
         return f"{self.prefix}share-holders"
 
     @property
+    def point_of_sale(self) -> str:
+        return f"{self.prefix}POS"
+
+    @property
+    def shipment(self) -> str:
+        return f"{self.prefix}shipment"
+
+    @property
+    def loyalty(self) -> str:
+        return f"{self.prefix}loyalty"
+
+    @property
     def markers(self) -> str:
         return f"{self.prefix}{self.deployment}.markers"
 
@@ -81,6 +93,9 @@ class Topics:
         yield Topic(self.dead_letters, self.partitions, _output())
         yield Topic(self.retry, self.partitions, _output())
         yield Topic(self.share_holders, self.partitions, _states())
+        yield Topic(self.point_of_sale, self.partitions, _commands())
+        yield Topic(self.shipment, self.partitions, _output())
+        yield Topic(self.loyalty, self.partitions, _output())
         yield Topic(self.markers, 1, _markers())
 
 

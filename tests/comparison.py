@@ -178,14 +178,23 @@ def _history_faults(
 
 def _plain(event: RecordedEvent) -> Event:
     flat = {name: getattr(event, name) for name in RecordedEvent.__slots__}
-    fields = event.payload.model_dump()
+    fields = _without_nothing(event.payload.model_dump())
     return flat | {"source": _place(event), "type": type(event.payload).__name__, "fields": fields}
 
 
 def _unequal(wanted: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
     for name, value in wanted.items():
-        if found[name] != value:
+        if found[name] != (_without_nothing(value) if name == "fields" else value):
             yield f"{name} is {_short(found[name])}, not {_short(value)}"
+
+
+def _without_nothing(value: Any) -> Any:
+    """Return fields without those that are nothing, at every depth: absent is the same."""
+    if isinstance(value, list):
+        return [_without_nothing(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _without_nothing(one) for name, one in value.items() if one is not None}
+    return value
 
 
 def _place(record: Any) -> Place:

@@ -1,6 +1,6 @@
 """Commands in, decisions out: a pure function from DataFrame to DataFrame."""
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aggregates.operator.output import OUTPUT_SCHEMA
@@ -36,7 +36,7 @@ def decisions(
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
     tasks = max(shards, commands.sparkSession.sparkContext.defaultParallelism)
     return (
-        _bounded(commands, command_limit_bytes)
+        bounded(commands, command_limit_bytes)
         .coalesce(tasks)
         .withColumn("shard", shard_of("key", shard_keys(commands.sparkSession, shards)))
         .groupBy("shard")
@@ -73,9 +73,15 @@ def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-define
     return F.element_at(F.array(*map(F.lit, keys)), number + 1)
 
 
-def _bounded(commands: DataFrame, limit: int) -> DataFrame:
+def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
+    """Return Kafka's records, with their headers, as `INPUT_COLUMNS`; longer values are cut.
+
+    Args:
+        records: As `decisions` takes them.
+        limit: Bytes of a value.
+    """
     whole = F.length("value") <= limit
-    return commands.select(
+    return records.select(
         "topic",
         "partition",
         "offset",

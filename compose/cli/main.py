@@ -26,8 +26,8 @@ def verdict(
 
     Settings: flag > VERDICT_* > .env > verdict.toml > default; `verdict config show` lists them.
 
-    Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka or database unreachable,
-    6 no Java or no jars, 130 Ctrl-C.
+    Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka, database or mail
+    server unreachable, 6 no Java or no jars, 130 Ctrl-C.
     """
 
 

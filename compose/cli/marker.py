@@ -1,9 +1,11 @@
-"""The decider's marker, for those who only look at it."""
+"""The markers, for those who only look at them."""
 
 from compose.cli.options import kafka_of, kafka_options
 from compose.decider_query import decider_query
 from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import Query
 from compose.kafka_log import KafkaLog
+from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from schemas.marker import Marker
 
@@ -15,9 +17,16 @@ def decider_marker(settings: Settings) -> Marker | None:
         Unreachable: Kafka does not answer.
         VerdictError: The markers topic holds something else.
     """
-    topics = settings.topics
+    return _marker(settings, decider_query(settings.topics, settings.shards))
+
+
+def reactions_marker(settings: Settings) -> Marker | None:
+    """Return the marker of the reactions; None and errors as `decider_marker`."""
+    return _marker(settings, reactions_query(reactions_of(settings)))
+
+
+def _marker(settings: Settings, query: Query) -> Marker | None:
     with KafkaLog(kafka_options(settings)) as log:
-        if not log.exists(topics.markers):
+        if not log.exists(settings.topics.markers):
             return None
-    query = decider_query(topics, settings.shards)
     return read_marker(kafka_of(settings), query, wait=False).marker

@@ -186,7 +186,11 @@ def _standing_still(facts: Facts) -> Iterator[str]:
             yield f"{name} is parked: {projection['parked']}"
         if projection["held"]:
             first = projection["held"][0]
-            at_fault = f", which cannot be applied: {first['error']}" if first["error"] else ""
+            at_fault = (
+                f", which cannot be applied: {first['error']}; see `verdict letters list`"
+                if first["error"]
+                else ""
+            )
             yield (
                 f"{name} holds {len(projection['held'])} aggregates, the first: "
                 f"{first['aggregate_type']} {first['aggregate_id']!r} needs version "

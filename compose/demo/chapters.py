@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from compose.demo import holders, load, measured, programs, races, recent, refusal
+from compose.demo import holders, load, measured, point_of_sale, programs, races, recent, refusal
 from compose.demo.story import Story
 
 Chapter = Callable[[Story], None]
@@ -14,5 +14,6 @@ CHAPTERS: Sequence[Chapter] = (
     refusal.tell,
     programs.tell,
     recent.tell,
+    point_of_sale.tell,
     measured.tell,  # last, as the others hand it what they measured
 )

@@ -1,13 +1,17 @@
 """Waiting for what is behind: first the decider, then the read side, by their own positions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from compose.cli.marker import decider_marker
+from compose.cli.marker import decider_marker, reactions_marker
 from compose.demo.story import Story
 from compose.kafka_log import KafkaLog
+from compose.reactions_query import reactions_of
+from compose.settings import Settings
 from projections.registry import projections
+from schemas.marker import Marker
 
 Place = tuple[str, int]
+ReadMarker = Callable[[Settings], Marker | None]
 Reached = Mapping[tuple[str, str, int], int]  # (projection, topic, partition) → next offset
 
 
@@ -18,18 +22,45 @@ def settle(story: Story) -> None:
         TimedOut: It takes too long.
         VerdictError: A part of the application stopped.
     """
-    settings = story.application.settings
-    wanted = ends(story.log, story.topics.every_commands())
+    _settle_decider(story)
+    await_views(story)
 
-    def decided() -> bool:
-        marker = decider_marker(settings)
-        offsets = marker.offsets if marker else {}
+
+def _settle_decider(story: Story) -> None:
+    wanted = ends(story.log, story.topics.every_commands())
+    _await_marker(story, decider_marker, wanted, "the decider's marker behind the last command")
+
+
+def _await_marker(story: Story, read: ReadMarker, wanted: Mapping[Place, int], what: str) -> None:
+    def offsets() -> Mapping[str, Sequence[int]]:
+        marker = read(story.application.settings)
+        return marker.offsets if marker else {}
+
+    def reached() -> bool:
+        found = offsets()
         return all(
-            number < len(offsets.get(topic, ())) and offsets[topic][number] >= end
+            number < len(found.get(topic, ())) and found[topic][number] >= end
             for (topic, number), end in wanted.items()
         )
 
-    story.wait_until(decided, "the decider's marker behind the last command")
+    story.wait_until(reached, what, progress=lambda: sum(map(sum, offsets().values())))
+
+
+def settle_reactions(story: Story) -> None:
+    """Return when all that follows from what is there has happened, and the views show it.
+
+    What the reactions ask for is decided, and what comes of that they react to in turn.
+
+    Raises:
+        TimedOut: It takes too long.
+        VerdictError: A part of the application stopped.
+    """
+    reactions = reactions_of(story.application.settings)
+    before: Mapping[Place, int] = {}
+    while (now := ends(story.log, reactions.inputs)) != before:
+        before = now
+        _await_marker(story, reactions_marker, now, "the reactions' marker behind the last record")
+        _settle_decider(story)
     await_views(story)
 
 

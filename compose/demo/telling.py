@@ -22,9 +22,9 @@ from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
 from compose.errors import Unreachable
 from compose.kafka_log import KafkaLog
+from compose.processor_tables import readable
 from compose.reader import Reader
 from compose.settings import Settings
-from projections.engine.creation import view_names
 from projections.registry import projections
 
 
@@ -77,7 +77,7 @@ def _running(
         servers, url = application.service.bootstrap_servers, application.service.database_url
         first, second = (parts.enter_context(Client(servers, settings.topics)) for _ in range(2))
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
-        views = view_names(projections(settings.us_exchanges))
+        views = readable(projections(settings.us_exchanges))
         voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
         yield Story(
             application=application,

@@ -81,7 +81,7 @@ def edit(
     id: str,
     value: bytes,
     who: str,
-    why: str,
+    why: str | None,
     clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Give a parked letter other bytes; it stays parked.
@@ -91,18 +91,22 @@ def edit(
         id: Of the letter.
         value: What it shall hold from now on.
         who: Edits it.
-        why: The reason.
+        why: The reason, if there is one to tell.
         clock: Epoch milliseconds.
 
     Raises:
-        VerdictError: There is no such letter, or it is not parked; or who or why is missing.
+        VerdictError: There is no such letter, or it is not parked; or who is missing.
     """
-    before = _intervene(connection, id, "EDITED", (who, why), clock())
+    before = _intervene(connection, id, "edit", (who, why), clock())
     _change(connection, before, bytes=value, who=who, why=why)
 
 
 def replay(
-    connection: Connection, id: str, who: str, why: str, clock: Callable[[], int] = wall_clock
+    connection: Connection,
+    id: str,
+    who: str,
+    why: str | None,
+    clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Let a parked letter be tried again at once, once more than it had been.
 
@@ -110,30 +114,34 @@ def replay(
         VerdictError: As `edit` does.
     """
     now = clock()
-    before = _intervene(connection, id, "REPLAYED", (who, why), now)
+    before = _intervene(connection, id, "replay", (who, why), now)
     attempts = max(before.attempts, before.attempt + 1)
     _change(connection, before, status=WAITING, due_at=now, attempts=attempts, who=who, why=why)
 
 
 def evict(
-    connection: Connection, id: str, who: str, why: str, clock: Callable[[], int] = wall_clock
+    connection: Connection,
+    id: str,
+    who: str,
+    why: str | None,
+    clock: Callable[[], int] = wall_clock,
 ) -> None:
     """Remove a parked letter; who, why, when and the SHA-256 of its bytes are kept.
 
     Raises:
         VerdictError: As `edit` does.
     """
-    before = _intervene(connection, id, "EVICTED", (who, why), clock())
+    before = _intervene(connection, id, "evict", (who, why), clock())
     connection.execute(delete(table).where(table.c.id == before.id))
 
 
 def _intervene(
-    connection: Connection, id: str, kind: str, reason: tuple[str, str], now: int
+    connection: Connection, id: str, kind: str, by: tuple[str, str | None], now: int
 ) -> Letter:
     """Write down who does what and why; return the letter as it is before, locked."""
-    who, why = (text.strip().replace("\0", "") for text in reason)
-    if not who or not why:
-        raise VerdictError(f"letter {id!r} is left as it is: say who you are and why you do it")
+    who, why = by
+    if not who.strip():
+        raise VerdictError(f"letter {id!r} is left as it is: say who you are")
     connection.execute(select(table.c.id).where(table.c.id == id).with_for_update()).first()
     before = letter(connection, id)
     if before.status != PARKED:

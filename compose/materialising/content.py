@@ -36,11 +36,15 @@ class Content:
 
     def rows(self) -> Iterator[Record]:
         """Yield a record per row."""
+        for row in self.values():
+            yield Record(self._key(row), json_line(row))
+
+    def values(self) -> Iterator[dict[str, Any]]:
+        """Yield the columns of each row."""
         order = ", ".join(f'"{column}"' for column in self.key)
         selected = self.reader.select(f'SELECT * FROM "{self.view}" ORDER BY {order}')
         for values in selected.rows:
-            row = dict(zip(selected.columns, values, strict=True))
-            yield Record(self._key(row), json_line(row))
+            yield dict(zip(selected.columns, values, strict=True))
 
     def _key(self, row: dict[str, Any]) -> str:
         values = [row[column] for column in self.key]

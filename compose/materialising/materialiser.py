@@ -13,7 +13,7 @@ from compose.errors import VerdictError
 from compose.exactly_once.kafka import Kafka
 from compose.kafka_config import librdkafka_options
 from compose.kafka_log import KafkaLog
-from compose.materialising.as_of import AsOf
+from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.content import Completed, Content, completed
 from compose.materialising.decided import Decided
 from compose.materialising.destination import Destination, File, Stdout
@@ -68,9 +68,29 @@ class Materialiser:
             VerdictError: The position cannot be told, or the destination not be written to; it
                 has nothing new then, but for stdout, where the marker is missing.
         """
-        with self._log() as log, scratch(self._settings.data_dir) as folder:
+        with self._log() as log:
             destination = self._destination(to, log)
             destination.check()
+            with self._told(log, as_of) as (content, resolved):
+                done = completed(content, resolved)
+                return done, destination.write(done)
+
+    @contextmanager
+    def content(self, as_of: AsOf) -> Iterator[Content]:
+        """Give the rows as of some position to who wants to work with them; they do not change.
+
+        Args:
+            as_of: What is asked for.
+
+        Raises:
+            VerdictError: The position cannot be told.
+        """
+        with self._log() as log, self._told(log, as_of) as (content, _):
+            yield content
+
+    @contextmanager
+    def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
+        with scratch(self._settings.data_dir) as folder:
             resolved = self._resolver(log).resolve(as_of)
             url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
             with _engine(url) as engine:
@@ -78,8 +98,7 @@ class Materialiser:
                 fill(engine, self._projection, records, resolved)
             with Reader(url, view_names([self._projection])) as reader:
                 name = self._projection.name
-                done = completed(Content(reader, name, KEYS[name]), resolved)
-                return done, destination.write(done)
+                yield Content(reader, name, KEYS[name]), resolved
 
     def _log(self) -> KafkaLog:
         return KafkaLog({name: str(value) for name, value in self._kafka.settings.items()})

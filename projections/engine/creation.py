@@ -15,6 +15,7 @@ from sqlalchemy import (
 
 from projections.engine import (
     holding,
+    intervention,
     layout,
     letter,
     parking,
@@ -38,7 +39,7 @@ built = Table(
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    letter.metadata, metadata,
+    intervention.metadata, letter.metadata, metadata,
 )  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
@@ -47,6 +48,7 @@ OWN_VIEWS: Mapping[str, View] = {
     "projection_live": select(versions.table),
     "letter": select(letter.table),
     "letter_intervention": select(letter.intervention),
+    "projection_intervention": select(intervention.table),
 }
 
 
@@ -75,12 +77,13 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     for own in OWN_METADATA:
         layout.create_tables(connection, own)
     layout.create_views(connection, OWN_VIEWS)
+    sequence.begin(connection, intervention.SEQUENCE)
     for projection in projections:
         layout.create_tables(connection, projection.metadata)
         layout.create_views(connection, projection.views)
         for name in projection.sequences:
             sequence.begin(connection, name)
-        _check_settings(connection, projection)
+        check_settings(connection, projection)
         versions.begin(connection, projection)
 
 
@@ -125,7 +128,12 @@ def view_names(projections: Sequence[Projection]) -> list[str]:
     return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
 
 
-def _check_settings(connection: Connection, projection: Projection) -> None:
+def check_settings(connection: Connection, projection: Projection) -> None:
+    """Return when the tables were built with the settings that the projection has now.
+
+    Raises:
+        BuiltOtherwise: They were not.
+    """
     row = {
         "projection": projection.name,
         "version": projection.version,

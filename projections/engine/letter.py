@@ -45,7 +45,7 @@ intervention = Table(
     Column("number", BigInteger, primary_key=True),
     Column("kind", Text, nullable=False),
     Column("who", Text, nullable=False),
-    Column("why", Text, nullable=False),
+    Column("why", Text),
     Column("at", InstantType, nullable=False),
     Column("sha256", Text, nullable=False),  # of the bytes that it was done to
 )

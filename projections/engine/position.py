@@ -14,8 +14,9 @@ from sqlalchemy import (
     select,
 )
 
+from projections.engine import statements
 from projections.engine.batch import Partition
-from projections.engine.statements import exclude_others, put
+from projections.engine.statements import put
 
 metadata = MetaData()
 table = Table(
@@ -63,6 +64,12 @@ def load(connection: Connection, projection: Follower) -> Positions:
     }
 
 
+def exclude_others(connection: Connection, projection: Follower) -> None:
+    """Wait until nobody else changes this projection, and keep others out up to the commit."""
+    what = f"projection {projection.name} v{projection.version}"
+    statements.exclude_others(connection, what)
+
+
 def advance(
     connection: Connection,
     projection: Follower,
@@ -78,7 +85,7 @@ def advance(
     Raises:
         AnotherRunner: The position is not what was loaded.
     """
-    exclude_others(connection, f"projection {projection.name} v{projection.version}")
+    exclude_others(connection, projection)
     found = load(connection, projection)
     if found != loaded:
         raise AnotherRunner(projection, loaded, found)

@@ -44,7 +44,7 @@ class Codec:
         return self._prefix + self._write(record)
 
     def decode(self, value: bytes) -> dict[str, Any]:
-        """Return the fields of a framed record; a record union comes back as (name, fields).
+        """Return the fields of a framed record; a choice of records comes back as (name, fields).
 
         Raises:
             Undecodable: Another kind of record, an unknown schema, or damaged bytes.
@@ -55,7 +55,11 @@ class Codec:
         reader = self._schema if written.id != self._newest.id else None
         try:
             fields = fastavro.schemaless_reader(
-                body, _parsed(written.id), reader, return_record_name=True
+                body,
+                _parsed(written.id),
+                reader,
+                return_record_name=True,
+                return_record_name_override=_has_optional_record(written.id),
             )
         except Exception as error:  # any failure here is the fault of bytes that anyone may send
             raise Undecodable(
@@ -65,6 +69,8 @@ class Codec:
         if rest := len(value) - body.tell():
             raise Undecodable(f"{rest} bytes are left over behind the {self._subject} record")
         assert isinstance(fields, dict)  # the top level of every schema of ours is a record
+        if names := _without_choice(written.id):
+            fields.update({field: (name, fields[field]) for field, name in names.items()})
         return fields
 
     def _written_with(self, value: bytes) -> SchemaVersion:
@@ -89,6 +95,37 @@ def codec(subject: str) -> Codec:
 def _parsed(schema_id: int) -> Schema:
     """Parse a schema without its logical types: times stay integers, which is much faster."""
     return fastavro.parse_schema(_plain(by_id()[schema_id].schema))
+
+
+@cache
+def _has_optional_record(schema_id: int) -> bool:
+    return optional_record(by_id()[schema_id].schema)
+
+
+@cache
+def _without_choice(schema_id: int) -> dict[str, str]:
+    """Return field → the record's name where a union has one record and fastavro leaves it out."""
+    schema = _parsed(schema_id)
+    assert isinstance(schema, dict)
+    if not _has_optional_record(schema_id):
+        return {}
+    return {
+        field["name"]: field["type"][0]["name"]
+        for field in schema["fields"]
+        if isinstance(field["type"], list) and len(field["type"]) == 1
+    }
+
+
+def optional_record(schema: Any) -> bool:
+    """Tell whether somewhere in `schema` there is a record or nothing: then no name is needed."""
+    if isinstance(schema, dict):
+        return any(optional_record(schema.get(part)) for part in ("type", "items", "values")) or (
+            any(optional_record(field["type"]) for field in schema.get("fields", ()))
+        )
+    if not isinstance(schema, list):
+        return False
+    records = [one for one in schema if isinstance(one, dict) and one["type"] == "record"]
+    return (schema[0] == "null" and len(records) == 1) or any(map(optional_record, records))
 
 
 def _plain(schema: Any) -> Any:

@@ -34,17 +34,18 @@ def _shown(record: Any) -> dict[str, Any]:
 def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
     names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]
-    return tuple((name, _show(hints[name])) for name in names)
+    plain = _part if issubclass(cls, BaseModel) else _plain
+    return tuple((name, _show(hints[name], plain)) for name in names)
 
 
-def _show(annotation: Any) -> Show:
-    """Return how a field of this type is shown."""
+def _show(annotation: Any, plain: Show) -> Show:
+    """Return how a field of this type is shown, `plain` if it is nothing special."""
     marks = _marks(annotation)
     if any(isinstance(mark, TimestampMillis) for mark in marks):
         return lambda value: None if value is None else iso_time(value)
     if any(isinstance(mark, HexBytes) for mark in marks):
         return lambda value: None if value is None else value.hex()
-    return _plain
+    return plain
 
 
 def _marks(annotation: Any) -> tuple[Any, ...]:
@@ -67,3 +68,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(member) for name, member in value.items()}
     return value
+
+
+def _part(value: Any) -> Any:
+    """Show what a message holds: there the field says which type it is."""
+    if isinstance(value, BaseModel):
+        return _shown(value)
+    return [_part(member) for member in value] if isinstance(value, list) else _plain(value)

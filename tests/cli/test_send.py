@@ -118,7 +118,7 @@ def test_a_line_that_cannot_be_sent_is_named_with_what_was_sent_before_it(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("car", "Drive"), "no aggregate 'car': there are enrolment, order, position"),
+        (("car", "Drive"), "no aggregate 'car': there are enrolment, invoice, loyalty, order"),
         (("order", "Drive"), "order has no command 'Drive': it has PlaceOrder"),
         (("order", "FillOrder"), "FillOrder has quantity, price_cents"),
         (("order", "FillOrder", "--field", "quantity"), "'quantity' is no name=value"),

@@ -31,7 +31,7 @@ def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:
     [as_json] = verdict("topics", "check", "--json").lines
 
     assert (checked.exit_code, checked.stdout) == (0, "")
-    assert "16 topics are as they must be" in checked.stderr
+    assert "27 topics are as they must be" in checked.stderr
     assert as_json["differences"] == []
 
 
@@ -44,8 +44,8 @@ def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker
     again = run("topics", "create", "--json", *where)
 
     assert missing.exit_code == 1
-    assert "16 topic settings are not what they must be" in missing.stderr
-    assert len(created.lines[0]["created"]) == 16
+    assert "27 topic settings are not what they must be" in missing.stderr
+    assert len(created.lines[0]["created"]) == 27
     assert again.lines == [{"created": []}]
 
 

@@ -34,8 +34,8 @@ def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
 
 
 def test_an_unknown_aggregate_has_no_commands() -> None:
-    with pytest.raises(UnknownAggregate, match="no aggregate 'invoice'"):
-        command_types("invoice")
+    with pytest.raises(UnknownAggregate, match="no aggregate 'car'"):
+        command_types("car")
 
 
 def test_a_command_starts_from_an_existing_aggregate_unless_it_says_otherwise() -> None:

@@ -5,11 +5,11 @@ import pytest
 
 from compose.database import create_read_side, open_database
 from compose.errors import Unreachable, VerdictError
+from compose.processor_tables import readable
 from compose.reader import NotForReaders, Reader
-from projections.engine.creation import view_names
 from projections.registry import projections
 
-VIEWS = view_names(projections())
+VIEWS = readable(projections())
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from compose.decider_query import decider_query
 from compose.exactly_once.checkpoint import checkpoint_position
@@ -23,8 +30,10 @@ from compose.exactly_once.offsets import same
 from compose.exactly_once.steps import Step
 from compose.generation import Generation, generation_of
 from compose.topic_check import TopicAdmin
+from schemas.dead_letter import DeadLetter
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
+from schemas.wire.records import decode
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
@@ -187,6 +196,7 @@ class Deployment:
         return [
             Published(m.topic(), m.partition(), m.offset(), m.key(), m.value())
             for m in self._read(topics)
+            if self._answers_a_command(m)
         ]
 
     def await_quiet(self) -> None:
@@ -199,7 +209,15 @@ class Deployment:
     def outcomes(self) -> int:
         """Return how many outcomes are published: responses and dead letters."""
         responses = [self.topics.responses(name) for name in aggregate_types()]
-        return len(self._read([*responses, self.topics.dead_letters]))
+        read = self._read([*responses, self.topics.dead_letters])
+        return sum(map(self._answers_a_command, read))
+
+    def _answers_a_command(self, message: Message) -> bool:
+        """Tell whether it is no dead letter, or one of a command: others write letters, too."""
+        if message.topic() != self.topics.dead_letters:
+            return True
+        letter = decode(DeadLetter, message.value() or b"")
+        return letter.source.topic in self.topics.every_commands()
 
     def sql(self, query: str) -> list[list[Any]]:
         """Return the rows of a query on the read side, as `verdict sql` shows them."""

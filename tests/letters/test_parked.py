@@ -65,8 +65,8 @@ def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> No
     headers = headers_of(retry)
     assert (headers["retry_attempt"], headers["color"]) == (b"4", b"\xff")
     assert interventions(given) == [
-        (1, "EDITED", "ada", "a typo", LATER, sha256(b"bad").hexdigest()),
-        (2, "REPLAYED", "bob", "mended", NOW, sha256(b"good").hexdigest()),
+        (1, "edit", "ada", "a typo", LATER, sha256(b"bad").hexdigest()),
+        (2, "replay", "bob", "mended", NOW, sha256(b"good").hexdigest()),
     ]
 
 
@@ -79,7 +79,7 @@ def test_an_evicted_letter_is_gone_but_for_its_digest(given: Desk) -> None:
             letter(connection, found.id)
 
     digest = sha256(b"bad").hexdigest()
-    assert interventions(given) == [(1, "EVICTED", "ada", "nonsense", LATER, digest)]
+    assert interventions(given) == [(1, "evict", "ada", "nonsense", LATER, digest)]
 
 
 @pytest.mark.parametrize("act", [replay, evict])
@@ -90,7 +90,7 @@ def test_what_is_not_parked_is_left_alone(given: Desk, act: object) -> None:
             act(connection, waiting, "ada", "because")  # type: ignore[operator]
         with pytest.raises(VerdictError, match="no letter 'x' is kept"):
             act(connection, "x", "ada", "because")  # type: ignore[operator]
-        with pytest.raises(VerdictError, match="say who you are and why"):
-            act(connection, only(connection).id, "ada", " ")  # type: ignore[operator]
+        with pytest.raises(VerdictError, match="say who you are"):
+            act(connection, only(connection).id, " ", None)  # type: ignore[operator]
 
     assert interventions(given) == []

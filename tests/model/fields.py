@@ -39,6 +39,22 @@ def side(value: Any) -> bool:
     return value in ("BUY", "SELL")
 
 
+def amount(value: Any) -> bool:
+    """Money, which may be nothing."""
+    return integer(value) and value >= 0
+
+
+def address(value: Any) -> bool:
+    """Where to, as far as it is known."""
+    places = ("address_line", "city", "state", "pin_code", "contact_number")
+    return fits(value, dict.fromkeys(places, (text, False)))
+
+
+def line_items(value: Any) -> bool:
+    """One article or more."""
+    return isinstance(value, list) and bool(value) and all(fits(one, LINE_ITEM) for one in value)
+
+
 def expectation(value: Any) -> bool:
     """A version, or one of three words."""
     return (integer(value) and value >= 0) or value in ("ANY", "NO_STREAM", "EXISTS")
@@ -75,6 +91,13 @@ def fits(sent: Any, fields: Fields) -> bool:
 NAME = text_of_at_most(256)
 COMMAND_ID = text_of_at_most(128)
 AGGREGATE_ID = text_of_at_most(256)
+LINE_ITEM: Fields = {
+    "item_code": (text, True),
+    "item_description": (text, False),
+    "item_price_cents": (amount, True),
+    "item_qty": (positive, True),
+    "total_value_cents": (amount, True),
+}
 ENVELOPE: Fields = {
     "command_id": (COMMAND_ID, True),
     "aggregate_id": (AGGREGATE_ID, True),
@@ -94,6 +117,27 @@ PAYLOADS: dict[str, dict[str, Fields]] = {
         "DeactivateParticipant": {},
         "RecordLogin": {"at": (time, True)},
         "MoveParticipant": {"program": (NAME, True)},
+    },
+    "invoice": {
+        "RecordInvoice": {
+            "created_time": (time, True),
+            "store_id": (NAME, True),
+            "customer_card_no": (NAME, False),
+            "number_of_items": (positive, True),
+            "delivery_address": (address, False),
+            "invoice_line_items": (line_items, True),
+            **dict.fromkeys(("pos_id", "cashier_id", "customer_type"), (text, True)),
+            **dict.fromkeys(("payment_method", "delivery_type"), (text, True)),
+            **dict.fromkeys(("total_amount_cents", "taxable_amount_cents"), (amount, True)),
+            **dict.fromkeys(("cgst_cents", "sgst_cents", "cess_cents"), (amount, True)),
+        },
+    },
+    "loyalty": {
+        "AwardPoints": {
+            "invoice_number": (NAME, True),
+            "total_cents": (amount, True),
+            "points_hundredths": (amount, True),
+        },
     },
     "order": {
         "PlaceOrder": {

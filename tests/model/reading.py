@@ -84,10 +84,19 @@ def _given(aggregate_type: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that are there, times in epoch milliseconds however they were written."""
     fields = PAYLOADS[aggregate_type][payload["type"]]
     return {
-        name: milliseconds(value) if fields.get(name, (None,))[0] is time else value
+        name: milliseconds(value) if fields.get(name, (None,))[0] is time else _filled(value)
         for name, value in payload.items()
         if value is not None
     }
+
+
+def _filled(value: Any) -> Any:
+    """Return a value without what is nothing inside it."""
+    if isinstance(value, list):
+        return [_filled(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled(one) for name, one in value.items() if one is not None}
+    return value
 
 
 def _sent(aggregate_type: str, value: bytes | None) -> dict[str, Any] | None:

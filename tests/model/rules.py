@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tests.model.fields import LARGEST_LONG
+
 State = dict[str, Any]
 Asked = Mapping[str, Any]
 Happened = tuple[str, dict[str, Any]]
@@ -27,6 +29,8 @@ def starts_from(command_type: str) -> set[str]:
     creating = {
         "EnrolParticipant": {"NONE"},
         "PlaceOrder": {"NONE"},
+        "RecordInvoice": {"NONE"},
+        "AwardPoints": {"NONE", "ACTIVE"},
         "OpenPosition": {"NONE", "DELETED"},
     }
     return creating.get(command_type, {"ACTIVE"})
@@ -42,6 +46,11 @@ def events_of(command: Asked, state: State | None) -> list[Happened]:
     match command["type"], state:
         case str(always), _ if always in ALWAYS:
             return [(ALWAYS[always], asked)]
+        case "RecordInvoice", _:
+            return _recorded(asked)
+        case "AwardPoints", account:
+            before = (account or {}).get("total_points_hundredths", 0)
+            return _awarded(asked, before + asked["points_hundredths"])
         case ("ActivateParticipant" | "DeactivateParticipant") as kind, dict(enrolment):
             return _switched(enrolment, active=kind == "ActivateParticipant")
         case (("ModifyOrder" | "FillOrder" | "CancelOrder"), {"status": "completed" | "cancelled"}):
@@ -74,6 +83,21 @@ def _filled(order: State, asked: Asked) -> list[Happened]:
         raise Broken("never fill more than is open")
     happened: list[Happened] = [("OrderFilled", dict(asked))]
     return happened + [("OrderCompleted", {})] * (filled == order["quantity"])
+
+
+def _recorded(asked: Asked) -> list[Happened]:
+    if asked["customer_type"].upper() == "PRIME" and asked.get("customer_card_no") is None:
+        raise Broken("a prime customer needs a card")
+    home = asked["delivery_type"].upper() == "HOME-DELIVERY"
+    if home and asked.get("delivery_address") is None:
+        raise Broken("a home delivery needs an address")
+    return [("InvoiceRecorded", dict(asked))]
+
+
+def _awarded(asked: Asked, total: int) -> list[Happened]:
+    if total > LARGEST_LONG:
+        raise Broken("the total would not fit")
+    return [("PointsAwarded", dict(asked) | {"total_points_hundredths": total})]
 
 
 def _switched(enrolment: State, active: bool) -> list[Happened]:

@@ -6,9 +6,10 @@ from typing import Any
 from sqlalchemy import Engine, MetaData, delete, select
 
 from compose.database import create_read_side, open_database
+from compose.processor_tables import readable
 from compose.reader import Reader
 from projections.engine.applier import Applier
-from projections.engine.creation import OWN_METADATA, view_names
+from projections.engine.creation import OWN_METADATA
 from projections.engine.projection import Projection
 from projections.missing_events import missing_events
 from projections.registry import projections
@@ -44,7 +45,7 @@ class ReadSide:
 
     def reader(self) -> Reader:
         """Return a connection that may read the views."""
-        return Reader(self.url, view_names([*self.projections.values()]))
+        return Reader(self.url, readable([*self.projections.values()]))
 
     def select(self, statement: str) -> Rows:
         """Return the rows that a reader sees."""

@@ -31,7 +31,39 @@ DETAILS = st.dictionaries(TEXTS, LONGS | TEXTS, max_size=4)
 EXPECTED = COUNTS | st.sampled_from(Expectation)
 
 
+AMOUNTS = st.integers(0, LARGEST)
+ADDRESSES = st.fixed_dictionaries(
+    {
+        name: st.none() | TEXTS
+        for name in ("address_line", "city", "state", "pin_code", "contact_number")
+    }
+)
+LINE_ITEMS = st.fixed_dictionaries(
+    {
+        "item_code": TEXTS,
+        "item_description": st.none() | TEXTS,
+        "item_price_cents": AMOUNTS,
+        "item_qty": POSITIVE,
+        "total_value_cents": AMOUNTS,
+    }
+)
+INVOICE: dict[str, st.SearchStrategy[object]] = {
+    "created_time": INSTANTS,
+    "number_of_items": POSITIVE,
+    "delivery_address": ADDRESSES,
+    "invoice_line_items": st.lists(LINE_ITEMS, min_size=1, max_size=3),
+    **dict.fromkeys(("store_id", "pos_id", "cashier_id", "customer_type"), TEXTS),
+    **dict.fromkeys(("customer_card_no", "payment_method", "delivery_type"), TEXTS),
+    **dict.fromkeys(("total_amount_cents", "taxable_amount_cents"), AMOUNTS),
+    **dict.fromkeys(("cgst_cents", "sgst_cents", "cess_cents"), AMOUNTS),
+}
+LOYALTY: dict[str, st.SearchStrategy[object]] = {
+    "invoice_number": TEXTS,
+    **dict.fromkeys(("total_cents", "points_hundredths", "total_points_hundredths"), AMOUNTS),
+}
 FIELDS: dict[str, st.SearchStrategy[object]] = {
+    **INVOICE,
+    **LOYALTY,
     "client": TEXTS,
     "ticker": TEXTS,
     "exchange": TEXTS,

@@ -13,6 +13,8 @@ from commands.enrolment import (
     MoveParticipant,
     RecordLogin,
 )
+from commands.invoice import RecordInvoice
+from commands.loyalty import AwardPoints
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import (
     AdjustPosition,
@@ -30,7 +32,9 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
+from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from schemas.life_cycle import LifeCycle
+from schemas.loyalty import PointsAwarded
 from schemas.marker import Marker
 from schemas.message import Event
 from schemas.order import (
@@ -59,6 +63,42 @@ NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 AT = Source("order.commands", 3, 14)
 
+INVOICE: dict[str, Any] = {
+    "created_time": NOON,
+    "store_id": "STR2629",
+    "pos_id": "POS608",
+    "cashier_id": "OAS822",
+    "customer_type": "PRIME",
+    "customer_card_no": "4629185211",
+    "total_amount_cents": 11_687_00,
+    "number_of_items": 2,
+    "payment_method": "CARD",
+    "taxable_amount_cents": 11_687_00,
+    "cgst_cents": 292_18,
+    "sgst_cents": 292_18,
+    "cess_cents": 14_61,
+    "delivery_type": "HOME-DELIVERY",
+    "delivery_address": DeliveryAddress(
+        address_line="4 Main Street", city="Pune", pin_code="411001", contact_number="020 4242"
+    ),
+    "invoice_line_items": [
+        InvoiceLineItem(
+            item_code="598",
+            item_description="Sideboard",
+            item_price_cents=1_687_00,
+            item_qty=1,
+            total_value_cents=1_687_00,
+        ),
+        InvoiceLineItem(
+            item_code="368", item_price_cents=5_000_00, item_qty=2, total_value_cents=10_000_00
+        ),
+    ],
+}
+AWARD: dict[str, Any] = {
+    "invoice_number": "5582023",
+    "total_cents": 11_687_00,
+    "points_hundredths": 233_74,
+}
 COMMANDS: dict[str, tuple[Command, ...]] = {
     "enrolment": (
         EnrolParticipant(program="chess"),
@@ -67,6 +107,8 @@ COMMANDS: dict[str, tuple[Command, ...]] = {
         RecordLogin(at=NOON),
         MoveParticipant(program="go"),
     ),
+    "invoice": (RecordInvoice(**INVOICE),),
+    "loyalty": (AwardPoints(**AWARD),),
     "order": (
         PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
         ModifyOrder(quantity=5),
@@ -90,6 +132,8 @@ EVENTS: dict[str, tuple[Event, ...]] = {
         LoginRecorded(at=NOON),
         ParticipantMoved(program="go"),
     ),
+    "invoice": (InvoiceRecorded(**INVOICE),),
+    "loyalty": (PointsAwarded(**AWARD, total_points_hundredths=1_000_00),),
     "order": (
         OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00),
         OrderModified(quantity=5, limit_price_cents=150_00),

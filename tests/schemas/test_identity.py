@@ -113,16 +113,23 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
 
     assert names == [
         *(f"x.enrolment.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.invoice.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.loyalty.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         *(f"x.order.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         *(f"x.position.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         "x.dead-letters",
         "x.retry",
         "x.share-holders",
+        "x.POS",
+        "x.shipment",
+        "x.loyalty",
         "x.blue.markers",
     ]
     assert topics.aggregate_of("x.order.commands") == "order"
     assert topics.every_commands() == [
         "x.enrolment.commands",
+        "x.invoice.commands",
+        "x.loyalty.commands",
         "x.order.commands",
         "x.position.commands",
     ]
@@ -144,11 +151,10 @@ def test_topics_have_the_settings_of_the_contract() -> None:
 
 
 def test_an_unknown_aggregate_is_told_which_there_are() -> None:
-    assert aggregate_types() == ("enrolment", "order", "position")
-    with pytest.raises(
-        UnknownAggregate, match="no aggregate 'invoice': there are enrolment, order, position"
-    ):
-        module("schemas", "invoice")
+    there = ("enrolment", "invoice", "loyalty", "order", "position")
+    assert aggregate_types() == there
+    with pytest.raises(UnknownAggregate, match=f"no aggregate 'car': there are {', '.join(there)}"):
+        module("schemas", "car")
 
 
 def test_the_classes_of_an_aggregate_begin_with_its_name() -> None:

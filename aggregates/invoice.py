@@ -1,0 +1,37 @@
+"""The rules of an invoice: it is recorded once, and says where its goods and points go."""
+
+from aggregates.decider import Decider
+from aggregates.refused import Refused
+from commands.invoice import InvoiceCommand
+from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery, is_prime
+from schemas.message import Message
+
+
+class Invoice(Message):
+    """What the rules need to know of an invoice: that it is there."""
+
+
+def decide(invoice: Invoice | None, command: InvoiceCommand) -> list[InvoiceEvent]:
+    """Return the event that `command` causes.
+
+    Raises:
+        Refused: A later step could not do its part.
+    """
+    assert invoice is None  # RecordInvoice starts without one
+    if is_prime(command.customer_type) and command.customer_card_no is None:
+        raise Refused(
+            "CARD_MISSING", f"a customer of type {command.customer_type} needs a card number"
+        )
+    if is_home_delivery(command.delivery_type) and command.delivery_address is None:
+        raise Refused(
+            "ADDRESS_MISSING", f"a delivery of type {command.delivery_type} needs an address"
+        )
+    return [InvoiceRecorded(**dict(command))]
+
+
+def evolve(invoice: Invoice | None, event: InvoiceEvent) -> Invoice | None:
+    """Return the invoice after `event`."""
+    return Invoice()
+
+
+decider = Decider("invoice", Invoice, decide, evolve)

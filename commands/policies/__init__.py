@@ -1,0 +1,1 @@
+"""What follows from what happened: pure functions from an event to commands."""

@@ -1,0 +1,34 @@
+"""Whoever pays with a loyalty card is awarded points, whatever the store."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import partial
+
+from commands.loyalty import AwardPoints
+from commands.policies.policy import Asked, Policy
+from schemas.invoice import InvoiceRecorded, is_prime
+from schemas.recorded_event import RecordedEvent
+
+FACTOR = Decimal("0.02")
+
+
+def award_points(factor: Decimal = FACTOR) -> Policy:
+    """Return the policy.
+
+    Args:
+        factor: Points for each unit of money, so hundredths of points for each cent.
+    """
+    return Policy("award_points", ("invoice",), partial(_react, factor))
+
+
+def _react(factor: Decimal, event: RecordedEvent) -> Iterator[Asked]:
+    invoice = event.payload
+    if not isinstance(invoice, InvoiceRecorded) or not is_prime(invoice.customer_type):
+        return
+    assert invoice.customer_card_no is not None  # the rules of an invoice see to it
+    award = AwardPoints(
+        invoice_number=event.aggregate_id,
+        total_cents=invoice.total_amount_cents,
+        points_hundredths=int(invoice.total_amount_cents * factor),  # rounded down
+    )
+    yield Asked(invoice.customer_card_no, award)

@@ -1,0 +1,76 @@
+"""Kafka's records in, outputs to publish out: a function from DataFrame to DataFrame."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from aggregates.operator.chunk import chunks
+from aggregates.operator.handover import Handover
+from aggregates.operator.output import OUTPUT_SCHEMA
+from aggregates.operator.processor import INPUT_COLUMNS
+from aggregates.operator.stream import bounded
+from aggregates.received import CommandRecord
+from compose.reacting.reaction import Reactions
+from schemas.collector import spare_imports
+from schemas.source import Source
+from schemas.topics import OUTPUT_BYTES
+
+
+def followed(
+    records: DataFrame, reactions: Reactions, command_limit_bytes: int, folder: Path
+) -> DataFrame:
+    """Return what follows from every record, in the records' order.
+
+    Args:
+        records: Kafka's columns, with `timestamp TIMESTAMP`, of the topics in `reactions.inputs`.
+        reactions: What to do.
+        command_limit_bytes: What others send is cut here if it is longer.
+        folder: On the local disk, for what is too many bytes for memory.
+
+    Returns:
+        `OUTPUT_SCHEMA`, for `handover.chunks_of`.
+    """
+    sent = F.col("topic") == reactions.topics.point_of_sale
+    limit = F.when(sent, command_limit_bytes).otherwise(OUTPUT_BYTES)
+    # a task for each of Kafka's partitions would cost more than most batches do
+    tasks = records.sparkSession.sparkContext.defaultParallelism
+    return (
+        bounded(records, limit)
+        .coalesce(tasks)
+        .mapInArrow(Reacting(reactions, folder), OUTPUT_SCHEMA)
+    )
+
+
+@dataclass(frozen=True)
+class Reacting:
+    """Reacts to the records of one task."""
+
+    reactions: Reactions
+    folder: Path
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield rows of `OUTPUT_SCHEMA` for batches whose columns are `INPUT_COLUMNS`."""
+        spare_imports()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handover = Handover(self.folder)
+        outputs = (
+            output
+            for batch in batches
+            for record in _records(batch)
+            for output in self.reactions.of(record)
+        )
+        for chunk in chunks(outputs):
+            yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
+
+
+LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[CommandRecord]:
+    columns = (batch.column(name).to_pylist() for name in INPUT_COLUMNS)
+    for topic, partition, offset, *rest in zip(*columns, strict=True):
+        yield CommandRecord(Source(topic, partition, offset), *rest)

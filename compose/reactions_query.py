@@ -1,0 +1,26 @@
+"""Under which names Kafka and its marker know the reactions; light, for those who only look."""
+
+from commands.policies.registry import policies
+from compose.exactly_once.query import Query, query_of
+from compose.reacting.reaction import Reactions
+from compose.settings import Settings
+from projections.outbound.registry import notifications
+
+NAME = "reactions"
+
+
+def reactions_of(settings: Settings) -> Reactions:
+    """Return what this deployment does because of what arrives and happens."""
+    return Reactions(settings.topics, policies(settings.loyalty_factor), notifications())
+
+
+def reactions_query(reactions: Reactions) -> Query:
+    """Return the reactions as Kafka and their marker know them."""
+    version = " ".join(policy.name for policy in reactions.policies)
+    return query_of(
+        reactions.topics,
+        NAME,
+        inputs=reactions.inputs,
+        outputs=reactions.outputs,
+        handler_version=version,
+    )

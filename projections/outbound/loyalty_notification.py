@@ -1,0 +1,29 @@
+"""A customer is told what an invoice earned, and the total with it."""
+
+from typing import Any
+
+from projections.outbound.notification import Notification
+from schemas.loyalty import PointsAwarded
+from schemas.recorded_event import RecordedEvent
+from schemas.till_names import units
+from schemas.topics import Topics
+
+
+def _tell(event: RecordedEvent) -> dict[str, Any] | None:
+    awarded = event.payload
+    if not isinstance(awarded, PointsAwarded):
+        return None
+    return {
+        "InvoiceNumber": awarded.invoice_number,
+        "CustomerCardNo": event.aggregate_id,
+        "TotalAmount": units(awarded.total_cents),
+        "EarnedLoyaltyPoints": units(awarded.points_hundredths),
+        "TotalLoyaltyPoints": units(awarded.total_points_hundredths),
+    }
+
+
+def _topic(topics: Topics) -> str:
+    return topics.loyalty
+
+
+loyalty_notification = Notification("loyalty", ("loyalty",), _topic, _tell)

@@ -1,0 +1,23 @@
+"""Who delivers is told the whole invoice of every home delivery, and of nothing else."""
+
+from typing import Any
+
+from projections.outbound.notification import Notification
+from schemas.invoice import InvoiceRecorded, is_home_delivery
+from schemas.recorded_event import RecordedEvent
+from schemas.till_names import in_till_names
+from schemas.topics import Topics
+
+
+def _tell(event: RecordedEvent) -> dict[str, Any] | None:
+    invoice = event.payload
+    if not isinstance(invoice, InvoiceRecorded) or not is_home_delivery(invoice.delivery_type):
+        return None
+    return {"InvoiceNumber": event.aggregate_id} | in_till_names(invoice)
+
+
+def _topic(topics: Topics) -> str:
+    return topics.shipment
+
+
+shipment = Notification("shipment", ("invoice",), _topic, _tell)

@@ -1,0 +1,60 @@
+from aggregates.invoice import decider
+from commands.invoice import RecordInvoice
+from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
+from schemas.life_cycle import LifeCycle
+from tests.specification import Specification
+
+an_invoice = Specification(decider)
+ITEM = InvoiceLineItem(
+    item_code="598", item_price_cents=50_00, item_qty=2, total_value_cents=100_00
+)
+PAID = {
+    "created_time": 1_795_262_400_000,
+    "store_id": "STR2629",
+    "pos_id": "POS608",
+    "cashier_id": "OAS822",
+    "total_amount_cents": 100_00,
+    "number_of_items": 1,
+    "payment_method": "CASH",
+    "taxable_amount_cents": 100_00,
+    "cgst_cents": 2_50,
+    "sgst_cents": 2_50,
+    "cess_cents": 0,
+    "invoice_line_items": [ITEM],
+}
+TAKEN_AWAY = {"customer_type": "NONPRIME", "delivery_type": "TAKEAWAY"}
+ADDRESS = DeliveryAddress(address_line="4 Main Street", city="Pune")
+
+
+def recorded(**more: object) -> InvoiceRecorded:
+    return InvoiceRecorded.model_validate(PAID | TAKEN_AWAY | more)
+
+
+def record(**more: object) -> RecordInvoice:
+    return RecordInvoice.model_validate(PAID | TAKEN_AWAY | more)
+
+
+def test_an_invoice_is_recorded_as_it_was_sent() -> None:
+    an_invoice.when(record()).then(recorded())
+
+
+def test_an_invoice_is_recorded_once() -> None:
+    assert RecordInvoice.starts_from == {LifeCycle.NONE}
+
+
+def test_a_prime_customer_needs_a_card_however_prime_is_written() -> None:
+    for prime in ("PRIME", "Prime", "prime"):
+        an_invoice.when(record(customer_type=prime)).then_refused(
+            "CARD_MISSING", because=f"a customer of type {prime} needs a card number"
+        )
+    card = {"customer_type": "Prime", "customer_card_no": "4629185211"}
+    an_invoice.when(record(**card)).then(recorded(**card))
+
+
+def test_a_home_delivery_needs_an_address_however_it_is_written() -> None:
+    for home in ("HOME-DELIVERY", "Home-Delivery"):
+        an_invoice.when(record(delivery_type=home)).then_refused(
+            "ADDRESS_MISSING", because=f"a delivery of type {home} needs an address"
+        )
+    delivery = {"delivery_type": "home-delivery", "delivery_address": ADDRESS}
+    an_invoice.when(record(**delivery)).then(recorded(**delivery))

@@ -1,0 +1,124 @@
+"""Tills, awards and notifications in a whole service that is killed again and again."""
+
+import json
+import subprocess
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from compose.exactly_once.kafka import Kafka
+from compose.local.broker import EmbeddedBroker
+from compose.settings import Settings
+from schemas.wire.records import decode_event
+from tests.e2e.deployment import Deployment, await_ready
+from tests.reacting.running import behind, read_all
+from tests.reacting.tills import earned, recorded, sales, shipped, totals
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+
+KILLS = 2
+QUIET_S = 180
+
+
+def test_totals_and_notifications_are_right_whenever_it_is_killed(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """P-01 to P-05, P-07, C-15: an oracle adds up what the tills sent."""
+    deployment = Deployment(broker.bootstrap_servers, "tills", tmp_path / "d")
+    day, random = list(sales(300, seed=5)), Random(5)
+    share = len(day) // (KILLS + 1)
+    for number in range(KILLS):
+        send(deployment, day[number * share : (number + 1) * share])
+        with deployment.start() as service:
+            await_ready(service)
+            with pytest.raises(subprocess.TimeoutExpired):
+                service.wait(timeout=random.uniform(0, 8))
+            service.kill()
+    send(deployment, day[KILLS * share :])
+    with deployment.running():
+        await_quiet(deployment)
+
+    deployment.assert_as_the_model_says()
+    invoices = recorded(value for _, value in day)
+    told = [json.loads(value) for value in values(deployment, deployment.topics.loyalty)]
+    assert Counter(one["InvoiceNumber"] for one in told) == Counter(
+        number for number, one in invoices.items() if earned(one) is not None
+    )
+    assert_running_totals(told)
+    assert last_totals(told) == totals(invoices)
+    shipments = [json.loads(value) for value in values(deployment, deployment.topics.shipment)]
+    assert Counter(one["InvoiceNumber"] for one in shipments) == Counter(shipped(invoices))
+    assert all(
+        one["DeliveryAddress"] == invoices[one["InvoiceNumber"]]["DeliveryAddress"]
+        for one in shipments
+    )
+    assert_one_flow(deployment)
+
+
+def send(deployment: Deployment, records: list[tuple[str, bytes]]) -> None:
+    """Put what tills sent on `POS`."""
+    producer = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    for store, value in records:
+        producer.produce(deployment.topics.point_of_sale, value, store)
+    assert producer.flush(60) == 0
+
+
+def await_quiet(deployment: Deployment) -> None:
+    """Return when nothing follows any more: a decision may lead to a reaction, and that to one."""
+    topics = deployment.topics
+    settings = Settings(
+        deployment=topics.deployment, topic_prefix=topics.prefix, partitions=topics.partitions
+    )
+    kafka = Kafka(
+        settings={"bootstrap.servers": deployment.bootstrap_servers}, transaction_timeout_s=15
+    )
+    deadline = time.monotonic() + QUIET_S
+    while behind(settings, kafka) or not decided(deployment) or behind(settings, kafka):
+        assert time.monotonic() < deadline
+
+
+def decided(deployment: Deployment) -> bool:
+    """Tell whether every command has its outcome, and no new one came meanwhile."""
+    outcomes = deployment.outcomes()
+    return outcomes == len(deployment.commands())
+
+
+def values(deployment: Deployment, topic: str) -> list[bytes]:
+    """Return what readers of committed records see, each partition in its order."""
+    partitions = {topic: deployment.topics.partitions}
+    found = read_all(deployment.bootstrap_servers, partitions)
+    return [message.value() or b"" for message in found]
+
+
+def assert_running_totals(told: list[dict[str, Any]]) -> None:
+    """P-04: the total of the nth notification of a card is the sum of the first n."""
+    sums: dict[str, int] = defaultdict(int)
+    for one in told:
+        sums[one["CustomerCardNo"]] += round(100 * one["EarnedLoyaltyPoints"])
+        assert sums[one["CustomerCardNo"]] == round(100 * one["TotalLoyaltyPoints"])
+
+
+def last_totals(told: list[dict[str, Any]]) -> dict[str, int]:
+    """Return the last total of every card in hundredths."""
+    return {one["CustomerCardNo"]: round(100 * one["TotalLoyaltyPoints"]) for one in told}
+
+
+def assert_one_flow(deployment: Deployment) -> None:
+    """C-15: a till's record, its invoice and its award have one correlation."""
+    topics = deployment.topics
+    recorded_events = [
+        decode_event("invoice", value) for value in values(deployment, topics.events("invoice"))
+    ]
+    awards = [
+        decode_event("loyalty", value) for value in values(deployment, topics.events("loyalty"))
+    ]
+    invoices = {event.aggregate_id: event for event in recorded_events}
+    for award in awards:
+        invoice = invoices[award.payload.invoice_number]  # type: ignore[attr-defined]
+        assert award.correlation_id == invoice.correlation_id == invoice.command_id
+        assert award.actor == "policy:award_points"

@@ -1,0 +1,172 @@
+"""Reactions that are started, killed at a step, and started again."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from pyspark.sql import SparkSession
+
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.steps import OnStep, Step, unobserved
+from compose.kafka_log import log_bounds
+from compose.reacting.query import Reacting
+from compose.reactions_query import reactions_of, reactions_query
+from compose.settings import Settings
+from projections.engine.batch import Partition
+from schemas.topics import Topics
+
+PATIENCE_S = 120
+PAUSE_S = 0.05
+
+
+class Killed(Exception):
+    """The process ends here."""
+
+
+def dying_at(step: Step, nth: int = 1) -> OnStep:
+    """Return an observer that ends everything when `step` is reached for the nth time."""
+    seen = iter(range(1, 1_000_000))
+
+    def observe(now: Step) -> None:
+        if now is step and next(seen) == nth:
+            raise Killed(step)
+
+    return observe
+
+
+@dataclass(frozen=True)
+class Reacted:
+    """The reactions of one test, and what is on its topics."""
+
+    spark: SparkSession
+    servers: str
+    topics: Topics
+    directory: Path
+
+    @contextmanager
+    def running(self, on_step: OnStep = unobserved) -> Iterator[Reacting]:
+        """Let the reactions run, once; what they leave on the disk is lost each time."""
+        source = {"kafka.bootstrap.servers": self.servers, "kafka.fetch.max.wait.ms": "10"}
+        reacting = Reacting(self.spark, self.kafka, source, self.settings, on_step)
+        try:
+            reacting.start(self.directory)
+            yield reacting
+        finally:
+            reacting.stop()
+
+    @property
+    def kafka(self) -> Kafka:
+        """Where everything is published."""
+        return Kafka(settings={"bootstrap.servers": self.servers}, transaction_timeout_s=15)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this test's deployment."""
+        return Settings(
+            data_dir=self.directory,
+            deployment=self.topics.deployment,
+            topic_prefix=self.topics.prefix,
+            partitions=self.topics.partitions,
+            reaction_trigger_ms=0,
+        )
+
+    def killed_at(self, step: Step, nth: int = 1) -> None:
+        """Run until `step` is reached for the nth time, and no further."""
+        with self.running(dying_at(step, nth)) as reacting, pytest.raises(Killed):
+            watch(reacting)
+
+    def run_to_the_end(self) -> None:
+        """Run until everything that lies on the inputs has been reacted to."""
+        with self.running() as reacting:
+            deadline = time.monotonic() + PATIENCE_S
+            while self.behind():
+                reacting.check()
+                assert time.monotonic() < deadline
+                time.sleep(PAUSE_S)
+
+    def behind(self) -> bool:
+        """Tell whether records lie on the inputs that no marker covers."""
+        return behind(self.settings, self.kafka)
+
+    def send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
+        """Put (key, value) on a topic."""
+        producer = Producer(
+            {"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "acks": "all"}
+        )
+        for key, value in records:
+            producer.produce(topic, value, key)
+            producer.poll(0)
+        assert producer.flush(60) == 0
+
+    def on(self, topic: str) -> list[Message]:
+        """Return what a reader of committed records finds on a topic, by partition."""
+        return read_all(self.servers, {topic: self.topics.partitions})
+
+
+def behind(settings: Settings, kafka: Kafka) -> bool:
+    """Tell whether records lie on the inputs of the reactions that no marker covers."""
+    reactions = reactions_of(settings)
+    marker = read_marker(kafka, reactions_query(reactions), wait=True).marker
+    assert marker is not None
+    places = [
+        Partition(topic, number)
+        for topic in reactions.inputs
+        for number in range(settings.topics.partitions)
+    ]
+    servers = {"bootstrap.servers": str(kafka.settings["bootstrap.servers"])}
+    ends = [end for _, end in log_bounds(servers, places)]
+    return any(
+        end > marker.offsets.get(place.topic, [0] * 99)[place.partition]
+        for place, end in zip(places, ends, strict=True)
+    )
+
+
+def watch(reacting: Reacting) -> None:
+    """Look after reactions until they end; what ended them is raised."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        reacting.check()
+        time.sleep(PAUSE_S)
+    raise AssertionError(f"they still run after {PATIENCE_S} s")
+
+
+def read_all(servers: str, partitions: Mapping[str, int]) -> list[Message]:
+    """Return the committed records of whole topics."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "nobody",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    places = [
+        TopicPartition(topic, number, OFFSET_BEGINNING)
+        for topic, count in partitions.items()
+        for number in range(count)
+    ]
+    consumer.assign(places)
+    found: list[Message] = []
+    ended = 0
+    while ended < len(places):
+        message = consumer.poll(30)
+        assert message is not None, "Kafka does not answer"
+        if (error := message.error()) is None:
+            found.append(message)
+        else:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            ended += 1
+    consumer.close()
+    return found

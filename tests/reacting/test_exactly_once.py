@@ -1,0 +1,94 @@
+"""Each output once for whoever reads committed records, wherever the process ends."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from commands.point_of_sale import command_of
+from compose.exactly_once.errors import Misfit, TakenOver
+from compose.exactly_once.stateless import begin_anew
+from compose.exactly_once.steps import Step
+from compose.local.broker import EmbeddedBroker
+from compose.reactions_query import reactions_of, reactions_query
+from schemas.invoice import InvoiceRecorded
+from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.commands import decode_command
+from schemas.wire.records import encode_event
+from tests.reacting.running import Reacted, watch
+from tests.reacting.tills import Sale, sales, shipped
+from tests.reacting.tills import recorded as recorded_sales
+from tests.schemas.examples import recorded
+
+pytestmark = [pytest.mark.spark]
+
+
+@pytest.fixture
+def reacted(spark: SparkSession, broker: EmbeddedBroker, topics: Topics, tmp_path: Path) -> Reacted:
+    return Reacted(spark, broker.bootstrap_servers, topics, tmp_path)
+
+
+def event_of(number: str, sale: Sale) -> RecordedEvent:
+    _, command = command_of(json.dumps(sale).encode(), Source("POS", 0, 0))
+    payload = InvoiceRecorded(**dict(command))
+    return recorded("invoice", payload, aggregate_id=number, event_id=number)
+
+
+def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: Reacted) -> None:
+    """Killed before, inside and after the transaction, each time without what lay on the disk."""
+    topics = reacted.topics
+    day = list(sales(120, seed=1))
+    reacted.send(topics.point_of_sale, day[:60])
+    reacted.killed_at(Step.OUTPUT_COMPUTED)
+    reacted.killed_at(Step.TRANSACTION_OPEN)
+    reacted.send(topics.point_of_sale, day[60:])
+    reacted.killed_at(Step.BEFORE_COMMIT)
+    reacted.killed_at(Step.COMMITTED)
+    reacted.run_to_the_end()
+
+    commands = [message.value() for message in reacted.on(topics.commands("invoice"))]
+    ids = [decode_command("invoice", value)["command_id"] for value in commands if value]
+    letters = reacted.on(topics.dead_letters)
+    whole = [value for _, value in day if b"InvoiceLineItems" in value]
+    assert len(ids) == len(set(ids)) == len(whole)
+    assert len(letters) == len(day) - len(whole) > 0
+
+
+def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
+    topics = reacted.topics
+    invoices = recorded_sales(value for _, value in sales(80, seed=2))
+    happened = [(number, encode_event(event_of(number, one))) for number, one in invoices.items()]
+    reacted.send(topics.events("invoice"), happened)
+    reacted.killed_at(Step.BEFORE_COMMIT)
+    reacted.killed_at(Step.COMMITTED)
+    reacted.run_to_the_end()
+
+    told = Counter(message.key() for message in reacted.on(topics.shipment))
+    assert told == Counter(number.encode() for number in shipped(invoices))
+    awards = reacted.on(topics.commands("loyalty"))
+    prime = [one for one in invoices.values() if one["CustomerType"].upper() == "PRIME"]
+    assert len(awards) == len(prime)
+
+
+def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
+    topics = reacted.topics
+    with reacted.running() as first:
+        second = begin_anew(reactions_query(reactions_of(reacted.settings)), reacted.kafka)
+        reacted.send(topics.point_of_sale, sales(20, seed=3))
+        with pytest.raises(TakenOver, match="was taken over by owner"):
+            watch(first)
+        second.close()
+    assert reacted.on(topics.commands("invoice")) == []
+    reacted.run_to_the_end()
+    assert len(reacted.on(topics.commands("invoice"))) > 0
+
+
+def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
+    reacted.send(reacted.topics.shipment, [("5582023", b"{}")])
+    query = reactions_query(reactions_of(reacted.settings))
+    with pytest.raises(Misfit, match="would send all of it again"):
+        begin_anew(query, reacted.kafka)

@@ -1,0 +1,88 @@
+"""A policy is tested like a rule: given an event, then commands."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid5
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.loyalty import AwardPoints
+from commands.policies.award_points import award_points
+from commands.policies.policy import COMMAND_IDS, Asked, Policy, commands_of
+from commands.policies.registry import policies
+from schemas.command_envelope import Expectation
+from schemas.invoice import InvoiceRecorded
+from schemas.recorded_event import RecordedEvent
+from tests.schemas.examples import EVENTS, TRACE, recorded
+
+SALE = EVENTS["invoice"][0]
+assert isinstance(SALE, InvoiceRecorded)
+
+
+def happened(payload: Any, **more: Any) -> RecordedEvent:
+    return recorded("invoice", payload, **({"aggregate_id": "5582023"} | more))
+
+
+def because_of(**fields: Any) -> list[Asked]:
+    assert isinstance(SALE, InvoiceRecorded)
+    return list(award_points().react(happened(SALE.model_copy(update=fields))))
+
+
+def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written() -> None:
+    for prime in ("PRIME", "Prime"):
+        assert because_of(customer_type=prime, total_amount_cents=11_687_00) == [
+            Asked(
+                "4629185211",
+                AwardPoints(
+                    invoice_number="5582023", total_cents=11_687_00, points_hundredths=233_74
+                ),
+            )
+        ]
+
+
+def test_nobody_else_is() -> None:
+    assert because_of(customer_type="NONPRIME") == []
+    assert list(award_points().react(happened(EVENTS["order"][0]))) == []
+
+
+@given(st.integers(0, 2**53), st.decimals(0, 10, places=4))
+def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
+    assert isinstance(SALE, InvoiceRecorded)
+    event = happened(SALE.model_copy(update={"total_amount_cents": cents}))
+    (asked,) = award_points(factor).react(event)
+    assert isinstance(asked.command, AwardPoints)
+    points = asked.command.points_hundredths
+    assert points <= cents * factor < points + 1
+
+
+def test_a_command_of_a_policy_goes_on_with_the_flow_and_names_its_cause() -> None:
+    event = happened(SALE, correlation_id="flow-1", traceparent=TRACE)
+    (asked,) = commands_of(award_points(), event)
+    assert (asked.aggregate_type, asked.envelope.aggregate_id) == ("loyalty", "4629185211")
+    assert asked.envelope.correlation_id == "flow-1"
+    assert asked.envelope.causation_id == event.event_id
+    assert asked.envelope.traceparent == TRACE
+    assert asked.envelope.actor == "policy:award_points"
+    assert asked.envelope.expected_version is Expectation.ANY
+
+
+def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
+    award = AwardPoints(invoice_number="1", total_cents=1, points_hundredths=1)
+    twice = Policy("twice", ("invoice",), lambda event: [Asked("a", award), Asked("b", award)])
+    other = replace(twice, name="other")
+    event = happened(SALE)
+    again = replace(event, correlation_id="another flow")
+
+    def ids(policy: Policy, event: RecordedEvent) -> list[str]:
+        return [asked.envelope.command_id for asked in commands_of(policy, event)]
+
+    assert ids(twice, event) == ids(twice, again)
+    assert len({*ids(twice, event), *ids(other, event)}) == 4
+    namespace = UUID(str(COMMAND_IDS))
+    assert ids(twice, event)[1] == str(uuid5(namespace, f"twice\0{event.event_id}\x001"))
+
+
+def test_the_policies_of_this_distribution() -> None:
+    assert [policy.name for policy in policies()] == ["award_points"]

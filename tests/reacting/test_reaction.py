@@ -1,0 +1,146 @@
+"""What follows from one record, without Kafka and Spark."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from aggregates.operator.output import Output
+from aggregates.received import CommandRecord
+from commands.policies.policy import Asked, Policy
+from commands.policies.registry import policies
+from compose.reacting.reaction import Reactions
+from projections.outbound.registry import notifications
+from schemas.dead_letter import DeadLetter
+from schemas.invoice import InvoiceRecorded
+from schemas.loyalty import PointsAwarded
+from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.commands import decode_command
+from schemas.wire.headers import pairs
+from schemas.wire.records import decode, encode_event
+from tests.schemas.examples import EVENTS, recorded
+
+TOPICS = Topics()
+REACTIONS = Reactions(TOPICS, policies(), notifications())
+SALE, AWARDED = EVENTS["invoice"][0], EVENTS["loyalty"][0]
+assert isinstance(SALE, InvoiceRecorded)
+assert isinstance(AWARDED, PointsAwarded)
+
+
+def record(topic: str, value: bytes | None, key: bytes | None = b"k") -> CommandRecord:
+    return CommandRecord(Source(topic, 1, 7), 5, key, value, len(value or b""), None)
+
+
+def event_record(event: RecordedEvent) -> CommandRecord:
+    topic = TOPICS.events(event.aggregate_type)
+    return record(topic, encode_event(event), event.aggregate_id.encode())
+
+
+def invoice(**fields: Any) -> RecordedEvent:
+    assert isinstance(SALE, InvoiceRecorded)
+    return recorded("invoice", SALE.model_copy(update=fields), aggregate_id="5582023")
+
+
+def follows_from(event: RecordedEvent, reactions: Reactions = REACTIONS) -> dict[str, list[Output]]:
+    found: dict[str, list[Output]] = {}
+    for output in reactions.of(event_record(event)):
+        found.setdefault(output.topic, []).append(output)
+    return found
+
+
+def letter_of(outputs: Iterator[Output]) -> DeadLetter:
+    (output,) = outputs
+    assert output.topic == "dead-letters"
+    return decode(DeadLetter, output.value)
+
+
+def test_the_inputs_are_what_somebody_follows_and_nothing_else() -> None:
+    assert REACTIONS.inputs == ["POS", "invoice.events", "loyalty.events"]
+    assert REACTIONS.outputs == ["loyalty", "shipment"]
+
+
+@pytest.mark.parametrize(
+    ("customer", "delivery", "topics"),
+    [
+        ("PRIME", "HOME-DELIVERY", {"loyalty.commands", "shipment"}),
+        ("Prime", "TAKEAWAY", {"loyalty.commands"}),
+        ("NONPRIME", "home-delivery", {"shipment"}),
+        ("NONPRIME", "TAKEAWAY", set()),
+    ],
+)
+def test_where_an_invoice_goes(customer: str, delivery: str, topics: set[str]) -> None:
+    """P-02, P-03, P-07: to each of its outputs once."""
+    found = follows_from(invoice(customer_type=customer, delivery_type=delivery))
+    assert {topic: len(outputs) for topic, outputs in found.items()} == dict.fromkeys(topics, 1)
+
+
+def test_who_delivers_is_told_the_whole_invoice() -> None:
+    (told,) = follows_from(invoice())["shipment"]
+    whole = json.loads(told.value)
+    assert told.key == b"5582023"
+    assert whole["InvoiceNumber"] == "5582023"
+    assert whole["DeliveryAddress"]["AddressLine"] == "4 Main Street"
+    assert (whole["TotalAmount"], whole["CGST"]) == (11687, 292.18)
+    assert [one["TotalValue"] for one in whole["InvoiceLineItems"]] == [1687, 10000]
+    headers = dict(pairs(told.headers))
+    assert headers["ce_id"] == invoice().event_id
+    assert headers["content-type"] == "application/json"
+
+
+def test_a_customer_is_told_what_was_earned_and_the_total() -> None:
+    """P-03: the shape of the notification."""
+    event = recorded("loyalty", AWARDED, aggregate_id="4629185211")
+    (told,) = follows_from(event)["loyalty"]
+    assert json.loads(told.value) == {
+        "InvoiceNumber": "5582023",
+        "CustomerCardNo": "4629185211",
+        "TotalAmount": 11687,
+        "EarnedLoyaltyPoints": 233.74,
+        "TotalLoyaltyPoints": 1000,
+    }
+
+
+def test_the_award_is_a_command_to_the_card() -> None:
+    (output,) = follows_from(invoice())["loyalty.commands"]
+    sent = decode_command("loyalty", output.value)
+    assert output.key == b"4629185211"
+    assert sent["aggregate_id"] == "4629185211"
+    assert sent["payload"]["points_hundredths"] == 233_74
+    assert sent["causation_id"] == invoice().event_id
+
+
+def test_a_till_that_sends_no_invoice_gets_a_letter() -> None:
+    letter = letter_of(REACTIONS.of(record("POS", b"garbage")))
+    assert letter.error == "no invoice: value: Invalid JSON: expected value at line 1 column 1"
+    assert (letter.source, letter.bytes) == (Source("POS", 1, 7), b"garbage")
+    assert letter_of(REACTIONS.of(record("POS", None))).error == "no invoice: it has no value"
+
+
+def test_what_was_cut_is_no_invoice() -> None:
+    cut = replace(record("POS", b"{"), length=70_000, sha256=bytes(32))
+    assert letter_of(REACTIONS.of(cut)).error == (
+        "no invoice: it has 70000 bytes, more than a command may have"
+    )
+
+
+def test_an_event_that_cannot_be_read_gets_a_letter() -> None:
+    letter = letter_of(REACTIONS.of(record("invoice.events", b"garbage")))
+    assert letter.error.startswith("no invoice event: value has no Confluent header")
+
+
+def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
+    def half(event: RecordedEvent) -> Iterator[Asked]:
+        yield Asked("a", next(iter(policies()[0].react(event))).command)
+        raise ZeroDivisionError("a bug")
+
+    broken = replace(REACTIONS, policies=(Policy("broken", ("invoice",), half), *policies()))
+    found = follows_from(invoice(), broken)
+    assert set(found) == {"dead-letters", "loyalty.commands", "shipment"}
+    assert len(found["loyalty.commands"]) == 1  # nothing of the one that failed
+    letter = letter_of(iter(found["dead-letters"]))
+    assert letter.error == "broken failed: ZeroDivisionError: a bug"
+    assert letter.bytes == encode_event(invoice())

@@ -1,0 +1,33 @@
+from typing import Annotated
+
+from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
+from schemas.message import Message, Name, Text
+from schemas.personal import Personal, masked, personal_fields
+
+
+class Inner(Message):
+    name: Annotated[Text, Personal()]
+    town: Text
+
+
+class Outer(Message):
+    card: Annotated[Name, Personal()] | None
+    inner: Inner
+    others: list[Inner]
+    none: Inner | None = None
+
+
+def test_what_is_marked_is_masked_wherever_it_lies() -> None:
+    ada, bob = Inner(name="ada", town="Pune"), Inner(name="bob", town="Delhi")
+    assert masked(Outer(card="4711", inner=ada, others=[bob])) == {
+        "card": None,
+        "inner": {"name": None, "town": "Pune"},
+        "others": [{"name": None, "town": "Delhi"}],
+        "none": None,
+    }
+
+
+def test_what_is_personal_in_an_invoice() -> None:
+    assert personal_fields(InvoiceRecorded) == {"cashier_id", "customer_card_no"}
+    assert personal_fields(InvoiceLineItem) == frozenset()
+    assert personal_fields(DeliveryAddress) == {"address_line", "pin_code", "contact_number"}
