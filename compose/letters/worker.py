@@ -4,14 +4,12 @@ import logging
 import threading
 from typing import Protocol
 
-from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
-
 from compose.database import one_line
 from compose.errors import Unreachable
+from projections.engine.applier import database_failed
 
 LOG = logging.getLogger("verdict.letters")
 RETRY_S = 5.0
-DATABASE_FAILED = (OperationalError, InterfaceError, InternalError)
 
 
 class Work(Protocol):
@@ -61,20 +59,23 @@ class Worker:
     def _step(self) -> float:
         try:
             pause_s = self._work.step()
-        except (Unreachable, *DATABASE_FAILED) as error:
-            self._work.reset()
-            self._failing = True
-            said = one_line(getattr(error, "orig", None) or error)
-            LOG.error("the %s waits, %s; trying again in %g s", self._name, said, RETRY_S)
-            return RETRY_S
         except Exception as error:
+            return self._failed(error)
+        if self._failing:
+            self._failing = False
+            LOG.warning("the %s goes on", self._name)
+        return pause_s
+
+    def _failed(self, error: Exception) -> float:
+        if not (isinstance(error, Unreachable) or database_failed(error)):
             self.failure = error
             LOG.error(
                 "the %s stopped, commands are decided on; start again once it is mended: %s",
                 self._name, error, exc_info=error,
             )  # fmt: skip
             return 0.0
-        if self._failing:
-            self._failing = False
-            LOG.warning("the %s goes on", self._name)
-        return pause_s
+        self._work.reset()
+        self._failing = True
+        said = one_line(getattr(error, "orig", None) or error)
+        LOG.error("the %s waits, %s; trying again in %g s", self._name, said, RETRY_S)
+        return RETRY_S

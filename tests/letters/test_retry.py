@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import inspect, update
 
 from compose.database import open_database
 from compose.exactly_once.transactions import Transactions
 from compose.letters.dispatch import LETTERS
 from compose.letters.due import claim, remove
 from compose.letters.steps import OnStep, Step
+from projections.engine.layout import TABLES
 from projections.engine.letter import table
 from projections.engine.position import AnotherRunner
 from schemas.dead_letter import DeadLetter
@@ -171,6 +172,15 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
         first.reset()
         second.reset()
     assert [row["bytes"] for row in desk.rows()] == [b"x", b"y"]
+
+
+def test_what_is_due_is_found_by_an_index(desk: Desk) -> None:
+    """R-08: however many letters wait."""
+    with desk.engine.connect() as connection:
+        schema = TABLES if connection.dialect.name == "postgresql" else None
+        found = inspect(connection).get_indexes(table.name, schema=schema)
+
+    assert ["status", "due_at", "id"] in [index["column_names"] for index in found]
 
 
 def test_aborted_letters_are_none(desk: Desk) -> None:
