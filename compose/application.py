@@ -14,6 +14,7 @@ from compose.foundation import SPARK, Foundation, lay_foundation
 from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
+from compose.lake.query import Lake
 from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
 from compose.projecting import Projecting
@@ -29,7 +30,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider, reactions, projections, letters: all of it.
+    """Broker (unless one is given), topics, decider, reactions, lake, projections, letters.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -93,6 +94,7 @@ class Application:
             )
         self._deciding.check()
         self._reacting.check()
+        self._lake.check()
         self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
@@ -110,6 +112,9 @@ class Application:
         self._reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
         parts.callback(self._reacting.stop)
         self._reacting.start(settings.data_dir / SPARK)
+        self._lake = Lake(ground.spark, ground.kafka, ground.source, settings)
+        parts.callback(self._lake.stop)
+        self._lake.start(settings.data_dir / SPARK)
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         retrying = retry(ground, settings)

@@ -84,6 +84,12 @@ class Settings(BaseSettings):
     reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
         250, description="The same for what follows from events: commands, notifications."
     )
+    lake_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        10_000, description="The same for the lake; more makes fewer and larger files."
+    )
+    lake_dir: Path | None = Field(
+        None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
+    )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
     command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
