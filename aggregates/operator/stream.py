@@ -74,10 +74,10 @@ def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-define
 
 
 def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
-    """Return Kafka's records, with their headers, as `INPUT_COLUMNS`; longer values are cut.
+    """Return Kafka's records as `INPUT_COLUMNS`; longer values are cut.
 
     Args:
-        records: As `decisions` takes them.
+        records: As `decisions` takes them; without `headers`, none is a retry.
         limit: Bytes of a value.
     """
     whole = F.length("value") <= limit
@@ -90,7 +90,7 @@ def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
         F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
-        _attempt().alias("attempt"),
+        (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
     ).select(*INPUT_COLUMNS)
 
 

@@ -109,7 +109,6 @@ class Reacting:
             .options(**self._source)
             .option("kafka.isolation.level", "read_committed")
             .option("failOnDataLoss", "true")
-            .option("includeHeaders", "true")
             .option("subscribe", ",".join(partitions))
             .option("startingOffsets", start)
             .option("maxOffsetsPerTrigger", ROWS)
