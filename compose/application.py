@@ -15,6 +15,7 @@ from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
 from compose.lake.query import Lake
+from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
 from compose.processing.processor import Ground
 from compose.projecting import Projecting
@@ -30,7 +31,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider, reactions, lake, projections: one directory.
+    """Broker (unless one is given), topics, decider, reactions, lake, projections, letters.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -116,6 +117,10 @@ class Application:
             processor.start()
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
+        retrying = retry(ground, settings)
+        parts.callback(retrying.stop)
+        retrying.start()
+        retrying.await_ready(self.check)
         self.service = self._announce(parts, ground.servers)
 
     def _announce(self, parts: ExitStack, servers: str) -> Service:
@@ -134,6 +139,22 @@ def processing_ground(ground: Foundation, settings: Settings) -> Ground:
         source=ground.source,
         partitions=settings.partitions,
         scratch=settings.data_dir / SPARK,
+    )
+
+
+def retry(ground: Foundation, settings: Settings) -> Retrying:
+    """Return what tries dead letters again, not started; the read side has its tables.
+
+    Raises:
+        VerdictError: The database does not let us in.
+    """
+    return Retrying(
+        open_database(database_url(settings)),
+        ground.kafka,
+        settings.topics,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
+        poll_s=settings.retry_poll_ms / 1000,
     )
 
 

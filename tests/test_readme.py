@@ -57,6 +57,7 @@ ROWS = (
         "P-05",
         "P-06",
         "P-07",
+        *(f"R-{number:02}" for number in range(1, 9)),
         "U-02",
     ),
 )

@@ -137,7 +137,6 @@ class Processor:
             .options(**self._ground.source)
             .option("kafka.isolation.level", "read_committed")
             .option("failOnDataLoss", "true")
-            .option("includeHeaders", "true")
             .option("subscribe", ",".join(partitions))
             .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
             .option("maxOffsetsPerTrigger", self._rows)

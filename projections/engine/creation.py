@@ -17,6 +17,7 @@ from projections.engine import (
     holding,
     intervention,
     layout,
+    letter,
     parking,
     position,
     reader_role,
@@ -38,13 +39,15 @@ built = Table(
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    intervention.metadata, metadata,
+    intervention.metadata, letter.metadata, metadata,
 )  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
     "projection_held": select(holding.table),
     "projection_parked": select(parking.table),
     "projection_live": select(versions.table),
+    "letter": select(letter.table),
+    "letter_intervention": select(letter.intervention),
     "projection_intervention": select(intervention.table),
 }
 
