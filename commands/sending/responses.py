@@ -2,7 +2,10 @@
 
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
 from threading import Event, Lock, Thread
+from typing import NamedTuple
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -41,8 +44,20 @@ ELECTING = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE
 ELECTION_S = 0.05
 
 
+class Asked(NamedTuple):
+    """A topic that is to be followed; `begun` is done when it is, or cannot be."""
+
+    topic: str
+    aggregate_type: str
+    begun: Future[None]
+
+
 class Responses:
-    """Reads the responses to the aggregates that are followed, from the moment of following."""
+    """Reads the responses to the aggregates that are followed, from the moment of following.
+
+    Once the thread runs, only it touches the consumer: librdkafka lets the one who polls in a loop
+    go first, and another thread may wait for a minute.
+    """
 
     def __init__(
         self,
@@ -58,6 +73,7 @@ class Responses:
         self._trouble = trouble
         self._followed: dict[str, str] = {}
         self._lock = Lock()
+        self._asked: SimpleQueue[Asked] = SimpleQueue()
         self._stopping = Event()
         self._thread: Thread | None = None
         options = consumer_options(bootstrap_servers, config)
@@ -73,21 +89,42 @@ class Responses:
         with self._lock:
             if topic in self._followed:
                 return
-            ends = [self._end(topic, partition) for partition in self._partitions(topic)]
-            self._consumer.incremental_assign(ends)
-            self._followed[topic] = aggregate_type
             if self._thread is None:
+                self._begin(topic, aggregate_type)
                 self._thread = Thread(
                     target=self._run, args=(producer,), name="verdict-responses", daemon=True
                 )
                 self._thread.start()
+                return
+            asked = Asked(topic, aggregate_type, Future())
+            self._asked.put(asked)
+            asked.begun.result()
 
     def stop(self) -> None:
         """End the thread and leave Kafka."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
+        self._begin_asked(KafkaUnavailable("the client was closed meanwhile"))
         self._consumer.close()
+
+    def _begin(self, topic: str, aggregate_type: str) -> None:
+        ends = [self._end(topic, partition) for partition in self._partitions(topic)]
+        self._consumer.incremental_assign(ends)
+        self._followed[topic] = aggregate_type
+
+    def _begin_asked(self, failure: Exception | None = None) -> None:
+        """Answer those who wait in `follow`: begin as they ask, or say why not."""
+        while not self._asked.empty():
+            topic, aggregate_type, begun = self._asked.get()
+            try:
+                if failure is not None:
+                    raise failure
+                self._begin(topic, aggregate_type)
+            except Exception as error:
+                begun.set_exception(error)
+            else:
+                begun.set_result(None)
 
     def _partitions(self, topic: str) -> list[int]:
         try:
@@ -128,6 +165,7 @@ class Responses:
         try:
             while not self._stopping.is_set():
                 producer.poll(0)
+                self._begin_asked()
                 message = self._consumer.poll(POLL_S)
                 if message is None:
                     self._waiting.sweep()
@@ -139,6 +177,7 @@ class Responses:
             self._waiting.fail(failure)
             while not self._stopping.is_set():
                 producer.poll(POLL_S)  # acknowledgements still matter
+                self._begin_asked(failure)
 
     def _take(self, message: Message) -> None:
         if (error := message.error()) is not None:

@@ -17,6 +17,7 @@ from compose.database import is_sqlite, one_line, open_database, parse, shown
 from compose.errors import Unreachable, VerdictError
 from compose.parking.events import ParkedEvents
 from compose.parking.kind import By, NothingParked, Parked
+from compose.parking.letters import ParkedLetters
 from compose.service import database_url as url_of
 from compose.settings import Settings
 from projections.engine.applier import database_failed
@@ -42,7 +43,11 @@ def _events(engine: Engine, settings: Settings) -> Parked:
     return ParkedEvents(engine, declared(settings.us_exchanges))
 
 
-KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events,)
+def _letters(engine: Engine, settings: Settings) -> Parked:
+    return ParkedLetters(engine)
+
+
+KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events, _letters)
 
 
 @app.callback()
@@ -54,7 +59,7 @@ def letters() -> None:
 def list_letters(
     json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
 ) -> None:
-    """List what is parked: an event that a projection cannot apply, with how many wait behind."""
+    """List what is parked: events that a projection cannot apply, letters that no retry helped."""
     with _kinds(data_dir, database_url) as kinds:
         found = [item for kind in kinds for item in kind.listed()]
     if json:
@@ -96,7 +101,7 @@ def edit(
     """Put another payload in the place of one, for the next try; the log is not changed.
 
     Of an event it holds for that projection only, also when it is built again. A payload that the
-    event's class refuses is refused here.
+    event's class refuses is refused here. Of a letter the file is the whole value.
     """
     with _kind_of(id, data_dir, database_url) as kind:
         note(kind.edit(id, file.read(), _by(by, why)))
@@ -110,7 +115,10 @@ def replay(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Try one again now, and what waits behind it; exit code 1 when it fails again."""
+    """Try one again now, and what waits behind it; exit code 1 when it fails again.
+
+    A letter is sent by the running service.
+    """
     with _kind_of(id, data_dir, database_url) as kind:
         note(kind.replay(id, _by(by, why)))
 
@@ -125,7 +133,8 @@ def evict(
 ) -> None:
     """Give one up; what waits behind it goes on.
 
-    An event is passed over in that projection only, also when it is built again.
+    An event is passed over in that projection only, also when it is built again. A letter stays on
+    `dead-letters`.
     """
     with _kind_of(id, data_dir, database_url) as kind:
         note(kind.evict(id, _by(by, why)))

@@ -213,5 +213,5 @@ def _given_up(facts: Facts) -> Iterator[str]:
     if letters and letters["parked"]:
         yield (
             f"{letters['parked']} letters are parked, nobody tries them again: see why with "
-            '`verdict sql "select id, error from letter"`'
+            "`verdict letters list`"
         )

@@ -2,7 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from compose.demo import holders, load, measured, point_of_sale, programs, races, recent, refusal
+from compose.demo import (
+    holders,
+    load,
+    measured,
+    point_of_sale,
+    programs,
+    races,
+    recent,
+    refusal,
+    second_try,
+)
 from compose.demo.story import Story
 
 Chapter = Callable[[Story], None]
@@ -15,5 +25,6 @@ CHAPTERS: Sequence[Chapter] = (
     programs.tell,
     recent.tell,
     point_of_sale.tell,
+    second_try.tell,
     measured.tell,  # last, as the others hand it what they measured
 )

@@ -4,10 +4,13 @@ import json
 import time
 from collections import Counter
 
+from pyarrow.dataset import dataset
+
 from compose.demo.load import records
 from compose.demo.settling import settle_reactions
 from compose.demo.story import Measure, Story
 from compose.demo.till_day import TillDay, till_day
+from compose.lake.query import TABLE, lake_dir
 
 FEWEST = 100
 COMMANDS_TO_AN_INVOICE = 5
@@ -52,6 +55,7 @@ def tell(story: Story) -> None:
     _recorded(story, day)
     _points(story, day)
     _told(story, day)
+    _lake(story, day)
 
 
 def _recorded(story: Story, day: TillDay) -> None:
@@ -103,6 +107,23 @@ def _told(story: Story, day: TillDay) -> None:
         f"who delivers is told of {day.deliveries:,} home deliveries, of each once",
         (day.deliveries, day.deliveries),
         _different(story),
+    )
+
+
+def _lake(story: Story, day: TillDay) -> None:
+    folder = lake_dir(story.application.settings) / TABLE
+
+    def lines() -> int:
+        return int(dataset(folder, partitioning="hive", format="parquet").count_rows())
+
+    story.wait_until(lambda: lines() >= day.lines, "the last line item in the lake", progress=lines)
+    story.voice.expect(f"{day.lines:,} line items lie in the lake, as Parquet", day.lines, lines())
+    everything = dataset(folder, partitioning="hive", format="parquet").to_table()
+    written = "\n".join(sorted({str(value) for column in everything for value in column.unique()}))
+    story.voice.expect(
+        "no card and no address is in any of them",
+        [],
+        [value for value in ("Station Road", *day.points) if value in written],
     )
 
 

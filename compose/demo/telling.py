@@ -50,7 +50,7 @@ def run(commands: int, keep: Path | None = None, chapters: Sequence[Chapter] = C
         status,
     ):
         status.update("starting Kafka and Spark")
-        settings = DefaultSettings(data_dir=folder)
+        settings = DefaultSettings(data_dir=folder, lake_trigger_ms=1000)
         with _running(voice, interruption, settings, commands) as story:
             status.stop()
             _tell(story, chapters)

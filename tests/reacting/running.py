@@ -172,7 +172,7 @@ def read_all(servers: str, partitions: Mapping[str, int]) -> list[Message]:
         if (error := message.error()) is None:
             found.append(message)
         else:
-            assert error.code() == KafkaError._PARTITION_EOF, error
+            assert error.code() == KafkaError._PARTITION_EOF, str(error)
             ended += 1
     consumer.close()
     return found

@@ -1,0 +1,114 @@
+"""`verdict letters` on letters that were tried often enough: the tables alone are enough."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, insert, select
+
+from compose.database import create_read_side, open_database
+from compose.letters.headers import as_json
+from projections.engine.letter import PARKED, intervention, table
+from projections.registry import projections
+from schemas.letter import letter_id
+from schemas.source import Source
+from tests.cli.conftest import Run, Verdict
+
+AT = Source("dead-letters", 2, 17)
+ID = letter_id(AT)
+NOON = 1_795_262_400_000
+Letters = Callable[..., Verdict]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """Return a read side with one parked letter."""
+    engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
+    create_read_side(engine, projections())
+    parked = {
+        "id": ID,
+        "topic": AT.topic,
+        "partition": AT.partition,
+        "offset": AT.offset,
+        "attempt": 3,
+        "attempts": 3,
+        "retry_topic": "parcels",
+        "status": PARKED,
+        "error": "tried 3 times",
+        "key": b"p-1",
+        "bytes": b'{"to": "Main Street"}',
+        "headers": as_json((("color", b"red"),)),
+        "received_at": NOON,
+    }
+    with engine.begin() as connection:
+        connection.execute(insert(table).values(parked))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
+    """Return a function that calls `verdict letters`."""
+
+    def call(*arguments: object, stdin: str | None = None) -> Verdict:
+        return run("letters", *arguments, "--data-dir", tmp_path, stdin=stdin)
+
+    return call
+
+
+def test_a_letter_is_listed_beside_the_events(letters: Letters) -> None:
+    [listed] = letters("list", "--json").lines
+
+    assert (listed["id"], listed["kind"]) == (ID, "letter")
+    assert listed["what"] == "letter for parcels, tried again 3 times"
+    assert (listed["since"], listed["error"]) == ("2026-11-21T12:00:00.000Z", "tried 3 times")
+    assert ID in letters("list").stdout
+
+
+def test_a_letter_is_shown_with_what_it_holds(letters: Letters) -> None:
+    [shown] = letters("show", ID, "--json").lines
+
+    assert (shown["payload"], shown["key"]) == ('{"to": "Main Street"}', "p-1")
+    assert shown["headers"] == [["color", "red"]]
+    assert (shown["topic"], shown["partition"], shown["offset"]) == ("dead-letters", 2, 17)
+    assert shown["interventions"] == []
+
+
+def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:
+    edited = letters(
+        "edit", ID, "--file", "-", "--why", "a typo", "--by", "ada", stdin='{"to": "Elm Street"}'
+    )
+    replayed = letters("replay", ID, "--by", "bob")
+
+    assert (edited.exit_code, replayed.exit_code) == (0, 0)
+    assert edited.stderr == f"{ID} is edited: `verdict letters replay {ID}` sends it\n"
+    assert replayed.stderr.startswith(f"{ID} goes back to parcels at once")
+    assert letters("list", "--json").lines == []
+    with engine.connect() as connection:
+        sent = connection.execute(select(table.c.bytes, table.c.status, table.c.attempts)).one()
+        kept = connection.execute(select(intervention.c.kind, intervention.c.who)).all()
+    assert (bytes(sent.bytes), sent.status, sent.attempts) == (
+        json.dumps({"to": "Elm Street"}).encode(),
+        "WAITING",
+        4,
+    )
+    assert [tuple(one) for one in kept] == [("edit", "ada"), ("replay", "bob")]
+
+
+def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
+    evicted = letters("evict", ID, "--why", "nobody lives there", "--by", "ada")
+
+    assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is given up\n")
+    with engine.connect() as connection:
+        assert connection.execute(select(table)).all() == []
+        assert connection.execute(select(intervention.c.why)).scalar_one() == "nobody lives there"
+
+
+def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
+    other = letter_id(Source("dead-letters", 0, 0))
+
+    for verb in (("show", other), ("replay", other), ("evict", other, "--why", "x")):
+        answer = letters(*verb)
+        assert answer.exit_code == 1
+        assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
