@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from projections.engine.batch import Batch, Spans, halves
-from projections.flat import from_flat
+from projections.packed import PACKED, unpacked
 from projections.stream import TASK_BYTES, TooManyBytes, decoded
 from schemas.collector import collector_paused
 from schemas.topics import Topics
@@ -79,7 +80,8 @@ class KafkaBatches:
         """
         try:
             with collector_paused():
-                yield Batch(from_flat(frame.toArrow()), spans)
+                chunks = frame.toArrow()[PACKED].to_pylist()
+                yield Batch(chain.from_iterable(map(unpacked, chunks)), spans)
         except PythonException as error:
             if TooManyBytes.__name__ not in str(error):
                 raise
