@@ -127,7 +127,7 @@ def _projected(settings: Settings, count: int) -> Result:
 
 def _done(reader: Reader, wanted: Mapping[Place, int]) -> float:
     """Return which share of its way the last projection has behind it."""
-    reached = {(*place,): offset for *place, offset in reader.select(REACHED).rows}
+    reached: dict[Any, int] = {(*place,): offset for *place, offset in reader.select(REACHED).rows}
     return min(reached.get(place, 0) / end for place, end in wanted.items())
 
 
