@@ -14,6 +14,7 @@ from compose.kafka_batches import MOST, KafkaBatches
 from compose.local.spark import jvm_exit_code
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans
+from schemas.collector import collector_paused
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
 PATIENCE_S = 30.0  # for a thread that ends
@@ -116,5 +117,6 @@ class CatchingUp:
 
     def _apply(self, cohort: Sequence[Applier], batches: Iterable[Batch]) -> None:
         for batch in batches:
-            for applier in self._going(cohort):
-                applier.apply(batch)
+            with collector_paused():
+                for applier in self._going(cohort):
+                    applier.apply(batch)
