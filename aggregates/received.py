@@ -41,6 +41,7 @@ class CommandRecord:
         value: Whole up to the command limit, else its beginning; None for none.
         length: Of the whole value, in bytes.
         sha256: Of the whole value when that was cut, else None.
+        attempt: How many times a retry has brought it back so far.
     """
 
     source: Source
@@ -49,6 +50,7 @@ class CommandRecord:
     value: bytes | None
     length: int
     sha256: bytes | None
+    attempt: int = 0
 
     @property
     def place(self) -> tuple[str, int, int]:

@@ -14,9 +14,12 @@ from compose.foundation import SPARK, Foundation, lay_foundation
 from compose.kafka_batches import KafkaBatches
 from compose.kafka_config import librdkafka_options
 from compose.kafka_log import log_bounds
+from compose.lake.query import Lake
+from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
+from compose.processing.processor import Ground
 from compose.projecting import Projecting
-from compose.reacting.query import Reacting
+from compose.reacting.query import reacting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
@@ -28,7 +31,7 @@ CHECK_S = 0.2
 
 
 class Application:
-    """Broker (unless one is given), topics, decider, reactions and projections, on one directory.
+    """Broker (unless one is given), topics, decider, reactions, lake, projections, letters.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
     cleanly, whatever happened.
@@ -91,7 +94,8 @@ class Application:
                 f"memory, and the end of {log}, then start again; nothing is lost"
             )
         self._deciding.check()
-        self._reacting.check()
+        for processor in self._processors:
+            processor.check()
         self._read_side.check()
 
     def _start(self, parts: ExitStack) -> None:
@@ -106,11 +110,17 @@ class Application:
         )
         parts.callback(self._deciding.stop)
         self._deciding.start()
-        self._reacting = Reacting(ground.spark, ground.kafka, ground.source, settings)
-        parts.callback(self._reacting.stop)
-        self._reacting.start(settings.data_dir / SPARK)
+        beside = processing_ground(ground, settings)
+        self._processors = (reacting(beside, settings), Lake(beside, settings))
+        for processor in self._processors:
+            parts.callback(processor.stop)
+            processor.start()
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
+        retrying = retry(ground, settings)
+        parts.callback(retrying.stop)
+        retrying.start()
+        retrying.await_ready(self.check)
         self.service = self._announce(parts, ground.servers)
 
     def _announce(self, parts: ExitStack, servers: str) -> Service:
@@ -119,6 +129,33 @@ class Application:
         announce(folder, service)
         parts.callback(withdraw, folder)
         return service
+
+
+def processing_ground(ground: Foundation, settings: Settings) -> Ground:
+    """Return what processors stand on."""
+    return Ground(
+        spark=ground.spark,
+        kafka=ground.kafka,
+        source=ground.source,
+        partitions=settings.partitions,
+        scratch=settings.data_dir / SPARK,
+    )
+
+
+def retry(ground: Foundation, settings: Settings) -> Retrying:
+    """Return what tries dead letters again, not started; the read side has its tables.
+
+    Raises:
+        VerdictError: The database does not let us in.
+    """
+    return Retrying(
+        open_database(database_url(settings)),
+        ground.kafka,
+        settings.topics,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
+        poll_s=settings.retry_poll_ms / 1000,
+    )
 
 
 def project(ground: Foundation, settings: Settings) -> Projecting:

@@ -161,6 +161,7 @@ class Deciding:
             .options(**self._source)
             .option("kafka.isolation.level", "read_committed")
             .option("failOnDataLoss", "true")
+            .option("includeHeaders", "true")
             .option("subscribe", ",".join(partitions))
             .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
             .option("maxOffsetsPerTrigger", self._settings.max_rows_per_batch)

@@ -28,7 +28,9 @@ from pydantic_settings import (
 )
 
 from commands.policies.award_points import FACTOR
+from compose.letters.backoff import understood
 from compose.settings_values import dotted, listed, mail_server_url
+from schemas.letter import MOST_ATTEMPTS
 from schemas.topics import PARTITIONS, Topics
 
 TOML = "verdict.toml"
@@ -82,11 +84,24 @@ class Settings(BaseSettings):
     reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
         250, description="The same for what follows from events: commands, notifications."
     )
+    lake_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        10_000, description="The same for the lake; more makes fewer and larger files."
+    )
+    lake_dir: Path | None = Field(
+        None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
+    )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
     command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
     events_limit_bytes: PositiveInt = Field(MIB, description="Of one command's events.")
     command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
+    retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
+        3, description="Of a dead letter that does not say it; then it is parked."
+    )
+    retry_backoff: Annotated[str, AfterValidator(understood)] = Field(
+        "exponential:1s,2,1h", description="How long such a letter waits before each retry."
+    )
+    retry_poll_ms: PositiveInt = Field(500, description="How often to look for letters to send.")
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         US_EXCHANGES, min_length=1, description="What us_holder counts as US."
     )

@@ -16,8 +16,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 
+from projections.engine.amended import amended
 from projections.engine.builder import Builder, Built, readable
 from projections.engine.instant import InstantType
+from projections.engine.intervention import Amendments
 from projections.engine.projection import Gap, Unprojectable
 from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.collector import spare_imports
@@ -36,7 +38,12 @@ ORDER = ("key", "topic", "partition", "offset")
 
 
 def final_rows(
-    records: DataFrame, topics: Topics, table: Table, builder: Builder, partitions: int
+    records: DataFrame,
+    topics: Topics,
+    table: Table,
+    builder: Builder,
+    partitions: int,
+    in_force: Amendments,
 ) -> DataFrame:
     """Fold all records to what the first table of a projection holds of them.
 
@@ -46,6 +53,7 @@ def final_rows(
         table: The first one of the projection.
         builder: The projection's.
         partitions: Into how many tasks keys are spread.
+        in_force: What people decided about events, for this projection.
 
     Returns:
         The table's columns, times in epoch milliseconds, and two more, mostly null: `gap`, for
@@ -56,7 +64,7 @@ def final_rows(
     arranged = records.select(*KAFKA_COLUMNS)
     if builder.by_key:
         arranged = arranged.repartition(partitions, "key").sortWithinPartitions(*ORDER)
-    return arranged.mapInArrow(_Task(Decoder(topics), builder, schema), _of_spark(schema))
+    return arranged.mapInArrow(_Task(Decoder(topics), builder, schema, in_force), _of_spark(schema))
 
 
 def gap_of(text: str) -> Gap:
@@ -69,10 +77,12 @@ class _Task:
     decoder: Decoder
     builder: Builder
     schema: pa.Schema
+    in_force: Amendments
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spare_imports()
-        built = self.builder(readable(self.decoder.deliveries(batches)))
+        records = amended(self.decoder.deliveries(batches), self.in_force)
+        built = self.builder(readable(records))
         try:
             while some := [*islice(built, ROWS)]:
                 yield self._batch(some)

@@ -31,18 +31,40 @@ def missing_events(connection: Connection, projection: Projection) -> Sequence[D
         `MOST` at most, of each aggregate from the needed one on. What cannot be read is there too,
         with the reason.
     """
+    wait = holding.table.c.error.is_(None)  # else the event is there, and at fault
+    return _fetched(connection, _asked(projection, wait))
+
+
+def events_of(
+    connection: Connection, projection: Projection, key: holding.AggregateKey
+) -> Sequence[Delivery]:
+    """Return archived events of one held aggregate, from the one that it needs on, `MOST` at most.
+
+    Args:
+        connection: Inside a transaction that keeps the projection where it is.
+        projection: Who holds it, for whatever reason.
+        key: Of the aggregate.
+
+    Returns:
+        As `missing_events`; none when the archive lacks the needed one.
+    """
+    columns = holding.table.c
+    this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
+    return _fetched(connection, _asked(projection, this_one))
+
+
+def _fetched(connection: Connection, asked: Select[*tuple[Any, ...]]) -> Sequence[Delivery]:
     return [
         Delivery(topic, partition, offset, _record(aggregate_type, value), value)
-        for aggregate_type, topic, partition, offset, value in connection.execute(
-            _asked(projection)
-        )
+        for aggregate_type, topic, partition, offset, value in connection.execute(asked)
     ]
 
 
-def _asked(projection: Projection) -> Select[*tuple[Any, ...]]:
-    """Return the one statement for all aggregates; those whose needed event is not there are out.
+def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Return one statement for the aggregates `whose` is true of.
 
-    Else the events behind gaps that are never filled would take all the room.
+    Those whose needed event is not there are out: else the events behind gaps that are never
+    filled would take all the room.
     """
     held, needed, archived = holding.table, ARCHIVE.alias("needed"), ARCHIVE.alias("archived")
     return (
@@ -64,7 +86,7 @@ def _asked(projection: Projection) -> Select[*tuple[Any, ...]]:
         .where(
             held.c.projection == projection.name,
             held.c.projection_version == projection.version,
-            held.c.error.is_(None),  # else it is there, and at fault
+            whose,
         )
         .order_by(held.c.aggregate_type, held.c.aggregate_id, archived.c.version)
         .limit(MOST)

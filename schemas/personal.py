@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from schemas.message import Message
 
@@ -38,9 +37,7 @@ def _is_personal(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
         inner, *marks = get_args(annotation)
         return any(isinstance(mark, Personal) for mark in marks) or _is_personal(inner)
-    if get_origin(annotation) in (Union, UnionType):
-        return any(map(_is_personal, get_args(annotation)))
-    return False
+    return any(map(_is_personal, get_args(annotation)))  # of a union, a list
 
 
 def _masked(value: Any) -> Any:

@@ -89,7 +89,7 @@ class ShardBatch:
         yield from self._outputs.of_verdict(verdict, response, command)
         if verdict.response.reason == Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
-            yield self._outputs.of_dead_letter(letter, replayable=False)
+            yield self._outputs.of_failed(letter, command.record.attempt)
 
     def _keep(self, at: bytes, asked: bytes, verdict: Verdict, response: bytes) -> None:
         if verdict.stored is not None:

@@ -77,7 +77,17 @@ class Outputs:
         headers = joined(response_headers(response, traceparent))
         yield Output(topic, key, encoded, headers, replayable)
 
-    def of_dead_letter(self, letter: DeadLetter, replayable: bool = True) -> Output:
-        """Return the record that keeps what could not be handled."""
+    def of_dead_letter(self, letter: DeadLetter) -> Output:
+        """Return the record that keeps what could not be read."""
         headers = joined(dead_letter_headers(letter))
-        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, replayable)
+        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, True)
+
+    def of_failed(self, letter: DeadLetter, attempt: int) -> Output:
+        """Return the record that keeps a command which met a bug, and is to come back.
+
+        Args:
+            letter: With its bytes.
+            attempt: How many times it has come back already.
+        """
+        headers = joined(dead_letter_headers(letter, attempt))
+        return Output(self._topics.dead_letters, letter.key, encode(letter), headers, False)

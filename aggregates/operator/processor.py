@@ -25,6 +25,7 @@ from schemas.topics import Topics
 
 INPUT_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
+    "attempt",
 )  # fmt: skip
 
 
@@ -95,8 +96,8 @@ class CommandProcessor(StatefulProcessor):
 
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
-    for topic, partition, offset, timestamp, key, value, length, digest in zip(
+    for topic, partition, offset, timestamp, key, value, length, digest, attempt in zip(
         *columns, strict=True
     ):
         source = Source(topic, partition, offset)
-        yield CommandRecord(source, timestamp, key, value, length, digest)
+        yield CommandRecord(source, timestamp, key, value, length, digest, attempt)

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from aggregates.operator.output import OUTPUT_SCHEMA
 from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
+from schemas.letter import RETRY_ATTEMPT
 
 
 def decisions(
@@ -18,7 +19,8 @@ def decisions(
 
     Args:
         commands: Kafka's columns: `key BINARY` (aggregate id), `value BINARY`, `topic STRING`,
-            `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`.
+            `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`,
+            `headers ARRAY<STRUCT<key STRING, value BINARY>>`.
         processor: Decides the commands of one shard.
         shards: How many states there are; must equal Spark's shuffle partitions, because Spark
             keeps one state per partition.
@@ -72,7 +74,12 @@ def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-define
 
 
 def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
-    """Return Kafka's records as `INPUT_COLUMNS`, values cut that are longer than `limit` bytes."""
+    """Return Kafka's records as `INPUT_COLUMNS`; longer values are cut.
+
+    Args:
+        records: As `decisions` takes them; without `headers`, none is a retry.
+        limit: Bytes of a value.
+    """
     whole = F.length("value") <= limit
     return records.select(
         "topic",
@@ -83,4 +90,16 @@ def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
         F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
+        (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
     ).select(*INPUT_COLUMNS)
+
+
+def _attempt() -> F.Column:  # type: ignore[name-defined]
+    """Read the header that a retry carries, the last one of its name; 0 where it makes no sense.
+
+    Never null: pandas would turn a column of integers with nulls into floats.
+    """
+    names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
+    place = F.array_position(names, F.lit(RETRY_ATTEMPT)).cast("int") - 1
+    found = F.get(values, place).cast("string").try_cast("int")
+    return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))

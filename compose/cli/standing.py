@@ -11,6 +11,8 @@ from compose.kafka_log import KafkaLog
 from compose.reader import NotAdmitted, Reader, reader_of
 from compose.service import find_service
 from compose.settings import Settings
+from projections.engine.letter import FOLLOWER, WAITING
+from projections.engine.letter import PARKED as PARKED_LETTER
 
 Facts = dict[str, Any]
 Ends = dict[tuple[str, int], int]
@@ -18,6 +20,7 @@ Ends = dict[tuple[str, int], int]
 POSITION, HELD, PARKED, LIVE = VIEWS = (
     "projection_position", "projection_held", "projection_parked", "projection_live",
 )  # fmt: skip
+LETTERS = "SELECT status, count(*) AS letters FROM letter GROUP BY status"
 SCATTERED = (
     "SELECT aggregate_type, aggregate_id, partitions, count(*) OVER () AS aggregates "
     "FROM scattered_key ORDER BY 1, 2 LIMIT 1"
@@ -25,7 +28,7 @@ SCATTERED = (
 
 
 def standing(settings: Settings) -> Facts:
-    """Return the state of service, decider and projections; what cannot be asked is null.
+    """Return the state of service, decider, projections and letters; null: it cannot be asked.
 
     `scattered` says how many aggregates have commands on several partitions; `problems` says in
     words what is wrong; `unreachable` whether that is Kafka or the database.
@@ -38,6 +41,7 @@ def standing(settings: Settings) -> Facts:
         "commands": None,
         "projections": None,
         "scattered": None,
+        "letters": None,
         "problems": [],
         "unreachable": False,
     }
@@ -49,6 +53,7 @@ def standing(settings: Settings) -> Facts:
             facts["unreachable"] |= isinstance(error, Unreachable)
     facts["problems"] += _standing_still(facts)
     facts["problems"] += _out_of_order(facts)
+    facts["problems"] += _given_up(facts)
     return facts
 
 
@@ -89,7 +94,7 @@ def _ends(log: KafkaLog, topics: set[str]) -> Ends:
 
 
 def read_models(settings: Settings) -> Facts:
-    """Return every version of every projection, and the keys that lie on several partitions.
+    """Return every version of every projection, the keys on several partitions, and the letters.
 
     Raises:
         Unreachable: The read side cannot be asked.
@@ -97,15 +102,26 @@ def read_models(settings: Settings) -> Facts:
     with reader_of(settings) as reader:
         rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
         scattered = _rows(reader, SCATTERED)
+        letters = _rows(reader, LETTERS)
     try:
         with KafkaLog(kafka_options(settings)) as log:
             ends = _ends(log, {row["topic"] for row in rows[POSITION]})
     except Unreachable:  # `_decider` has said so; the positions are known all the same
         ends = {}
+    taken_in = [row for row in rows[POSITION] if row["projection"] == FOLLOWER.name]
+    rows[POSITION] = [row for row in rows[POSITION] if row["projection"] != FOLLOWER.name]
     return {
+        "letters": _letters(letters, [_place(row, ends)["lag"] for row in taken_in]),
         "projections": list(_projections(rows, ends)),
         "scattered": _scattered(*scattered),
     }
+
+
+def _letters(counted: list[Facts], lags: list[int | None]) -> Facts:
+    """Return how many letters wait and are parked, and how many offsets are not taken in yet."""
+    found = {row["status"]: row["letters"] for row in counted}
+    lag = None if None in lags else sum(filter(None, lags))
+    return {"waiting": found.get(WAITING, 0), "parked": found.get(PARKED_LETTER, 0), "lag": lag}
 
 
 def _scattered(first: Facts | None = None) -> Facts:
@@ -170,7 +186,11 @@ def _standing_still(facts: Facts) -> Iterator[str]:
             yield f"{name} is parked: {projection['parked']}"
         if projection["held"]:
             first = projection["held"][0]
-            at_fault = f", which cannot be applied: {first['error']}" if first["error"] else ""
+            at_fault = (
+                f", which cannot be applied: {first['error']}; see `verdict letters list`"
+                if first["error"]
+                else ""
+            )
             yield (
                 f"{name} holds {len(projection['held'])} aggregates, the first: "
                 f"{first['aggregate_type']} {first['aggregate_id']!r} needs version "
@@ -185,4 +205,13 @@ def _out_of_order(facts: Facts) -> Iterator[str]:
             f"the first: {first['aggregate_type']} {first['aggregate_id']!r} on "
             f"{first['partitions']}; their order of sending is not kept: let every sender use "
             "murmur2 (librdkafka: partitioner=murmur2_random)"
+        )
+
+
+def _given_up(facts: Facts) -> Iterator[str]:
+    letters = facts["letters"]
+    if letters and letters["parked"]:
+        yield (
+            f"{letters['parked']} letters are parked, nobody tries them again: see why with "
+            '`verdict sql "select id, error from letter"`'
         )

@@ -26,7 +26,7 @@ def status(
     bootstrap_servers: BootstrapServers = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Show the service, the decider's lag, and each projection's.
+    """Show the service, the decider's lag, each projection's, and the letters.
 
     Lag is counted in offsets, of which a transaction takes one more than it has records.
     Exit code 5 when Kafka or the database cannot be asked.
@@ -67,6 +67,9 @@ def _page(facts: Facts) -> Group:
         shown = table("projection", *counts, "state", numbers=counts)
         rows = ([p["projection"], p["version"], p["lag"], len(p["held"]), _state(p)] for p in live)
         parts += [add_rows(shown, rows), Text()]
+    if letters := facts["letters"]:
+        standing_by = f"{letters['waiting']} waiting, {letters['parked']} parked"
+        parts += [Text(f"letters  {standing_by}, lag {letters['lag']}"), Text()]
     parts += [Text(f"! {problem}", "red") for problem in facts["problems"]]
     return Group(*parts)
 

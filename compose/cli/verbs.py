@@ -35,6 +35,7 @@ VERBS = (
     Verb("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     Verb("sql", "Run a read-only query on the read side.", READ),
     Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
+    Verb("letters", "See what could not be handled; mend, replay or evict it.", READ),
     Verb("materialise", "Write a read model as it was to a file or a topic.", READ),
     Verb("mail", "Record the mails of a week to holders of US stock; send them.", READ),
     Verb("topics", "Create the topics, or check them.", SET_UP),

@@ -6,7 +6,14 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 
 class Broken(Exception):
-    """The producer cannot go on; whether its transaction is committed, only the marker tells."""
+    """The producer cannot go on; whether its transaction is committed, only the marker tells.
+
+    `reason` is what Kafka or its client said, None for a time that ran out or a lost connection.
+    """
+
+    def __init__(self, message: str, reason: KafkaError | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Failures:
@@ -14,11 +21,13 @@ class Failures:
 
     def __init__(self) -> None:
         self._first = ""
+        self._reason: KafkaError | None = None
         self._count = 0
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._count += 1
+            self._reason = self._reason or error
             self._first = (
                 self._first
                 or f"{error.str()} for a record on {message.topic()} under "
@@ -27,7 +36,10 @@ class Failures:
 
     def check(self) -> None:
         if self._count:
-            raise Broken(f"{self._count} records were not taken by Kafka, the first: {self._first}")
+            raise Broken(
+                f"{self._count} records were not taken by Kafka, the first: {self._first}",
+                self._reason,
+            )
 
 
 class Calling:
@@ -49,6 +61,6 @@ class Calling:
         # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
             said = error.args[0] if isinstance(error, KafkaException) else error
-            raise Broken(f"{self._what}: {said.str()} ({said.name()})") from error
+            raise Broken(f"{self._what}: {said.str()} ({said.name()})", said) from error
         if error is None:
             self._failures.check()

@@ -23,10 +23,17 @@ class DataDirectoryLock:
     into it, even when this process was killed.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(
+        self, data_dir: Path, kind: str = "data directory", choice: str = "--data-dir"
+    ) -> None:
         """Lock `data_dir`; it is created when it is missing.
 
         When its holder was killed, waits for the children that it left behind.
+
+        Args:
+            data_dir: The directory.
+            kind: What it is, for people.
+            choice: The flag or setting that names another one.
 
         Raises:
             VerdictError: Another process holds it, or its children do not end; the message names
@@ -44,11 +51,11 @@ class DataDirectoryLock:
                 continue
             os.close(self._file)
             raise VerdictError(
-                f"data directory {data_dir} is still written to by a child of process {holder}, "
+                f"{kind} {data_dir} is still written to by a child of process {holder}, "
                 f"which is gone: end that child (`fuser {data_dir / FILE}` names it)"
                 if orphaned
-                else f"data directory {data_dir} is in use by the process with pid {holder}: "
-                "stop that one, or name another directory with --data-dir"
+                else f"{kind} {data_dir} is in use by the process with pid {holder}: "
+                f"stop that one, or name another directory with {choice}"
             )
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)

@@ -14,7 +14,7 @@ from confluent_kafka import (
     Message,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata  # type: ignore[attr-defined]
 
 from commands.sending.listing import list_topics
 from compose.errors import Unreachable, VerdictError
@@ -81,16 +81,20 @@ class Reader:
             Unreachable: Kafka does not answer in time.
             VerdictError: A topic does not exist.
         """
-        try:
-            # asked by the consumer, as it waits a second before it asks again where a partition is
-            known = list_topics(self._consumer, self.deadline.left(), self._last_failure).topics
-        except KafkaException as error:
-            raise self.unreachable("the list of topics", error) from error
+        known = self._known()
         if missing := sorted(set(topics) - set(known)):
             raise VerdictError(
                 f"{self._kafka} has no topic {', '.join(missing)}: run `verdict topics create`"
             )
         return {topic: len(known[topic].partitions) for topic in topics}
+
+    def topics(self) -> frozenset[str]:
+        """Return the names of all topics.
+
+        Raises:
+            Unreachable: Kafka does not answer in time.
+        """
+        return frozenset(self._known())
 
     def earliest(self, partitions: dict[str, int]) -> Offsets:
         """Return the first offset that is kept, by partition; raises as `partitions` does."""
@@ -153,6 +157,13 @@ class Reader:
             f"{what} could not be read from {self._kafka} within {self.deadline.seconds:g} s "
             f"({reason}): {advice(reason)}"
         )
+
+    def _known(self) -> dict[str, TopicMetadata]:
+        try:
+            # asked by the consumer, as it waits a second before it asks again where a partition is
+            return list_topics(self._consumer, self.deadline.left(), self._last_failure).topics
+        except KafkaException as error:
+            raise self.unreachable("the list of topics", error) from error
 
     def _last_failure(self) -> str:
         self._admin.poll(0)  # hands over what was logged

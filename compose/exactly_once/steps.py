@@ -11,6 +11,8 @@ class Step(StrEnum):
     INITIALISED = auto()  # take_over: whoever was there is fenced
     CLAIM_SENT = auto()  # take_over: the claim is in Kafka, uncommitted
     CLAIMED = auto()  # take_over: the marker names this owner
+    FILES_WRITTEN = auto()  # lake: all of a batch, where no reader looks
+    FORMER_AWAY = auto()  # lake: what a killed process left of this batch is out of the way
     OUTPUT_COMPUTED = auto()  # publish: nothing has been sent yet
     TRANSACTION_OPEN = auto()  # publish: every output is in Kafka, uncommitted
     BEFORE_COMMIT = auto()  # publish: marker and group offsets too

@@ -6,6 +6,7 @@ from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.calling import Broken, Calling, Failures
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import AnyOffsets
+from schemas.letter import Pairs
 from schemas.topics import OUTPUT_BYTES
 from schemas.wire.headers import pairs
 
@@ -75,7 +76,7 @@ class Transactions:
         topic: str,
         key: bytes | None,
         value: bytes | None,
-        headers: str = "",
+        headers: str | Pairs = "",
     ) -> None:
         """Take a record into the transaction; waits while the queue is full.
 
@@ -83,9 +84,11 @@ class Transactions:
             topic: Where it goes.
             key: Its key, or None.
             value: Its value, or None.
-            headers: A text of `schemas.wire.headers`.
+            headers: A text of `schemas.wire.headers`, or pairs of name and value.
         """
-        listed = pairs(headers)
+        listed: list[tuple[str, str | bytes | None]] = (
+            pairs(headers) if isinstance(headers, str) else [*headers]
+        )
         with self._producing:
             while True:
                 try:

@@ -42,6 +42,8 @@ STREAMING = {
     # between pools; within the one that all share who choose none, first come, first served
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # else INT96, which is deprecated
     # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
     # it writes: with ten files to a batch of the decider that was most of a lonely command's wait
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",

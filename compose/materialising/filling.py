@@ -1,13 +1,13 @@
 """The tables of a projection as of a position, in a database of their own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, func, select
 
 from compose.archive import Archive
-from compose.errors import VerdictError
+from compose.errors import Unreachable, VerdictError
 from compose.kafka_log import KafkaLog
 from compose.kafka_log import Span as Offsets
 from compose.materialising.as_of import Resolved
@@ -15,14 +15,19 @@ from compose.materialising.errors import Incomplete
 from compose.reader import Reader
 from compose.rebuilding.whole_log import see_that_it_is_archived
 from projections.engine import creation, holding
+from projections.engine.amended import amended
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition, Span
+from projections.engine.intervention import Amendments
 from projections.engine.position import Positions
 from projections.engine.projection import Projection
 from projections.stream import Decoder
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
 
+IN_FORCE = """\
+SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
+WHERE projection = :projection AND kind <> 'replay' ORDER BY seq"""
 ROWS = 5_000  # applied in one transaction, or less when they are large
 BYTES = 16 * 2**20
 
@@ -53,6 +58,19 @@ class Records:
             with self.archive() as reader:
                 see_that_it_is_archived(projection, dropped, Archive(reader))
         return dropped
+
+    def in_force(self, projection: Projection) -> Amendments:
+        """Return what people decided about events that the projection could not apply.
+
+        Without a read side nothing is known of it; such an event is refused then, as any that
+        cannot be applied.
+        """
+        try:
+            with self.archive() as reader:
+                rows = reader.select(IN_FORCE, {"projection": projection.name}).rows
+                return {(kind, name, version): after for kind, name, version, after in rows}
+        except Unreachable:
+            return {}
 
     def before(
         self, ends: Mapping[Partition, int], dropped: Mapping[Partition, int]
@@ -89,11 +107,12 @@ def fill(engine: Engine, projection: Projection, records: Records, resolved: Res
     with engine.begin() as connection:
         creation.create(connection, [projection])
     applier = Applier(engine, projection, records.topics, live=False)
-    wanted = (
+    until_then = (
         delivery
         for delivery in records.before(resolved.ends, dropped)
         if not _is_later(delivery, resolved.until)
     )
+    wanted = amended(until_then, records.in_force(projection))
     for batch in _batches(wanted, resolved.ends):
         applier.apply(batch)
         if applier.failure is not None:
@@ -110,7 +129,7 @@ def _is_later(delivery: Delivery, until: int | None) -> bool:
     return until is not None and isinstance(event, RecordedEvent) and event.decided_at > until
 
 
-def _batches(records: Iterator[Delivery], ends: Mapping[Partition, int]) -> Iterator[Batch]:
+def _batches(records: Iterable[Delivery], ends: Mapping[Partition, int]) -> Iterator[Batch]:
     """Yield batches that follow each other, and together go from the beginning to `ends`."""
     reached, some, size = dict.fromkeys(ends, 0), list[Delivery](), 0
     for delivery in records:

@@ -11,12 +11,10 @@ from pyspark.sql import functions as F
 from aggregates.operator.chunk import chunks
 from aggregates.operator.handover import Handover
 from aggregates.operator.output import OUTPUT_SCHEMA
-from aggregates.operator.processor import INPUT_COLUMNS
 from aggregates.operator.stream import bounded
-from aggregates.received import CommandRecord
+from compose.processing.records import records_in
 from compose.reacting.reaction import Reactions
 from schemas.collector import spare_imports
-from schemas.source import Source
 from schemas.topics import OUTPUT_BYTES
 
 
@@ -57,20 +55,9 @@ class Reacting:
         spare_imports()
         self.folder.mkdir(parents=True, exist_ok=True)
         handover = Handover(self.folder)
-        outputs = (
-            output
-            for batch in batches
-            for record in _records(batch)
-            for output in self.reactions.of(record)
-        )
+        outputs = (output for record in records_in(batches) for output in self.reactions.of(record))
         for chunk in chunks(outputs):
             yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
 
 
 LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
-
-
-def _records(batch: pa.RecordBatch) -> Iterator[CommandRecord]:
-    columns = (batch.column(name).to_pylist() for name in INPUT_COLUMNS)
-    for topic, partition, offset, *rest in zip(*columns, strict=True):
-        yield CommandRecord(Source(topic, partition, offset), *rest)

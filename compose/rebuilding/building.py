@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from compose.rebuilding.errors import StandsStill
 from compose.rebuilding.whole_log import WholeLog
-from projections.engine import filling, holding, position
+from projections.engine import filling, holding, intervention, position
 from projections.engine.applier import wall_clock
 from projections.engine.builder import Rebuildable
 from projections.engine.position import Positions
@@ -97,9 +97,10 @@ class Building:
             shutil.rmtree(folder, ignore_errors=True)
         archived.mkdir(parents=True)
         records = self._log.records(projection, ends, archived)
-        frame = final_rows(
-            records, self._log.topics, projection.tables[0], projection.builder, self._partitions
-        )
+        with self._engine.connect() as connection:
+            in_force = intervention.in_force(connection, projection.name)
+        table, builder = projection.tables[0], projection.builder
+        frame = final_rows(records, self._log.topics, table, builder, self._partitions, in_force)
         frame.write.parquet(str(folded))
         for file in sorted(folded.glob("*.parquet")):
             # buffered in advance, Arrow would hold all that was read until the file is closed

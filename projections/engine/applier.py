@@ -4,13 +4,15 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 
-from projections.engine import holding, parking, position, versions
+from projections.engine import holding, intervention, parking, position, versions
+from projections.engine.amended import amended
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from projections.engine.builder import readable
-from projections.engine.holding import Missing, nothing_missing
+from projections.engine.holding import Held, Missing, nothing_missing
+from projections.engine.intervention import Amendments
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Applied, Projection
 from projections.engine.versions import Superseded
@@ -45,6 +47,7 @@ class Applier:
     `projection_held`, and the others go on. A projection that fails otherwise is parked: this
     applier leaves it as it is from then on, and the error is in `projection_parked`. The next
     applier tries both again, since the code may have been mended, and success takes the error away.
+    Meanwhile people may have an aggregate tried again, or an event replaced or passed over.
 
     Args:
         engine: Where the tables are; `creation.create` has made them.
@@ -122,7 +125,7 @@ class Applier:
         except (AnotherRunner, Superseded):
             raise
         except Exception as error:  # whatever it was, the other projections go on
-            if _database_failed(error):
+            if database_failed(error):
                 raise
             self._park(error)
             return Applied()
@@ -136,18 +139,36 @@ class Applier:
             if self._live:
                 versions.check_live(connection, self.projection)
             self._check_complete(spans, ends)
-            held = self._held
-            if self._tries_again:
-                held = holding.try_again(connection, self.projection, held)
-            missing = self._missing(connection, self.projection) if self._waits else ()
-            new = [*readable([*missing, *self._new(batch)])]
-            applied = self.projection.apply(connection, new)
+            held = self._still_held(connection)
+            waits = any(hold.error is None for hold in held.values())
+            missing = self._missing(connection, self.projection) if waits else ()
+            new = amended([*missing, *self._new(batch)], self._decided(connection))
+            applied = self.projection.apply(connection, [*readable(new)])
             held = holding.record(connection, self.projection, applied, self._clock(), held)
             if self._was_parked:
                 parking.unpark(connection, self.projection)
         self._positions, self._held = reached, held
         self._was_parked = self._tries_again = False
         return applied
+
+    def _still_held(self, connection: Connection) -> Held:
+        """Return what is held now: people may have had an aggregate tried again meanwhile."""
+        if not self._held:
+            return self._held  # only an applier begins to hold one
+        held = holding.load(connection, self.projection)
+        if self._tries_again:
+            held = holding.try_again(connection, self.projection, held)
+        return held
+
+    def _decided(self, connection: Connection) -> Amendments:
+        """Return what people decided about events that may be applied now.
+
+        They decide about what the live version holds; so it meets such an event again only as one
+        that it holds, while another version may meet it in any batch.
+        """
+        if self._live and not self._held:
+            return {}
+        return intervention.in_force(connection, self.projection.name)
 
     @property
     def _waits(self) -> bool:
@@ -177,6 +198,7 @@ class Applier:
             parking.park(connection, self.projection, error, self._clock())
 
 
-def _database_failed(error: Exception) -> bool:
+def database_failed(error: Exception) -> bool:
+    """Tell whether it is the database that failed, and not what was to be written."""
     state = isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None)
     return isinstance(error, DATABASE_FAILED) and not (state or "").startswith(LIMIT_EXCEEDED)

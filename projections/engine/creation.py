@@ -13,7 +13,17 @@ from sqlalchemy import (
     select,
 )
 
-from projections.engine import holding, layout, parking, position, reader_role, sequence, versions
+from projections.engine import (
+    holding,
+    intervention,
+    layout,
+    letter,
+    parking,
+    position,
+    reader_role,
+    sequence,
+    versions,
+)
 from projections.engine.projection import Projection, View
 from projections.engine.reader_role import READER
 from projections.engine.statements import add_new, exclude_others
@@ -29,13 +39,16 @@ built = Table(
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    metadata,
+    intervention.metadata, letter.metadata, metadata,
 )  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
     "projection_held": select(holding.table),
     "projection_parked": select(parking.table),
     "projection_live": select(versions.table),
+    "letter": select(letter.table),
+    "letter_intervention": select(letter.intervention),
+    "projection_intervention": select(intervention.table),
 }
 
 
@@ -64,12 +77,13 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     for own in OWN_METADATA:
         layout.create_tables(connection, own)
     layout.create_views(connection, OWN_VIEWS)
+    sequence.begin(connection, intervention.SEQUENCE)
     for projection in projections:
         layout.create_tables(connection, projection.metadata)
         layout.create_views(connection, projection.views)
         for name in projection.sequences:
             sequence.begin(connection, name)
-        _check_settings(connection, projection)
+        check_settings(connection, projection)
         versions.begin(connection, projection)
 
 
@@ -114,7 +128,12 @@ def view_names(projections: Sequence[Projection]) -> list[str]:
     return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
 
 
-def _check_settings(connection: Connection, projection: Projection) -> None:
+def check_settings(connection: Connection, projection: Projection) -> None:
+    """Return when the tables were built with the settings that the projection has now.
+
+    Raises:
+        BuiltOtherwise: They were not.
+    """
     row = {
         "projection": projection.name,
         "version": projection.version,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from projections.engine.amended import PassedOver
 from projections.engine.batch import Delivery
 from projections.engine.projection import Applied, Gap, Unprojectable
 from schemas.recorded_event import RecordedEvent
@@ -110,9 +111,11 @@ class Fold(Generic[Row]):
 
     def _apply(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> bool:
         """Apply an aggregate's next event, or note why that cannot be done."""
+        row, group = change.after.row, change.after.group
         try:
-            row = self.evolve(change.after.row, event)
-            group = None if row is None else self.group(row)
+            if not isinstance(event.payload, PassedOver):
+                row = self.evolve(row, event)
+                group = None if row is None else self.group(row)
         except Exception as error:
             kind = type(event.payload).__name__
             fault = self._faults[event.aggregate_id] = Unprojectable(

@@ -1,6 +1,7 @@
 """How far a projection has come: the truth, in the same transaction as its rows."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from sqlalchemy import (
     BigInteger,
@@ -13,9 +14,9 @@ from sqlalchemy import (
     select,
 )
 
+from projections.engine import statements
 from projections.engine.batch import Partition
-from projections.engine.projection import Projection
-from projections.engine.statements import exclude_others, put
+from projections.engine.statements import put
 
 metadata = MetaData()
 table = Table(
@@ -31,10 +32,19 @@ table = Table(
 Positions = dict[Partition, int]
 
 
+class Follower(Protocol):
+    """Who has a position: a projection, or what else follows topics into the database."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
 class AnotherRunner(Exception):
     """Somebody else advances this projection; what was about to be written is rolled back."""
 
-    def __init__(self, projection: Projection, loaded: Positions, found: Positions) -> None:
+    def __init__(self, projection: Follower, loaded: Positions, found: Positions) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
         super().__init__(
             f"another runner advances projection {projection.name} v{projection.version}: "
@@ -44,7 +54,7 @@ class AnotherRunner(Exception):
         )
 
 
-def load(connection: Connection, projection: Projection) -> Positions:
+def load(connection: Connection, projection: Follower) -> Positions:
     """Return the next offset of every partition that `projection` has read from."""
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
         table.c.projection == projection.name, table.c.version == projection.version
@@ -54,9 +64,15 @@ def load(connection: Connection, projection: Projection) -> Positions:
     }
 
 
+def exclude_others(connection: Connection, projection: Follower) -> None:
+    """Wait until nobody else changes this projection, and keep others out up to the commit."""
+    what = f"projection {projection.name} v{projection.version}"
+    statements.exclude_others(connection, what)
+
+
 def advance(
     connection: Connection,
-    projection: Projection,
+    projection: Follower,
     loaded: Positions,
     ends: Mapping[Partition, int],
 ) -> Positions:
@@ -69,7 +85,7 @@ def advance(
     Raises:
         AnotherRunner: The position is not what was loaded.
     """
-    exclude_others(connection, f"projection {projection.name} v{projection.version}")
+    exclude_others(connection, projection)
     found = load(connection, projection)
     if found != loaded:
         raise AnotherRunner(projection, loaded, found)
@@ -79,7 +95,7 @@ def advance(
     return loaded | dict(ends)
 
 
-def forget(connection: Connection, projection: Projection) -> None:
+def forget(connection: Connection, projection: Follower) -> None:
     """Remove how far it came, for a version that is dropped."""
     statement = delete(table).where(
         table.c.projection == projection.name, table.c.version == projection.version

@@ -37,7 +37,7 @@ def is_any_of(
     array = json.dumps(list(keys))
     if connection.dialect.name == "postgresql":
         texts = func.json_array_elements_text(cast(literal(array, Text), JSON))
-        return column.in_(select(texts.column_valued("key")))
+        return column.in_(select(texts.column_valued("one_of_the_keys")))
     return column.in_(select(func.json_each(array).table_valued("value").c.value))
 
 

@@ -1,12 +1,14 @@
 """Kafka headers of what verdict writes: CloudEvents 1.0, Kafka binding, binary mode."""
 
 from schemas.dead_letter import DeadLetter
+from schemas.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_TOPIC
 from schemas.message import iso_time
 from schemas.recorded_event import RecordedEvent
 from schemas.response import Rejection, Response
 from schemas.wire.headers import Headers
 
 CONTENT_TYPE = "application/avro"
+DEAD_LETTER = "verdict.DeadLetter"
 
 
 def event_headers(event: RecordedEvent) -> Headers:
@@ -40,11 +42,23 @@ def response_headers(response: Response, traceparent: str | None = None) -> Head
     return headers
 
 
-def dead_letter_headers(letter: DeadLetter) -> Headers:
-    """Return the headers of a dead letter; its id is the place of what it holds."""
+def dead_letter_headers(letter: DeadLetter, attempt: int | None = None) -> Headers:
+    """Return the headers of a dead letter; its id is the place of what it holds.
+
+    Args:
+        letter: What could not be handled.
+        attempt: How many times it was tried again so far, to be tried once more where it came from;
+            None for what trying never helps.
+    """
     source = letter.source
     place = f"/{source.topic}/DeadLetter"
-    return _cloud_event(str(source), "verdict.DeadLetter", place, letter.received_at)
+    headers = _cloud_event(str(source), DEAD_LETTER, place, letter.received_at)
+    if attempt is None:
+        headers[RETRY_ATTEMPTS] = "0"
+    else:
+        headers[RETRY_ATTEMPT] = str(attempt)
+        headers[RETRY_TOPIC] = source.topic
+    return headers
 
 
 def _cloud_event(event_id: str, name: str, source: str, millis: int) -> Headers:

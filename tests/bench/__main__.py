@@ -23,6 +23,7 @@ from rich.table import Table
 from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
+from tests.bench.reactions import reactions
 from tests.bench.rebuild import rebuild
 from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
@@ -30,7 +31,7 @@ from tests.bench.throughput import hostile_load, throughput
 
 Result = dict[str, Any]
 SIZES = [10_000, 1_000_000, 10_000_000]
-SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile", "rebuild")
+SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile", "rebuild", "reactions")
 
 
 def main() -> None:
@@ -66,6 +67,8 @@ def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> It
         yield from hostile_load(servers, folder, options.commands, options.shards)
     if "rebuild" in options.sections:
         yield from rebuild(servers, folder, options.events)
+    if "reactions" in options.sections:
+        yield from reactions(servers, folder, options.invoices, options.shards)
 
 
 def _options() -> argparse.Namespace:
@@ -76,6 +79,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
     parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
     parser.add_argument("--events", type=int, default=400_000, help="of each rebuild")
+    parser.add_argument("--invoices", type=int, default=60_000, help="of the reactions")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")
     parser.add_argument("--out", type=Path, default=Path("bench.jsonl"))
     options = parser.parse_args()

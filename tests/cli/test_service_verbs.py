@@ -4,11 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from compose.letters.receiving import Rules, row_of
 from compose.local.broker import EmbeddedBroker
+from projections.engine import position
+from projections.engine.batch import Partition
+from projections.engine.letter import FOLLOWER, table
+from projections.engine.statements import append
+from schemas.letter import Letter
 from schemas.source import Source
 from schemas.topics import Topics
 from tests.cli.conftest import Run
-from tests.projections.read_side import ReadSide
+from tests.projections.read_side import NOW, ReadSide
 from tests.projections.responses import ACCEPTED, batch_of
 
 SECRET = "hunter2-is-planted"
@@ -25,7 +31,7 @@ def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:
     [as_json] = verdict("topics", "check", "--json").lines
 
     assert (checked.exit_code, checked.stdout) == (0, "")
-    assert "16 topics are as they must be" in checked.stderr
+    assert "27 topics are as they must be" in checked.stderr
     assert as_json["differences"] == []
 
 
@@ -38,8 +44,8 @@ def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker
     again = run("topics", "create", "--json", *where)
 
     assert missing.exit_code == 1
-    assert "16 topic settings are not what they must be" in missing.stderr
-    assert len(created.lines[0]["created"]) == 16
+    assert "27 topic settings are not what they must be" in missing.stderr
+    assert len(created.lines[0]["created"]) == 27
     assert again.lines == [{"created": []}]
 
 
@@ -151,6 +157,27 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     }
     assert "2 aggregates have commands on several partitions, the first: order 'o-2' on 2" in page
     assert "partitioner=murmur2_random" in page
+
+
+def test_status_tells_of_letters_that_nobody_tries_again(
+    verdict: Run, read_side: ReadSide, topics: Topics
+) -> None:
+    place = Source(topics.dead_letters, 0, 0)
+    rules = Rules(attempts=0, backoff="fixed:1s", retry_topic="retry", problem_with=lambda _: None)
+    row = row_of(Letter(source=place, timestamp=NOW, key=None, value=b"x"), rules)
+    [before] = verdict("status", "--json").lines
+    with read_side.engine.begin() as connection:
+        append(connection, table, [row])
+        position.advance(connection, FOLLOWER, {}, {Partition(topics.dead_letters, 0): 0})
+
+    [status] = verdict("status", "--json").lines
+    page = " ".join(verdict("status").stdout.split())
+
+    assert before["letters"] == {"waiting": 0, "parked": 0, "lag": 0}
+    assert (status["letters"]["waiting"], status["letters"]["parked"]) == (0, 1)
+    assert "letters" not in {p["projection"] for p in status["projections"]}
+    assert "letters 0 waiting, 1 parked, lag" in page
+    assert "1 letters are parked, nobody tries them again" in page
 
 
 def test_status_without_a_service_ends_with_5_and_says_how_to_start(run: Run) -> None:

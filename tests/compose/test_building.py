@@ -14,10 +14,13 @@ from compose.rebuilding.building import Building
 from compose.rebuilding.errors import RecordsGone, StandsStill
 from compose.rebuilding.rebuilder import unobserved, untold
 from compose.rebuilding.whole_log import WholeLog
-from projections.engine import creation, holding, position
+from projections.engine import creation, holding, intervention, position
+from projections.engine.batch import Delivery
 from projections.engine.comparison import compare
+from projections.engine.intervention import Intervention, Kind
 from projections.registry import declared
-from schemas.position import PositionClosed
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from schemas.recorded_event import RecordedEvent
 from schemas.wire.records import encode_event
 from tests.compose.followable import Followable
 from tests.projections.event_log import EventLog, opened
@@ -91,6 +94,39 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
 
     with followable.read_side.engine.begin() as connection:
         assert position.load(connection, BUILT) == {}
+
+
+def test_what_was_decided_about_events_is_built_in(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    log, producer = EventLog(), Producer(followable.options)
+    log.add("a", opened("ada"), PositionTransferred(client="mallory"))
+    log.add("b", opened("bob"), PositionTransferred(client="mallory"), PositionAdjusted(amount=2))
+    with followable.read_side.engine.begin() as connection:
+        for event, payload in zip(
+            [one.record for one in log.deliveries if version_of(one) == 2],
+            ['{"client": "eve"}', None],
+            strict=True,
+        ):
+            assert isinstance(event, RecordedEvent)
+            kind: Kind = "edit" if payload else "evict"
+            made = Intervention(kind, "ada", "mistyped", 0, None, payload)
+            intervention.record(connection, declared()[NAME](1), event, made)
+    for one in log.deliveries:
+        producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
+    producer.flush(30)
+
+    build(spark, followable, tmp_path)
+
+    columns = BUILT.tables[0].c
+    rows = select(columns.aggregate_id, columns.version, columns.client)
+    with followable.read_side.engine.begin() as connection:
+        assert {*map(tuple, connection.execute(rows))} == {("a", 2, "eve"), ("b", 3, "bob")}
+
+
+def version_of(delivery: Delivery) -> int:
+    assert isinstance(delivery.record, RecordedEvent)
+    return delivery.record.version
 
 
 def test_an_aggregate_behind_a_gap_is_held(

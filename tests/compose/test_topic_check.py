@@ -55,8 +55,7 @@ def test_a_missing_topic_is_a_difference_that_names_the_next_command(
     [first, *_] = checker(broker, Topics(prefix="absent.")).differences()
 
     assert str(first) == (
-        "absent.dead-letters: topic is missing, must be there "
-        "(create it with `verdict topics create`)"
+        "absent.POS: topic is missing, must be there (create it with `verdict topics create`)"
     )
 
 

@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyarrow.dataset import dataset
 
 from compose.exactly_once.kafka import Kafka
+from compose.lake.query import lake_query
 from compose.local.broker import EmbeddedBroker
+from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from schemas.wire.records import decode_event
 from tests.e2e.deployment import Deployment, await_ready
 from tests.reacting.running import behind, read_all
-from tests.reacting.tills import earned, recorded, sales, shipped, totals
+from tests.reacting.tills import PERSONAL, Sale, earned, recorded, sales, shipped, totals
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -28,8 +31,9 @@ QUIET_S = 180
 def test_totals_and_notifications_are_right_whenever_it_is_killed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """P-01 to P-05, P-07, C-15: an oracle adds up what the tills sent."""
+    """P-01 to P-07, C-15: an oracle adds up what the tills sent."""
     deployment = Deployment(broker.bootstrap_servers, "tills", tmp_path / "d")
+    deployment.environment["VERDICT_LAKE_TRIGGER_MS"] = "500"
     day, random = list(sales(300, seed=5)), Random(5)
     share = len(day) // (KILLS + 1)
     for number in range(KILLS):
@@ -58,6 +62,16 @@ def test_totals_and_notifications_are_right_whenever_it_is_killed(
         for one in shipments
     )
     assert_one_flow(deployment)
+    assert_lake(tmp_path / "d" / "lake", invoices)
+
+
+def assert_lake(folder: Path, invoices: dict[str, Sale]) -> None:
+    """P-06, P-07: a row per line item of every invoice, and nothing of a person."""
+    rows = dataset(folder / "invoice_line", partitioning="hive").to_table().to_pylist()
+    assert Counter(row["invoice_number"] for row in rows) == {
+        number: len(one["InvoiceLineItems"]) for number, one in invoices.items()
+    }
+    assert PERSONAL not in str(rows)
 
 
 def send(deployment: Deployment, records: list[tuple[str, bytes]]) -> None:
@@ -71,14 +85,22 @@ def send(deployment: Deployment, records: list[tuple[str, bytes]]) -> None:
 def await_quiet(deployment: Deployment) -> None:
     """Return when nothing follows any more: a decision may lead to a reaction, and that to one."""
     topics = deployment.topics
-    settings = Settings(
-        deployment=topics.deployment, topic_prefix=topics.prefix, partitions=topics.partitions
-    )
+    settings = Settings(deployment=topics.deployment, topic_prefix=topics.prefix)
+    reactions, lake = reactions_query(reactions_of(settings)), lake_query(topics)
     kafka = Kafka(
         settings={"bootstrap.servers": deployment.bootstrap_servers}, transaction_timeout_s=15
     )
+
+    def quiet() -> bool:
+        return (
+            not behind(reactions, topics, kafka)
+            and decided(deployment)
+            and not behind(reactions, topics, kafka)
+            and not behind(lake, topics, kafka)
+        )
+
     deadline = time.monotonic() + QUIET_S
-    while behind(settings, kafka) or not decided(deployment) or behind(settings, kafka):
+    while not quiet():
         assert time.monotonic() < deadline
 
 

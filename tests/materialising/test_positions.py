@@ -15,8 +15,11 @@ from compose.materialising.errors import (
     NotPassed,
 )
 from compose.rebuilding.errors import RecordsGone
+from projections.engine import intervention
 from projections.engine.applier import Applier, wall_clock
 from projections.engine.batch import Batch, Partition, Span
+from projections.engine.intervention import Intervention
+from projections.us_holder import us_holder
 from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from schemas.wire.records import encode
@@ -241,6 +244,22 @@ def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(
         world.told("us_holder", "now", tmp_path)
     assert [one.name for one in tmp_path.iterdir() if one.suffix in (".ndjson", ".new")] == []
     assert [*world.settings.data_dir.iterdir()] == []
+
+
+def test_an_event_that_is_passed_over_is_told_so(world: World, tmp_path: Path) -> None:
+    world.happen("p-1", opened("ada"))
+    world.happen("p-2", opened("bob"), PositionClosed(), PositionAdjusted(amount=2))
+    world.write()
+    with pytest.raises(Incomplete, match="the position is not open"):
+        world.told("us_holder", "now", tmp_path)
+
+    [wrong] = [e for e in world.events.events(world.events.ends) if e.version == 3]
+    with world.read_side.engine.begin() as connection:
+        evicted = Intervention("evict", "ada", "never open", 0, None, None)
+        intervention.record(connection, us_holder(), wrong, evicted)
+
+    rows, _ = world.told("us_holder", "now", tmp_path)
+    assert [row[:2] for row in rows] == [("ada", 1)]
 
 
 @pytest.mark.parametrize(

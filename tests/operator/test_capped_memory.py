@@ -38,7 +38,8 @@ MALLOC = {  # the limit counts what allocators reserve; Arrow's own reserves 1 G
     "spark.executorEnv.MALLOC_ARENA_MAX": "2",
 }
 COLUMNS = (
-    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp"
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "headers array<struct<key: string, value: binary>>"
 )
 
 
@@ -107,4 +108,4 @@ def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[Outp
 def _on_kafka(asked: Iterable[Asked]) -> Iterator[tuple[Any, ...]]:
     at = datetime.fromtimestamp(NOW / 1000 + 1, UTC)
     for offset, one in enumerate(asked):
-        yield bytearray(one.key), bytearray(one.value), "order.commands", 0, offset, at
+        yield bytearray(one.key), bytearray(one.value), "order.commands", 0, offset, at, None

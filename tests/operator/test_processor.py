@@ -183,7 +183,7 @@ def _frame(batch: list[Record]) -> pd.DataFrame:
         cut_off = len(whole) > COMMAND_LIMIT  # by Spark SQL, before the operator
         value = whole[:COMMAND_LIMIT] if cut_off else record.value
         digest = sha256(whole).digest() if cut_off else None
-        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest))
+        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest, 0))
     return pd.DataFrame(rows, columns=list(INPUT_COLUMNS))
 
 

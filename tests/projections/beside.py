@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
 
-from projections.engine import creation, filling
+from projections.engine import creation, filling, intervention
+from projections.engine.amended import amended
 from projections.engine.batch import Carried, Delivery, Unreadable
 from projections.engine.builder import Rebuildable
 from projections.engine.comparison import Content, content
@@ -30,6 +31,8 @@ class Both(NamedTuple):
 def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> list[Both]:
     """Build version 2 of a projection from all of `deliveries`; compare it with what is live.
 
+    What people decided about events counts, as it does for a rebuild.
+
     It is built on PostgreSQL when the live one is there, else in memory: tables on a disk cost
     more time than all the rest.
     """
@@ -37,7 +40,8 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        _build(connection, built, sorted(deliveries, key=_order))
+        decided = intervention.in_force(reading, name)
+        _build(connection, built, amended(sorted(deliveries, key=_order), decided))
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

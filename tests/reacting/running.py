@@ -19,9 +19,11 @@ from pyspark.sql import SparkSession
 
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
+from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.kafka_log import log_bounds
-from compose.reacting.query import Reacting
+from compose.processing.processor import Ground, Processor
+from compose.reacting.query import reacting
 from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from projections.engine.batch import Partition
@@ -56,15 +58,22 @@ class Reacted:
     directory: Path
 
     @contextmanager
-    def running(self, on_step: OnStep = unobserved) -> Iterator[Reacting]:
+    def running(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
         """Let the reactions run, once; what they leave on the disk is lost each time."""
         source = {"kafka.bootstrap.servers": self.servers, "kafka.fetch.max.wait.ms": "10"}
-        reacting = Reacting(self.spark, self.kafka, source, self.settings, on_step)
+        ground = Ground(
+            spark=self.spark,
+            kafka=self.kafka,
+            source=source,
+            partitions=self.topics.partitions,
+            scratch=self.directory,
+        )
+        processor = reacting(ground, self.settings, on_step)
         try:
-            reacting.start(self.directory)
-            yield reacting
+            processor.start()
+            yield processor
         finally:
-            reacting.stop()
+            processor.stop()
 
     @property
     def kafka(self) -> Kafka:
@@ -84,21 +93,21 @@ class Reacted:
 
     def killed_at(self, step: Step, nth: int = 1) -> None:
         """Run until `step` is reached for the nth time, and no further."""
-        with self.running(dying_at(step, nth)) as reacting, pytest.raises(Killed):
-            watch(reacting)
+        with self.running(dying_at(step, nth)) as processor, pytest.raises(Killed):
+            watch(processor)
 
     def run_to_the_end(self) -> None:
         """Run until everything that lies on the inputs has been reacted to."""
-        with self.running() as reacting:
+        with self.running() as processor:
             deadline = time.monotonic() + PATIENCE_S
             while self.behind():
-                reacting.check()
+                processor.check()
                 assert time.monotonic() < deadline
                 time.sleep(PAUSE_S)
 
     def behind(self) -> bool:
         """Tell whether records lie on the inputs that no marker covers."""
-        return behind(self.settings, self.kafka)
+        return behind(reactions_query(reactions_of(self.settings)), self.topics, self.kafka)
 
     def send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
         """Put (key, value) on a topic."""
@@ -115,15 +124,12 @@ class Reacted:
         return read_all(self.servers, {topic: self.topics.partitions})
 
 
-def behind(settings: Settings, kafka: Kafka) -> bool:
-    """Tell whether records lie on the inputs of the reactions that no marker covers."""
-    reactions = reactions_of(settings)
-    marker = read_marker(kafka, reactions_query(reactions), wait=True).marker
+def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
+    """Tell whether records lie on the inputs of a query that its marker does not cover."""
+    marker = read_marker(kafka, query, wait=True).marker
     assert marker is not None
     places = [
-        Partition(topic, number)
-        for topic in reactions.inputs
-        for number in range(settings.topics.partitions)
+        Partition(topic, number) for topic in query.inputs for number in range(topics.partitions)
     ]
     servers = {"bootstrap.servers": str(kafka.settings["bootstrap.servers"])}
     ends = [end for _, end in log_bounds(servers, places)]
@@ -133,11 +139,11 @@ def behind(settings: Settings, kafka: Kafka) -> bool:
     )
 
 
-def watch(reacting: Reacting) -> None:
+def watch(processor: Processor) -> None:
     """Look after reactions until they end; what ended them is raised."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        reacting.check()
+        processor.check()
         time.sleep(PAUSE_S)
     raise AssertionError(f"they still run after {PATIENCE_S} s")
 

@@ -14,15 +14,17 @@ class Outer(Message):
     card: Annotated[Name, Personal()] | None
     inner: Inner
     others: list[Inner]
+    phones: list[Annotated[Text, Personal()]]
     none: Inner | None = None
 
 
 def test_what_is_marked_is_masked_wherever_it_lies() -> None:
     ada, bob = Inner(name="ada", town="Pune"), Inner(name="bob", town="Delhi")
-    assert masked(Outer(card="4711", inner=ada, others=[bob])) == {
+    assert masked(Outer(card="4711", inner=ada, others=[bob], phones=["0800"])) == {
         "card": None,
         "inner": {"name": None, "town": "Pune"},
         "others": [{"name": None, "town": "Delhi"}],
+        "phones": None,
         "none": None,
     }
 

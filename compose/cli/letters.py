@@ -1,0 +1,187 @@
+"""`verdict letters`: what could not be handled and waits for a person, of whatever kind it is."""
+
+import json as json_text
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from getpass import getuser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.output import add_rows, note, show, show_json, table
+from compose.database import is_sqlite, one_line, open_database, parse, shown
+from compose.errors import Unreachable, VerdictError
+from compose.parking.events import ParkedEvents
+from compose.parking.kind import By, NothingParked, Parked
+from compose.service import database_url as url_of
+from compose.settings import Settings
+from projections.engine.applier import database_failed
+from projections.registry import declared
+
+app = typer.Typer(add_completion=False)
+
+Id = Annotated[
+    str, typer.Argument(metavar="ID", help="As `list` prints it, such as us_holder/position/p-7.")
+]
+Who = Annotated[
+    str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
+]
+Why = Annotated[str, typer.Option("--why", help="The reason; it is kept for ever.")]
+WhyIfAny = Annotated[str | None, typer.Option("--why", help="The reason, if there is one to keep.")]
+Document = Annotated[
+    typer.FileBinaryRead,
+    typer.Option("--file", metavar="FILE|-", help="The payload as JSON, as `show` prints it."),
+]
+
+
+def _events(engine: Engine, settings: Settings) -> Parked:
+    return ParkedEvents(engine, declared(settings.us_exchanges))
+
+
+KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events,)
+
+
+@app.callback()
+def letters() -> None:
+    """What could not be handled and waits: which there is; mend it, try it again, or give it up."""
+
+
+@app.command("list")
+def list_letters(
+    json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
+) -> None:
+    """List what is parked: an event that a projection cannot apply, with how many wait behind."""
+    with _kinds(data_dir, database_url) as kinds:
+        found = [item for kind in kinds for item in kind.listed()]
+    if json:
+        for item in found:
+            show_json(item)
+        return
+    columns = ("id", "since", "behind", "error")
+    if not found:
+        note("nothing is parked")
+        return
+    rows = ([item[column] for column in columns] for item in found)
+    made = table(*columns, numbers=("behind",))
+    made.columns[0].no_wrap = True  # for people who copy it
+    show(add_rows(made, rows))
+
+
+@app.command("show")
+def show_letter(
+    id: Id, json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
+) -> None:
+    """Show one: its payload, where it lies, why it waits, and what was done about it."""
+    with _kind_of(id, data_dir, database_url) as kind:
+        facts = kind.shown(id)
+    if json:
+        show_json(facts)
+        return
+    show(add_rows(table("", ""), ([name, _told(value)] for name, value in facts.items())))
+
+
+@app.command()
+def edit(
+    id: Id,
+    file: Document,
+    why: Why,
+    by: Who = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Put another payload in the place of one, for the next try; the log is not changed.
+
+    Of an event it holds for that projection only, also when it is built again. A payload that the
+    event's class refuses is refused here.
+    """
+    with _kind_of(id, data_dir, database_url) as kind:
+        note(kind.edit(id, file.read(), _by(by, why)))
+
+
+@app.command()
+def replay(
+    id: Id,
+    by: Who = None,
+    why: WhyIfAny = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Try one again now, and what waits behind it; exit code 1 when it fails again."""
+    with _kind_of(id, data_dir, database_url) as kind:
+        note(kind.replay(id, _by(by, why)))
+
+
+@app.command()
+def evict(
+    id: Id,
+    why: Why,
+    by: Who = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Give one up; what waits behind it goes on.
+
+    An event is passed over in that projection only, also when it is built again.
+    """
+    with _kind_of(id, data_dir, database_url) as kind:
+        note(kind.evict(id, _by(by, why)))
+
+
+@contextmanager
+def _kind_of(address: str, data_dir: Any, url: Any) -> Iterator[Parked]:
+    """Give the kind that an address is of.
+
+    Raises:
+        NothingParked: It is of none.
+    """
+    with _kinds(data_dir, url) as kinds:
+        kind = next((one for one in kinds if one.knows(address)), None)
+        if kind is None:
+            raise NothingParked(address)
+        yield kind
+
+
+@contextmanager
+def _kinds(data_dir: Any, url: Any) -> Iterator[list[Parked]]:
+    """Give all kinds, on the read side that is set, or that of the running service.
+
+    Raises:
+        Unreachable: There is none, or it does not answer.
+    """
+    settings = settings_of(data_dir=data_dir, database_url=url)
+    engine = _existing(url_of(settings))
+    try:
+        yield [kind(engine, settings) for kind in KINDS]
+    except DBAPIError as error:
+        problem = f"{shown(engine.url)}: {one_line(error.orig)}"
+        raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
+    finally:
+        engine.dispose()
+
+
+def _existing(url: str) -> Engine:
+    """Open a read side that is there; whoever only asks makes none."""
+    parsed = parse(url)
+    if is_sqlite(parsed) and not Path(parsed.database or "").is_file():
+        raise Unreachable(
+            f"there is no read side at {parsed.database}: is it the right data directory, and did "
+            "`verdict up` start once?"
+        )
+    return open_database(url)
+
+
+def _by(who: str | None, why: str | None) -> By:
+    if why is not None and not why.strip():
+        raise typer.BadParameter("say why", param_hint="--why")
+    try:
+        return By(who or getuser(), why)
+    except (KeyError, OSError) as error:  # a container may run as a user without a name
+        raise typer.BadParameter("this user has no name: say who", param_hint="--by") from error
+
+
+def _told(value: Any) -> Any:
+    return json_text.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

@@ -1,0 +1,97 @@
+"""The retry of dead letters, running: one thread takes them in, another sends them out."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Engine
+
+from compose.errors import VerdictError
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.reading import Reader
+from compose.letters.clock import Clock
+from compose.letters.destinations import Destinations
+from compose.letters.dispatch import Dispatch
+from compose.letters.intake import Intake
+from compose.letters.receiving import Rules
+from compose.letters.steps import OnStep, unobserved
+from compose.letters.worker import Worker
+from schemas.topics import Topics
+
+CHECK_S = 0.1
+
+
+class Retrying:
+    """Letters from `dead-letters` into the table, and out of it when they are due.
+
+    Args:
+        engine: With the tables of the read side; `stop` lets it go.
+        kafka: Where everything is.
+        topics: Of the deployment; they exist.
+        attempts: Retries at most, of letters that do not say it themselves.
+        backoff: Theirs, too.
+        poll_s: How often to look for what is due.
+        on_step: Called at each step of a batch on its way out.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        engine: Engine,
+        kafka: Kafka,
+        topics: Topics,
+        *,
+        attempts: int,
+        backoff: str,
+        poll_s: float = 0.5,
+        on_step: OnStep = unobserved,
+    ) -> None:
+        self._engine = engine
+        known = [Destinations(topics, lambda: topic_names(kafka)) for _ in range(2)]
+        rules = Rules(
+            attempts=attempts,
+            backoff=backoff,
+            retry_topic=topics.retry,
+            problem_with=known[0].problem_with,
+        )
+        self._intake = Intake(engine, kafka, topics.dead_letters, rules, known[0])
+        name = f"{topics.deployment}.letters"
+        dispatch = Dispatch(engine, kafka, name, known[1], Clock().now, poll_s, on_step)
+        self._workers = [
+            Worker("intake of letters", self._intake),
+            Worker("dispatch of letters", dispatch),
+        ]
+
+    def start(self) -> None:
+        """Begin both."""
+        for worker in self._workers:
+            worker.start()
+
+    def await_ready(self, check: Callable[[], None]) -> None:
+        """Return when all letters are taken in that Kafka had at the start.
+
+        While database or Kafka are out of reach this waits, and the log says for what.
+
+        Args:
+            check: Called again and again meanwhile; what it raises ends the wait.
+
+        Raises:
+            VerdictError: The intake stopped.
+        """
+        while not self._intake.caught_up.wait(CHECK_S):
+            check()
+            if failure := self._workers[0].failure:
+                raise VerdictError(f"letters cannot be taken in: {failure}") from failure
+
+    def stop(self) -> None:
+        """End both; what is under way is finished first."""
+        for worker in self._workers:
+            worker.stop()
+        self._engine.dispose()
+
+
+def topic_names(kafka: Kafka) -> frozenset[str]:
+    """Return the names of all topics.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    with Reader(kafka, kafka.transaction_timeout_s) as reader:
+        return reader.topics()

@@ -1,0 +1,155 @@
+"""The life of a query without state: a batch, then its marker, then the next batch.
+
+Each start begins a new generation in the marker, with a fresh checkpoint where the marker ends.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from compose.exactly_once.batch import Batch
+from compose.exactly_once.checkpoint import batch_of, starting_offsets
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.query import Query
+from compose.exactly_once.stateless import begin_anew
+from compose.exactly_once.steps import OnStep, unobserved
+from compose.local.spark import jvm_exit_code
+from compose.spark_errors import query_failed
+
+POOL = "spark.scheduler.pool"
+
+Take = Callable[[DataFrame, Batch, Publisher], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a processor stands on.
+
+    Args:
+        spark: Where it runs.
+        kafka: Where everything is published, the marker too.
+        source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
+        partitions: Of each topic.
+        scratch: A directory for what no restart needs.
+    """
+
+    spark: SparkSession
+    kafka: Kafka
+    source: Mapping[str, str] = field(repr=False)  # passwords are in it
+    partitions: int
+    scratch: Path
+
+
+class Processor:
+    """One processor.
+
+    Args:
+        ground: What it stands on.
+        query: Its names and inputs.
+        follow: Kafka's records → what `take` is given; on the executors.
+        take: Does what a batch is for, and publishes it; in the driver, a batch at a time.
+        rows: That a batch reads at most.
+        trigger_ms: The least time between the beginnings of two batches.
+        data: Where its data lies, for messages.
+        on_step: Called at each step of publishing.
+    """
+
+    def __init__(  # noqa: PLR0913  (facts that have nothing to do with each other)
+        self,
+        ground: Ground,
+        query: Query,
+        follow: Callable[[DataFrame], DataFrame],
+        take: Take,
+        *,
+        rows: int,
+        trigger_ms: int,
+        data: Path,
+        on_step: OnStep = unobserved,
+    ) -> None:
+        self._ground = ground
+        self._query = query
+        self._follow = follow
+        self._take = take
+        self._rows = rows
+        self._trigger_ms = trigger_ms
+        self._data = data
+        self._on_step = on_step
+        self._held = ExitStack()
+        self._running: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Become the owner and go on where the marker ends.
+
+        Raises:
+            Misfit, NotPublished, Unreachable, VerdictError: As `begin_anew` does.
+        """
+        publisher = begin_anew(self._query, self._ground.kafka, self._on_step)
+        self._held.callback(publisher.close)
+        made = tempfile.TemporaryDirectory(prefix=f"{self._query.name}-", dir=self._ground.scratch)
+        checkpoint = Path(self._held.enter_context(made))
+
+        def take_one(frame: DataFrame, batch_id: int) -> None:
+            try:
+                self._take(frame, batch_of(checkpoint, batch_id), publisher)
+            except BaseException as error:
+                self._failure = error  # Spark would keep its text only
+                raise
+
+        writer = (
+            self._follow(self._records(publisher))
+            .writeStream.queryName(self._query.name)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(processingTime=f"{self._trigger_ms} milliseconds")
+            .foreachBatch(take_one)
+        )
+        with self._own_pool():
+            self._running = writer.start()
+
+    def check(self) -> None:
+        """Return while it runs.
+
+        Raises:
+            VerdictError: It stopped because of something that a person can act on.
+            Exception: It stopped because of a bug.
+        """
+        if self._running is not None and not self._running.isActive:
+            failure = self._failure or self._running.exception()
+            stopped = failure or RuntimeError(f"the query {self._query.name} stopped")
+            raise query_failed(stopped, self._data, recoverable=False)
+
+    def stop(self) -> None:
+        """End it; what is not published yet comes after the next start."""
+        if self._running is not None and jvm_exit_code(self._ground.spark) is None:
+            self._running.stop()
+        self._held.close()
+
+    def _records(self, publisher: Publisher) -> DataFrame:
+        partitions = dict.fromkeys(self._query.inputs, self._ground.partitions)
+        return (
+            self._ground.spark.readStream.format("kafka")
+            .options(**self._ground.source)
+            .option("kafka.isolation.level", "read_committed")
+            .option("failOnDataLoss", "true")
+            .option("subscribe", ",".join(partitions))
+            .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
+            .option("maxOffsetsPerTrigger", self._rows)
+            .load()
+        )
+
+    @contextmanager
+    def _own_pool(self) -> Iterator[None]:
+        """Let nobody wait for a long batch of this one: its tasks have a share of their own."""
+        context = self._ground.spark.sparkContext
+        former = context.getLocalProperty(POOL)
+        context.setLocalProperty(POOL, self._query.name)
+        try:
+            yield
+        finally:
+            context.setLocalProperty(POOL, former)  # type: ignore[arg-type]

@@ -1,0 +1,53 @@
+"""A parked aggregate tried again on its own, beside whoever brings its projection forward."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from projections.engine import holding, intervention, position, versions
+from projections.engine.amended import amended
+from projections.engine.batch import Delivery
+from projections.engine.builder import readable
+from projections.engine.holding import AggregateKey, Hold
+from projections.engine.projection import Projection
+
+
+def take_charge(connection: Connection, projection: Projection) -> None:
+    """Keep everybody else from bringing the projection forward, up to the end of the transaction.
+
+    Its position does not move, so whoever does that goes on behind it as if nothing had happened.
+
+    Raises:
+        Superseded: Readers see another version.
+    """
+    position.exclude_others(connection, projection)
+    versions.check_live(connection, projection)
+
+
+def try_again(
+    connection: Connection,
+    projection: Projection,
+    key: AggregateKey,
+    events: Sequence[Delivery],
+    now: int,
+) -> Hold | None:
+    """Apply events that a held aggregate waits for, with the payloads that are in force.
+
+    Args:
+        connection: In a transaction that took charge of the projection.
+        projection: The version that readers see.
+        key: Of the aggregate.
+        events: As they lie in the archive, from the needed one on, without a gap.
+        now: Epoch milliseconds.
+
+    Returns:
+        What it waits for then: for the rest of its events without an error, or for the one that
+        cannot be applied; None when it does not wait any more.
+
+    Raises:
+        Unprojectable: An event cannot be read.
+    """
+    held = {key: holding.load(connection, projection)[key]}
+    in_force = intervention.in_force(connection, projection.name)
+    applied = projection.apply(connection, [*readable(amended(events, in_force))])
+    return holding.record(connection, projection, applied, now, held).get(key)

@@ -1,0 +1,89 @@
+"""One row per line item of an invoice, for the lake, without anything that is personal.
+
+What is personal is said in `schemas/invoice.py`, on the field: a value that is marked there gets
+into no row, whatever column would show it.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from schemas.invoice import InvoiceRecorded
+from schemas.personal import masked
+from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+class Column(NamedTuple):
+    """A column of the table: its name, its type in Spark's SQL, and what it holds."""
+
+    name: str
+    type: str
+    holds: str
+
+
+PARTITION = Column("created_date", "DATE", "the day of created_time, in UTC")
+COLUMNS = (
+    Column("invoice_number", "STRING", "the invoice; with line_number, the key of a row"),
+    Column("line_number", "INT", "place of the item on its invoice, from 1"),
+    Column("created_time", "TIMESTAMP", "when the till wrote the invoice"),
+    Column("store_id", "STRING", "where"),
+    Column("pos_id", "STRING", "at which till"),
+    Column("customer_type", "STRING", "as the till wrote it"),
+    Column("payment_method", "STRING", "as the till wrote it"),
+    Column("delivery_type", "STRING", "as the till wrote it"),
+    Column("city", "STRING", "of the delivery, if there is one"),
+    Column("state", "STRING", "of the delivery, if there is one"),
+    Column("total_amount_cents", "BIGINT", "of the whole invoice, the same on all of its rows"),
+    Column("taxable_amount_cents", "BIGINT", "of the whole invoice"),
+    Column("cgst_cents", "BIGINT", "of the whole invoice"),
+    Column("sgst_cents", "BIGINT", "of the whole invoice"),
+    Column("cess_cents", "BIGINT", "of the whole invoice"),
+    Column("number_of_items", "BIGINT", "on the whole invoice, as the till counted"),
+    Column("item_code", "STRING", "the article"),
+    Column("item_description", "STRING", "the article in words"),
+    Column("item_price_cents", "BIGINT", "of one piece"),
+    Column("item_qty", "BIGINT", "pieces"),
+    Column("total_value_cents", "BIGINT", "of this line"),
+    Column("event_id", "STRING", "the event that this row was made of"),
+    Column("topic", "STRING", "where that event lies in Kafka"),
+    Column("partition", "INT", "of that topic"),
+    Column("offset", "BIGINT", "in that partition"),
+    PARTITION,
+)
+
+
+def invoice_lines(event: RecordedEvent, place: Source) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an event, by column; none of an event that is no invoice.
+
+    Args:
+        event: Of the aggregate type `invoice`.
+        place: Where it lies in Kafka.
+    """
+    invoice = event.payload
+    if not isinstance(invoice, InvoiceRecorded):
+        return
+    shown = masked(invoice)
+    of_invoice = {
+        **(shown["delivery_address"] or {}),
+        **shown,
+        **_when(shown["created_time"]),
+        "invoice_number": event.aggregate_id,
+        "event_id": event.event_id,
+        "topic": place.topic,
+        "partition": place.partition,
+        "offset": place.offset,
+    }
+    items = shown["invoice_line_items"] or [{} for _ in invoice.invoice_line_items]
+    for number, item in enumerate(items, 1):
+        known = {**of_invoice, **item, "line_number": number}
+        yield {column.name: known.get(column.name) for column in COLUMNS}
+
+
+def _when(millis: int | None) -> dict[str, Any]:
+    if millis is None:
+        return {"created_time": None, PARTITION.name: None}
+    moment = EPOCH + timedelta(milliseconds=millis)
+    return {"created_time": moment, PARTITION.name: moment.date()}

@@ -1,0 +1,150 @@
+"""What re-keying costs: invoices lie by number, awards must lie by card, so each goes round again.
+
+The policy's query reads the events and writes the commands, then the decider reads those. Both run
+alone, one after the other, with the settings of `verdict up`; what the hop adds to an award is the
+policy's share of the time. `direct` is the decider on the same commands without the hop.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from commands.policies.award_points import award_points
+from commands.policies.policy import commands_of
+from compose.application import processing_ground
+from compose.decider_query import NAME as DECIDER
+from compose.deciding import Deciding
+from compose.foundation import lay_foundation
+from compose.processing.processor import Processor
+from compose.reacting.query import reacting
+from compose.reactions_query import NAME as REACTIONS
+from compose.settings import Settings
+from compose.topic_check import TopicAdmin
+from schemas.invoice import InvoiceLineItem, InvoiceRecorded
+from schemas.recorded_event import RecordedEvent, event_id
+from schemas.wire.commands import encode_command
+from schemas.wire.records import encode_event
+from tests.bench.cpu import cpu_by_process
+from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
+from tests.bench.settings import settings_for
+from tests.bench.workload import Sent, fill
+from tests.projections.event_log import AN_EVENT
+
+CARDS = 10_000
+SEED = 1
+LINES = 5
+
+Result = dict[str, Any]
+
+
+def reactions(servers: str, folder: Path, invoices: int, shards: int) -> Iterator[Result]:
+    """Yield the rates of the policy, and of the decider on what the policy asks for.
+
+    Args:
+        servers: Of the broker.
+        folder: Takes the data directory.
+        invoices: How many, each of a customer with a card.
+        shards: Of the decider.
+    """
+    events = list(_events(invoices))
+    hop = _settings(servers, folder, "reactions", shards)
+    fill(servers, hop.topics.events("invoice"), map(_as_sent, events))
+    asked = _reacted(hop, invoices)
+    straight = _settings(servers, folder, "straight", shards)
+    fill(servers, straight.topics.commands("loyalty"), map(_as_asked, events))
+    decided = _decided(straight, invoices)
+    hop_s, decision_s = 1 / asked["per_s"], 1 / decided["per_s"]
+    yield {
+        "what": "reactions",
+        "invoices": invoices,
+        "policy_per_s": asked["per_s"],
+        "policy_cpu_us": asked["cpu_us"],
+        "direct_per_s": decided["per_s"],
+        "direct_cpu_us": decided["cpu_us"],
+        "rekeyed_per_s": round(1 / (hop_s + decision_s)),
+        "rekeyed_to_direct": round(decision_s / (hop_s + decision_s), 3),
+    }
+
+
+def _settings(servers: str, folder: Path, name: str, shards: int) -> Settings:
+    settings = settings_for(servers, folder, name, shards=shards)
+    TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
+    return settings
+
+
+def _reacted(settings: Settings, count: int) -> Result:
+    with ExitStack() as parts:
+        ground = lay_foundation(settings, parts)
+        processor = reacting(processing_ground(ground, settings), settings)
+        parts.callback(processor.stop)
+        processor.start()
+        return _measured(query_named(ground.spark, REACTIONS), count, processor)
+
+
+def _decided(settings: Settings, count: int) -> Result:
+    with ExitStack() as parts:
+        ground = lay_foundation(settings, parts)
+        deciding = Deciding(ground.spark, ground.kafka, ground.source, settings)
+        parts.callback(deciding.stop)
+        deciding.start()
+        return _measured(query_named(ground.spark, DECIDER), count, deciding)
+
+
+def _measured(query: Any, count: int, part: Processor | Deciding) -> Result:
+    first, before = await_rows(query, round(count * WARMING), part.check), cpu_by_process()
+    batches, after = await_rows(query, count, part.check), cpu_by_process()
+    rows = sum(batch.rows for batch in batches[len(first) :]) or 1
+    used = {kind: round((after[kind] - before.get(kind, 0.0)) / rows * 1e6) for kind in after}
+    return {"per_s": round(rows_per_s(batches)), "cpu_us": used}
+
+
+def _as_sent(event: RecordedEvent) -> Sent:
+    return Sent(event.aggregate_id, event.aggregate_id.encode(), encode_event(event))
+
+
+def _as_asked(event: RecordedEvent) -> Sent:
+    """Return the policy's command as its query would write it."""
+    [asked] = commands_of(award_points(), event)
+    value = encode_command(asked.aggregate_type, asked.envelope, asked.payload)
+    return Sent(asked.envelope.command_id, asked.envelope.aggregate_id.encode(), value)
+
+
+def _events(count: int) -> Iterator[RecordedEvent]:
+    random = Random(SEED)
+    for number in range(count):
+        name = f"INV{number:08}"
+        yield replace(
+            AN_EVENT,
+            aggregate_type="invoice",
+            aggregate_id=name,
+            version=1,
+            event_id=event_id("invoice", name, 1),
+            payload=_invoice(random),
+        )
+
+
+def _invoice(random: Random) -> InvoiceRecorded:
+    line = InvoiceLineItem(
+        item_code="598", item_price_cents=16_87_00, item_qty=1, total_value_cents=16_87_00
+    )
+    total = LINES * line.total_value_cents
+    return InvoiceRecorded(
+        created_time=AN_EVENT.decided_at,
+        store_id=f"STR{random.randrange(3)}",
+        pos_id="POS608",
+        cashier_id="OAS822",
+        customer_type="PRIME",
+        customer_card_no=f"{4_629_000_000 + random.randrange(CARDS)}",
+        total_amount_cents=total,
+        number_of_items=LINES,
+        payment_method="CARD",
+        taxable_amount_cents=total,
+        cgst_cents=total // 40,
+        sgst_cents=total // 40,
+        cess_cents=0,
+        delivery_type="TAKEAWAY",
+        invoice_line_items=[line] * LINES,
+    )

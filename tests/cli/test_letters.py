@@ -1,0 +1,122 @@
+"""`verdict letters` without a service: the operator's own transactions are enough."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.cli.conftest import Run, Verdict
+from tests.projections.event_log import opened
+from tests.projections.parking_lot import BAD, ParkingLot
+
+P7 = "us_holder/position/p-7"
+P8 = "us_holder/position/p-8"
+Letters = Callable[..., Verdict]
+
+
+@pytest.fixture
+def lot(tmp_path: Path) -> Iterator[ParkingLot]:
+    """Return one with p-7, which code that is mended can apply, and p-8, which nothing can."""
+    lot = ParkingLot(f"sqlite:///{tmp_path / 'verdict.db'}")
+    lot.park("p-7", PositionTransferred(client="bob"))
+    lot.happen("p-8", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
+    yield lot
+    lot.close()
+
+
+@pytest.fixture
+def letters(run: Run, tmp_path: Path, lot: ParkingLot) -> Letters:
+    """Return a function that calls `verdict letters`."""
+
+    def call(*arguments: object, stdin: str | None = None) -> Verdict:
+        return run("letters", *arguments, "--data-dir", tmp_path, stdin=stdin)
+
+    return call
+
+
+def test_what_is_parked_is_listed_with_how_many_wait(letters: Letters) -> None:
+    listed, table = letters("list", "--json"), letters("list")
+
+    assert [(one["id"], one["what"], one["behind"]) for one in listed.lines] == [
+        (P7, "PositionTransferred, version 2", 1),
+        (P8, "PositionAdjusted, version 3", 0),
+    ]
+    assert "AssertionError: the position is not open" in listed.lines[1]["error"]
+    assert P7 in table.stdout
+    assert (table.exit_code, table.stderr) == (0, "")
+
+
+def test_one_is_shown_with_its_payload(letters: Letters) -> None:
+    [shown] = letters("show", P8, "--json").lines
+    table = letters("show", P8).stdout
+
+    assert shown["payload"] == {"type": "PositionAdjusted", "amount": 2}
+    assert (shown["replacement"], shown["interventions"]) == (None, [])
+    assert '{"type": "PositionAdjusted", "amount": 2}' in table
+
+
+def test_one_is_edited_and_replayed(letters: Letters, lot: ParkingLot) -> None:
+    payload = json.dumps({"type": "PositionTransferred", "client": "eve"})
+
+    edited = letters("edit", P7, "--file", "-", "--why", "a test", stdin=payload)
+    replayed = letters("replay", P7)
+
+    assert (edited.exit_code, edited.stdout) == (0, "")
+    assert f"{P7} is edited: `verdict letters replay {P7}` applies it" in edited.stderr
+    assert f"{P7} is applied, and all that waited behind it" in replayed.stderr
+    assert lot.read_side.holders() == {"bob": 1}
+    assert [one["id"] for one in letters("list", "--json").lines] == [P8]
+
+
+def test_one_that_mended_code_can_apply_is_replayed(letters: Letters, lot: ParkingLot) -> None:
+    letters("replay", P7, "--by", "ada", "--why", "mended")
+
+    assert lot.read_side.holders() == {"bob": 1}
+    assert lot.interventions(("kind", "who", "why")) == [("replay", "ada", "mended")]
+
+
+def test_one_that_fails_again_stays_and_ends_with_1(letters: Letters) -> None:
+    failed = letters("replay", P8)
+
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert f"{P8} still cannot be applied, and 0 wait behind it: record" in failed.stderr
+    assert "`verdict letters edit` or `evict` it" in failed.stderr
+    assert [one["id"] for one in letters("list", "--json").lines] == [P7, P8]
+
+
+def test_one_is_evicted_with_a_reason_by_the_user(
+    letters: Letters, lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ada")
+
+    assert letters("evict", P8, "--why", "never open").exit_code == 0
+    assert letters("evict", P7, "--why", "mistyped").exit_code == 0
+
+    assert lot.interventions(("kind", "who", "why")) == [
+        ("evict", "ada", "never open"),
+        ("evict", "ada", "mistyped"),
+    ]
+    nothing = letters("list")
+    assert (nothing.stdout, nothing.stderr) == ("", "nothing is parked\n")
+    assert lot.read_side.holders() == {"bob": 1}
+
+
+def test_what_is_wrong_is_said(letters: Letters, run: Run, tmp_path: Path) -> None:
+    no_reason = letters("evict", P7)
+    empty_reason = letters("evict", P7, "--why", " ")
+    unknown = letters("evict", "us_holder/position/p-0", "--why", "a test")
+    unfit = letters("edit", P7, "--file", "-", "--why", "a test", stdin='{"client": 7}')
+    nowhere = run("letters", "list", "--data-dir", tmp_path / "empty")
+
+    assert (no_reason.exit_code, empty_reason.exit_code) == (2, 2)
+    assert "say why" in empty_reason.stderr
+    assert unknown.exit_code == 1
+    assert "nothing is parked at 'us_holder/position/p-0'" in unknown.stderr
+    assert unfit.exit_code == 1
+    assert "client: Input should be a valid string" in unfit.stderr
+    assert nowhere.exit_code == 5
+    assert "there is no read side at" in nowhere.stderr
+    assert not (tmp_path / "empty").exists()
+    assert BAD.client not in unfit.stdout

@@ -1,0 +1,214 @@
+"""Invoices of one test on the shared broker, the lake behind them, and its readers."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.sql import SparkSession
+
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import read_marker
+from compose.exactly_once.reading import Reader
+from compose.exactly_once.steps import OnStep, unobserved
+from compose.lake.query import Lake, lake_query
+from compose.lake.table import NAME, Span, position
+from compose.processing.processor import Ground
+from compose.settings import Settings
+from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
+from schemas.recorded_event import RecordedEvent
+from schemas.wire.records import encode_event
+from tests.projections.event_log import EventLog
+
+PATIENCE_S = 120
+DAY_MS = 86_400_000
+FIRST_DAY = 1_795_219_200_000  # 2026-11-21
+PERSONAL = ("P-CASHIER", "P-CARD", "P-STREET", "P-PIN", "P-PHONE")
+
+
+class Shop:
+    """Topics with a prefix of their own, what is sold, and a lake that can be started again."""
+
+    def __init__(self, spark: SparkSession, servers: str, prefix: str, data_dir: Path) -> None:
+        self.spark = spark
+        self.data_dir = data_dir
+        self.settings = Settings(
+            data_dir=data_dir, topic_prefix=prefix, partitions=2, lake_trigger_ms=50
+        )
+        self.topics = self.settings.topics
+        self.kafka = Kafka(settings={"bootstrap.servers": servers})
+        self.query = lake_query(self.topics)
+        self.table = data_dir / "lake" / "invoice_line"
+        self.sold = 0  # line items
+        self._log = EventLog(partitions=2, aggregate_type="invoice")
+        self._invoices = 0
+        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
+        wanted = {self.topics.events("invoice"), self.topics.dead_letters, self.topics.markers}
+        made = [NewTopic(t.name, t.partitions, 1) for t in self.topics.all() if t.name in wanted]
+        for created in self._admin.create_topics(made).values():
+            created.result(30)
+        self._producer = Producer(
+            {**self.kafka.settings, "transactional.id": f"{prefix}decider", "log_level": 0}
+        )
+        self._producer.init_transactions(30)
+
+    def sell(self, invoices: int, *, commit: bool = True) -> None:
+        """Record invoices of one to three lines, over three days, in one transaction."""
+        self._producer.begin_transaction()
+        for number in range(self._invoices, self._invoices + invoices):
+            invoice = invoice_of(number)
+            event = self._log.add_unseen(f"INV-{number}", invoice)
+            assert isinstance(event, RecordedEvent)
+            self._produce(number % 2, encode_event(event))
+            self.sold += len(invoice.invoice_line_items) * commit
+        self._invoices += invoices
+        if commit:
+            self._producer.commit_transaction(30)
+        else:
+            self._producer.flush(30)
+            self._producer.abort_transaction(30)
+
+    def write(self, value: bytes | None) -> None:
+        """Write what is no event."""
+        self._producer.begin_transaction()
+        self._produce(0, value)
+        self._producer.commit_transaction(30)
+
+    def delete_marker(self) -> None:
+        """Do what the errors of the lake tell to do."""
+        producer = Producer(dict(self.kafka.settings))
+        producer.produce(self.topics.markers, None, self.query.key)
+        assert producer.flush(30) == 0
+
+    @contextmanager
+    def lake(self, on_step: OnStep = unobserved) -> Iterator[Lake]:
+        """Run the lake; leaving it is a clean stop."""
+        source = {
+            "kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"]),
+            "kafka.fetch.max.wait.ms": "10",
+        }
+        ground = Ground(
+            spark=self.spark,
+            kafka=self.kafka,
+            source=source,
+            partitions=self.topics.partitions,
+            scratch=self.data_dir,
+        )
+        lake = Lake(ground, self.settings, on_step)
+        try:
+            lake.start()
+            yield lake
+        finally:
+            lake.stop()
+
+    def catch_up(self) -> None:
+        """Run the lake until everything that was sold is behind its marker."""
+        with self.lake() as lake:
+            follow(lake, self.is_caught_up)
+
+    def is_caught_up(self) -> bool:
+        topic = self.topics.events("invoice")
+        with Reader(self.kafka, 30) as reader:
+            ends = reader.latest(reader.partitions([topic]), committed=True)
+        return self.marked() == position(ends)
+
+    def marked(self) -> int | None:
+        """Return the position of the marker."""
+        marker = read_marker(self.kafka, self.query, wait=True).marker
+        return None if marker is None else position(marker.offsets)
+
+    def letters(self) -> list[Message]:
+        with Reader(self.kafka, 30) as reader:
+            partitions = reader.partitions([self.topics.dead_letters])
+            ends = reader.latest(partitions, committed=True)[self.topics.dead_letters]
+            return [
+                message
+                for number, end in enumerate(ends)
+                for message in reader.records(self.topics.dead_letters, number, 0, end)
+            ]
+
+    def files(self) -> list[Path]:
+        """Return every file in the lake but its lock."""
+        found = (self.data_dir / "lake").rglob("*")
+        return [path for path in found if path.is_file() and path.name != "verdict.lock"]
+
+    def files_in_table(self) -> list[Path]:
+        """Return the files that readers see."""
+        return [path for path in self.files() if path.is_relative_to(self.table)]
+
+    def batches(self) -> list[Span]:
+        """Return the batches that readers see, in order."""
+        found = (NAME.fullmatch(path.name) for path in self.table.iterdir())
+        return sorted(Span(int(one[1]), int(one[2])) for one in found if one)
+
+    def counts(self) -> set[int]:
+        """Return how many rows each reader counts; each counts distinct keys too."""
+        keys = ["invoice_number", "line_number"]
+        by_spark = self.spark.read.parquet(str(self.table))
+        by_pandas = pd.read_parquet(self.table)
+        files = f"read_parquet('{self.table}/**/*.parquet', hive_partitioning = true)"
+        by_duckdb = duckdb.execute(
+            f"select count(*), count(distinct ({', '.join(keys)})) from {files}"
+        )
+        return {
+            by_spark.count(),
+            by_spark.select(keys).distinct().count(),
+            len(by_pandas),
+            len(by_pandas.drop_duplicates(keys)),
+            *by_duckdb.fetchall()[0],
+        }
+
+    def close(self) -> None:
+        """Let the producer go."""
+        del self._producer
+
+    def _produce(self, partition: int, value: bytes | None) -> None:
+        self._producer.produce(self.topics.events("invoice"), value, b"key", partition)
+
+
+def invoice_of(number: int) -> InvoiceRecorded:
+    """Return an invoice with 1 to 3 lines; what is personal begins with one of `PERSONAL`."""
+    items = [
+        InvoiceLineItem(
+            item_code=f"ITEM-{line}", item_price_cents=100, item_qty=line, total_value_cents=100
+        )
+        for line in range(1, 2 + number % 3)
+    ]
+    address = DeliveryAddress(
+        address_line=f"P-STREET-{number}",
+        city=f"CITY-{number}",
+        pin_code=f"P-PIN-{number}",
+        contact_number=f"P-PHONE-{number}",
+    )
+    return InvoiceRecorded(
+        created_time=FIRST_DAY + number % 3 * DAY_MS,
+        store_id="STR1",
+        pos_id="POS1",
+        cashier_id=f"P-CASHIER-{number}",
+        customer_type="PRIME",
+        customer_card_no=f"P-CARD-{number}",
+        total_amount_cents=100 * len(items),
+        number_of_items=len(items),
+        payment_method="CASH",
+        taxable_amount_cents=90,
+        cgst_cents=5,
+        sgst_cents=5,
+        cess_cents=0,
+        delivery_type="HOME-DELIVERY",
+        delivery_address=address,
+        invoice_line_items=items,
+    )
+
+
+def follow(lake: Lake, reached: Callable[[], bool]) -> None:
+    """Wait for something as long as the lake runs."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        lake.check()
+        assert time.monotonic() < deadline, f"not seen in {PATIENCE_S} s"
+        time.sleep(0.05)

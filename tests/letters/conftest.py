@@ -1,0 +1,37 @@
+"""One desk per test, on the shared broker."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from compose.local.broker import EmbeddedBroker
+from tests.conftest import NewDatabase
+from tests.letters.desk import Desk
+from tests.postgresql import Server
+
+
+@pytest.fixture
+def desk(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, new_database: NewDatabase
+) -> Iterator[Desk]:
+    """Return topics of this test alone, on each kind of database."""
+    desk = Desk(broker.bootstrap_servers, prefix(request), new_database())
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def postgresql_desk(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, postgresql: Server
+) -> Iterator[Desk]:
+    """Return topics of this test alone, on PostgreSQL."""
+    with postgresql.database() as url:
+        desk = Desk(broker.bootstrap_servers, prefix(request), url)
+        yield desk
+        desk.close()
+
+
+def prefix(request: pytest.FixtureRequest) -> str:
+    """Return what stands before the names of a test's topics."""
+    return re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."

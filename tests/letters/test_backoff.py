@@ -1,0 +1,118 @@
+"""R-02: how long a letter waits."""
+
+from fractions import Fraction
+from importlib.metadata import EntryPoint
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compose.letters import backoff
+from compose.letters.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
+from schemas.letter import Letter
+from schemas.source import Source
+
+MILLIS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+durations = st.tuples(st.integers(0, 5000), st.sampled_from([*MILLIS]))
+attempts = st.integers(0, 2000)
+
+
+def letter(attempt: int = 0, value: bytes | None = None) -> Letter:
+    return Letter(
+        source=Source("dead-letters", 0, 0), timestamp=0, key=None, value=value, attempt=attempt
+    )
+
+
+def written(duration: tuple[int, str]) -> str:
+    return f"{duration[0]}{duration[1]}"
+
+
+def millis(duration: tuple[int, str]) -> int:
+    return duration[0] * MILLIS[duration[1]]
+
+
+@given(st.lists(durations, min_size=1, max_size=5), attempts)
+def test_fixed_steps_are_taken_in_turn_and_the_last_repeats(
+    steps: list[tuple[int, str]], attempt: int
+) -> None:
+    wait = back_off("fixed:" + ",".join(map(written, steps)))
+
+    assert (
+        wait_ms(wait, letter(attempt))
+        == [*map(millis, steps), *[millis(steps[-1])] * 2000][attempt]
+    )
+
+
+@given(durations, st.integers(10, 100), durations, attempts)
+def test_exponential_grows_by_the_factor_up_to_the_longest(
+    first: tuple[int, str], tenths: int, longest: tuple[int, str], attempt: int
+) -> None:
+    wait = back_off(f"exponential:{written(first)},{tenths / 10},{written(longest)}")
+    exact = min(millis(first) * Fraction(tenths, 10) ** attempt, Fraction(millis(longest)))
+
+    waited = wait_ms(wait, letter(attempt))
+
+    assert abs(waited - exact) <= 1 + exact / 10**9
+    assert waited <= millis(longest)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "fixed:", "fixed:1", "fixed:1s,", "fixed:-1s", "fixed:1e3s", "fixed:nan", "fixed:٣s",
+     "fixed:400d", "exponential:1s", "exponential:1s,2", "exponential:1s,0.5,1h",
+     "exponential:1s,x,1h", "exponential:1s,2,1h,4", "linear:1s", "nobody-declares-this"],
+)  # fmt: skip
+def test_what_is_no_back_off_is_told_how_one_is_written(spec: str) -> None:
+    with pytest.raises(NotUnderstood, match="366 days" if "400" in spec else "fixed:1s,10s,1m"):
+        back_off(spec)
+
+
+@given(st.text(max_size=40))
+def test_whatever_is_written_there_is_a_back_off_or_is_not_understood(text: str) -> None:
+    for spec in (text, f"fixed:{text}", f"exponential:{text}"):
+        try:
+            wait = back_off(spec)
+        except NotUnderstood:
+            continue
+        assert 0 <= wait_ms(wait, letter(7)) <= LONGEST_S * 1000
+
+
+def by_size(found: Letter) -> float:
+    """Wait for a second per byte."""
+    return len(found.value or b"")
+
+
+def broken(found: Letter) -> float:
+    """Hold a bug."""
+    raise KeyError("no")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declare back-offs as an installed package does."""
+
+    def found(group: str, name: str) -> list[EntryPoint]:
+        there = {"by-size": "by_size", "broken": "broken", "gone": "gone"}
+        return [EntryPoint(name, f"{__name__}:{there[name]}", group)] if name in there else []
+
+    back_off.cache_clear()
+    monkeypatch.setattr(backoff, "entry_points", found)
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_entry_point_is_a_function_of_the_letter() -> None:
+    assert wait_ms(back_off("by-size"), letter(value=b"12345")) == 5000
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_function_that_fails_or_cannot_be_loaded_says_so() -> None:
+    with pytest.raises(NotUnderstood, match=r"failed \(KeyError: 'no'\): mend it"):
+        wait_ms(back_off("broken"), letter())
+    with pytest.raises(NotUnderstood, match="cannot be loaded"):
+        back_off("gone")
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), LONGEST_S + 1, "soon", None])
+def test_only_a_number_of_seconds_is_a_wait(seconds: float) -> None:
+    with pytest.raises(NotUnderstood, match="mend it, then replay"):
+        wait_ms(lambda found: seconds, letter())

@@ -1,0 +1,67 @@
+"""R-01: a clock that leaps ahead makes nothing due, one that is set back neither."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compose.letters.clock import LEAP_S, Clock
+
+START = 1_795_300_000.0
+
+
+class Times:
+    """A wall clock that can be set, beside the time that really passes."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+        self.set_by = 0.0
+        self.clock = Clock(lambda: START + self.passed + self.set_by, lambda: self.passed)
+
+    def now(self) -> float:
+        return self.clock.now() / 1000 - START
+
+
+def test_it_goes_as_the_wall_clock_goes() -> None:
+    times = Times()
+    for times.passed in (0.5, 10.0, 100_000.0):
+        assert times.now() == times.passed
+
+
+def test_a_leap_that_is_taken_back_is_never_seen() -> None:
+    times = Times()
+    times.passed, times.set_by = 10.0, 3600.0
+    during = times.now()
+    times.passed, times.set_by = 30.0, 0.0
+
+    assert (during, times.now()) == (10.0, 30.0)
+
+
+def test_a_leap_that_stays_is_believed_after_a_minute() -> None:
+    times = Times()
+    times.set_by = 3600.0
+    seen = []
+    for times.passed in (10.0, 69.0, 70.0, 71.0):
+        seen.append(times.now())
+
+    assert seen == [10.0, 69.0, 3670.0, 3671.0]
+
+
+def test_a_clock_that_is_set_back_is_followed_at_once() -> None:
+    times = Times()
+    times.passed, times.set_by = 10.0, -3600.0
+
+    assert times.now() == -3590.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 2.9), st.floats(-5000, 5000)), max_size=20))
+def test_within_a_minute_it_is_never_ahead_of_the_wall_clock_nor_of_the_time_that_passed(
+    course: list[tuple[float, float]],
+) -> None:
+    times = Times()
+    before = 0.0
+    for step, times.set_by in course:
+        times.passed += step
+        now = times.now()
+
+        assert now <= times.passed + times.set_by + 0.001
+        assert now - before <= step + LEAP_S + 0.002
+        before = now

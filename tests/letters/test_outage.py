@@ -1,0 +1,94 @@
+"""Kafka or the database goes away and comes back: letters wait, and go on by themselves."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compose.letters import worker
+from compose.letters.retrying import Retrying
+from tests.exactly_once.proxy import Fault, Proxy, proxied_broker
+from tests.letters.desk import Desk, headers_of, until
+from tests.postgresql import LET_GO, Server
+
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+SHORT_S = 3.0
+LONG_AGO = 10**12
+
+
+@pytest.fixture
+def cut_off(tmp_path: Path) -> Iterator[tuple[Desk, Proxy]]:
+    """Return a desk, and the network between the service and Kafka; the test goes around it."""
+    with proxied_broker(tmp_path / "broker") as found:
+        desk = Desk(found.broker.bootstrap_servers, "cut.", f"sqlite:///{tmp_path / 'read.db'}")
+        yield desk, found.proxy
+        desk.close()
+
+
+def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
+    cut_off: tuple[Desk, Proxy],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R-05."""
+    monkeypatch.setattr(worker, "RETRY_S", 0.5)
+    desk, network = cut_off
+    kafka = replace(
+        desk.kafka,
+        settings={"bootstrap.servers": network.address},
+        transaction_timeout_s=SHORT_S,
+    )
+    retrying = Retrying(
+        desk.engine, kafka, desk.topics, attempts=3, backoff="fixed:0s", poll_s=0.05
+    )
+    retrying.start()
+    try:
+        retrying.await_ready(lambda: None)
+        network.fail_in_a_commit(Fault.DROP_REPLIES)
+        desk.put([b"a", b"b"], at=LONG_AGO)
+        until(lambda: "the dispatch of letters waits" in caplog.text, lambda: None)
+        network.fail(Fault.BLACK_HOLE)
+        desk.put([b"c"], at=LONG_AGO)
+        until(lambda: caplog.text.count("the dispatch of letters waits") > 1, lambda: None)
+        network.heal()
+        until(lambda: b"c" in {m.value() for m in desk.retries()}, lambda: None)
+        until(lambda: desk.rows() == [], lambda: None)
+    finally:
+        network.heal()
+        retrying.stop()
+
+    sent = {(m.value(), headers_of(m)["retry_id"]) for m in desk.retries()}
+    assert sorted(value or b"" for value, _ in sent) == [b"a", b"b", b"c"]  # one id each
+    assert "the dispatch of letters goes on" in caplog.text
+
+
+def test_letters_wait_while_the_database_is_away(
+    postgresql_desk: Desk,
+    postgresql: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """R-05: its connections end, and for a while nobody is let in."""
+    monkeypatch.setattr(worker, "RETRY_S", 0.1)
+    desk = postgresql_desk
+    retrying = Retrying(
+        desk.engine, desk.kafka, desk.topics, attempts=3, backoff="fixed:0s", poll_s=0.05
+    )
+    database = desk.url.rpartition("/")[2].partition("?")[0]
+    retrying.start()
+    try:
+        retrying.await_ready(lambda: None)
+        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
+        desk.put([b"a", b"b"], at=LONG_AGO)
+        until(lambda: "the intake of letters waits" in caplog.text, lambda: None)
+        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+        until(lambda: len(desk.retries()) == 2, lambda: None)
+        until(lambda: desk.rows() == [], lambda: None)
+    finally:
+        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+        retrying.stop()
+
+    assert sorted(m.value() or b"" for m in desk.retries()) == [b"a", b"b"]
+    assert "the dispatch of letters goes on" in caplog.text

@@ -1,0 +1,119 @@
+"""What is out of reach is tried again, loudly; a bug ends the thread, loudly."""
+
+import logging
+
+import pytest
+from sqlalchemy import insert
+from sqlalchemy.exc import OperationalError
+
+from compose.errors import Unreachable, VerdictError
+from compose.letters import worker
+from compose.letters.retrying import Retrying
+from compose.letters.worker import Worker
+from projections.engine.letter import table
+from schemas.letter import letter_id
+from schemas.source import Source
+from tests.letters.desk import NOW, Desk, until
+
+
+class Scripted:
+    """A work whose steps go as they are written; afterwards it is idle."""
+
+    def __init__(self, *steps: Exception | None) -> None:
+        self.left = list(steps)
+        self.resets = 0
+
+    def step(self) -> float:
+        if self.left and (error := self.left.pop(0)) is not None:
+            raise error
+        return 0.001
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait before the next try."""
+    monkeypatch.setattr(worker, "RETRY_S", 0.0)
+
+
+def test_what_is_out_of_reach_is_tried_again_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    work = Scripted(
+        None, Unreachable("Kafka is away"), OperationalError("q", {}, Exception("db gone")), None
+    )
+    running = Worker("intake of letters", work)
+    running.start()
+    until(lambda: "goes on" in caplog.text, lambda: None)
+    running.stop()
+
+    assert running.failure is None
+    assert work.resets == 3  # after each failure, and at the end
+    assert "the intake of letters waits, Kafka is away; trying again" in caplog.text
+    assert "waits, db gone; trying again" in caplog.text
+
+
+@pytest.mark.parametrize("error", [VerdictError("another runner"), ZeroDivisionError("a bug")])
+def test_anything_else_is_said_once_and_ends_it(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    work = Scripted(error)
+    running = Worker("dispatch of letters", work)
+    running.start()
+    until(lambda: work.resets == 1, lambda: None)
+    running.stop()
+
+    assert running.failure is error
+    [said] = caplog.records
+    assert (said.levelno, str(error) in said.getMessage()) == (logging.ERROR, True)
+
+
+def retrying(desk: Desk, backoff: str = "fixed:1s") -> Retrying:
+    """Return the retry as `verdict up` runs it; its clock is the real one."""
+    return Retrying(desk.engine, desk.kafka, desk.topics, attempts=3, backoff=backoff, poll_s=0.01)
+
+
+def test_it_is_ready_when_all_is_taken_in_that_was_there(desk: Desk) -> None:
+    """R-07."""
+    desk.put([b"%d" % n for n in range(3000)], headers={"retry_backoff": "fixed:366d"})
+    running = retrying(desk)
+
+    running.start()
+    running.await_ready(lambda: None)
+    found = len(desk.rows())
+    running.stop()
+
+    assert found == 3000
+
+
+def test_it_is_not_ready_when_it_cannot_take_letters_in(desk: Desk) -> None:
+    """R-07: and says why, rather than wait for ever."""
+    desk.put([b"x"])
+    place = Source(desk.topics.dead_letters, 0, 0)
+    row = {
+        "id": letter_id(place), "topic": "t", "partition": 0, "offset": 0, "attempt": 0,
+        "attempts": 0, "retry_topic": "t", "status": "PARKED", "headers": "[]", "received_at": NOW,
+    }  # fmt: skip
+    with desk.engine.begin() as connection:
+        connection.execute(insert(table).values(row))
+    running = retrying(desk)
+
+    running.start()
+    try:
+        with pytest.raises(VerdictError, match="letters cannot be taken in"):
+            running.await_ready(lambda: None)
+    finally:
+        running.stop()
+
+
+def test_letters_flow_through_both_threads(desk: Desk) -> None:
+    """R-01: by the real clock, which is far beyond these letters."""
+    running = retrying(desk)
+    running.start()
+    try:
+        running.await_ready(lambda: None)
+        desk.put([b"a", b"b"], at=10**12)
+        until(lambda: len(desk.retries()) == 2, lambda: None)
+        until(lambda: desk.rows() == [], lambda: None)
+    finally:
+        running.stop()

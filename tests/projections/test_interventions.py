@@ -1,0 +1,475 @@
+"""B-9: what is parked is looked at, edited, replayed, evicted; all else flows in order."""
+
+import json
+import threading
+from collections.abc import Iterator
+from random import Random
+from unittest.mock import Mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compose.errors import VerdictError
+from compose.parking.kind import By, NothingParked
+from projections import missing_events as releasing
+from projections.engine import creation
+from projections.engine.batch import Batch
+from projections.stream import Decoder
+from schemas.message import Event, iso_time
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from schemas.recorded_event import RecordedEvent
+from schemas.topics import Topics
+from tests.conftest import NewDatabase
+from tests.postgresql import Server
+from tests.projections.beside import compared
+from tests.projections.event_log import opened
+from tests.projections.newer_schema import NEWER_ID, Noted, newer_schema
+from tests.projections.parking_lot import BAD, BY, ParkingLot
+from tests.projections.read_side import NOW
+
+P7 = "us_holder/position/p-7"
+THREE = (
+    PositionTransferred(client="bob"),
+    PositionAdjusted(amount=2),
+    PositionTransferred(client="cleo"),
+)
+
+
+@pytest.fixture
+def lot(new_database: NewDatabase) -> Iterator[ParkingLot]:
+    lot = ParkingLot(new_database())
+    yield lot
+    lot.close()
+
+
+def to(client: str) -> bytes:
+    return json.dumps({"type": "PositionTransferred", "client": client}).encode()
+
+
+def is_rebuilt_alike(lot: ParkingLot) -> bool:
+    return all(both.equal for both in compared(lot.read_side, "us_holder", lot.log.deliveries))
+
+
+@pytest.mark.parametrize(("verb", "taken"), [("edit", [1, 2, 3, 4, 5]), ("evict", [1, 3, 4, 5])])
+def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others_flow(
+    lot: ParkingLot, verb: str, taken: list[int]
+) -> None:
+    lot.park("p-7", *THREE)
+    lot.happen("p-1", opened("dora"))
+    assert (lot.waiting(), lot.taken("p-7")) == ({P7: 3}, [1])
+    assert lot.read_side.holders() == {"ada": 1, "dora": 1}
+
+    if verb == "edit":
+        lot.operator.edit(P7, to("eve"), BY)
+        lot.happen("p-2", opened("dora"))
+        assert (lot.waiting(), lot.taken("p-7")) == ({P7: 3}, [1, 2, 3, 4, 5])  # but a trial
+        lot.seen = [event for event in lot.seen if event.version == 1]
+        said = lot.operator.replay(P7, BY)
+    else:
+        said = lot.operator.evict(P7, BY)
+
+    assert said.endswith("and all that waited behind it")
+    assert (lot.waiting(), lot.taken("p-7")) == ({}, taken)
+    assert lot.read_side.holders()["cleo"] == 1
+    lot.happen("p-7", PositionTransferred(client="dora"))  # the service goes on behind it
+    assert (lot.waiting(), lot.taken("p-7")) == ({}, [*taken, 6])
+    assert set(lot.read_side.holders()) == {"dora"}
+    assert is_rebuilt_alike(lot)
+
+
+def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: ParkingLot) -> None:
+    lot.park("p-7")
+    lot.operator.edit(P7, to("eve"), BY)
+    lot.operator.edit(P7, to("frank"), By("bob", "once more"))
+
+    lot.operator.replay(P7, BY)
+
+    assert lot.read_side.holders() == {"frank": 1}
+    assert lot.read_side.changes()[1:] == [("ada", "left", "p-7"), ("frank", "entered", "p-7")]
+    assert is_rebuilt_alike(lot)
+
+
+@pytest.mark.parametrize("met_before", [False, True], ids=["then", "before"])
+def test_a_version_beside_takes_what_was_decided_in_any_batch(
+    lot: ParkingLot, met_before: bool
+) -> None:
+    """As `verify`, `swap` and `rollback` bring one forward, whether it met the events before."""
+    lot.park("p-7", *THREE, BAD, PositionAdjusted(amount=3))
+    with lot.read_side.engine.begin() as connection:
+        creation.create(connection, [lot.us_holder(2)])
+    if met_before:
+        lot.beside().apply(lot.log.everything())
+    lot.operator.edit(P7, to("eve"), BY)
+    lot.operator.replay(P7, BY)
+    lot.operator.evict(P7, BY)
+    assert lot.waiting() == {}
+
+    lot.beside().apply(lot.log.everything())
+
+    tables = lot.read_side.dump()
+    assert tables["us_holder_position_v2"] == tables["us_holder_position_v1"] != []
+    assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
+    assert lot.read_side.select("SELECT * FROM projection_held") == []
+
+
+def test_what_was_done_is_there_for_auditors_for_ever(lot: ParkingLot) -> None:
+    lot.park("p-7")
+    with pytest.raises(VerdictError, match=r"still cannot be applied, and 0 wait.*mallory"):
+        lot.operator.replay(P7, By("ada", None))
+    lot.operator.edit(P7, to("eve"), By("bob", "mistyped"))
+    lot.operator.evict(P7, By("cleo", "a test"))
+
+    columns = ("projection", "version", "aggregate_type", "aggregate_id", "event_version")
+    assert {*lot.interventions(columns)} == {("us_holder", 1, "position", "p-7", 2)}
+    mallory, eve = to("mallory").decode(), to("eve").decode()
+    told = lot.interventions(("seq", "kind", "who", "why", "before", "after"))
+    assert [tuple(_spaced(value) for value in row) for row in told] == [
+        (1, "replay", "ada", None, mallory, mallory),
+        (2, "edit", "bob", "mistyped", mallory, eve),
+        (3, "evict", "cleo", "a test", eve, None),
+    ]
+    before = lot.read_side.dump()["projection_intervention_v1"]
+    with lot.read_side.engine.begin() as connection:
+        creation.create(connection, [lot.us_holder(2)])
+        creation.show(connection, lot.us_holder(2))
+        creation.drop(connection, lot.us_holder(1))
+    assert lot.read_side.dump()["projection_intervention_v1"] == before
+
+
+def _spaced(value: object) -> object:
+    return json.dumps(json.loads(value)) if str(value).startswith("{") else value  # type: ignore[arg-type]
+
+
+def test_the_log_and_the_archive_are_never_changed(lot: ParkingLot) -> None:
+    lot.park("p-7")
+    before = lot.read_side.dump()["event_archive_v1"]
+
+    lot.operator.edit(P7, to("eve"), BY)
+    lot.operator.evict(P7, BY)
+
+    assert lot.read_side.dump()["event_archive_v1"] == before
+
+
+def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: ParkingLot) -> None:
+    lot.park("p-7", *THREE)
+    lot.operator.edit(P7, to("eve"), BY)
+
+    shown = lot.operator.shown(P7)
+
+    assert shown["payload"] == {"type": "PositionTransferred", "client": "mallory"}
+    assert shown["replacement"] == {"type": "PositionTransferred", "client": "eve"}
+    assert (shown["version"], shown["behind"], shown["since"]) == (2, 3, iso_time(NOW))
+    assert (shown["topic"], shown["offset"]) == ("position.events", 1)
+    assert "ZeroDivisionError: mallory" in shown["error"]
+    [done] = shown["interventions"]
+    assert (done["kind"], done["who"], done["why"]) == ("edit", "ada", "it was mistyped")
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b'{"client": 7}', "client: Input should be a valid string"),
+        (b'{"client": "eve", "amount": 1}', "amount: Extra inputs are not permitted"),
+        (b"{}", "client: Field required"),
+        (b'{"type": "PositionClosed"}', "its type is 'PositionClosed'"),
+        (b"[1]", "a payload is a JSON object"),
+        (b"{", "EOF while parsing"),
+        (b'{"client": "%s"}' % (b"x" * 2**20), "1048576 are allowed"),
+    ],
+)
+def test_a_payload_that_does_not_fit_is_refused_with_the_reason(
+    lot: ParkingLot, document: bytes, reason: str
+) -> None:
+    lot.park("p-7")
+    before = lot.read_side.dump()
+
+    with pytest.raises(VerdictError) as refused:
+        lot.operator.edit(P7, document, BY)
+
+    assert "no payload for PositionTransferred: " in str(refused.value)
+    assert reason in str(refused.value)
+    assert lot.read_side.dump() == before
+
+
+def test_a_payload_that_cannot_be_applied_either_is_kept_and_said(lot: ParkingLot) -> None:
+    lot.park("p-7")
+
+    said = lot.operator.edit(P7, to("mallory"), BY)
+
+    assert said.startswith(f"{P7} is edited, and still cannot be applied: ")
+
+
+def test_a_payload_whose_row_the_database_refuses_is_refused(postgresql: Server) -> None:
+    """Else the next start would park the whole projection."""
+    incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
+    with postgresql.database() as url:
+        lot = ParkingLot(url)
+        lot.park("p-7")
+        before = lot.read_side.dump()
+
+        with pytest.raises(VerdictError, match="database refuses what comes of it: index row"):
+            lot.operator.edit(P7, to(incompressible), BY)
+
+        assert lot.read_side.dump() == before
+        lot.close()
+
+
+def test_nothing_is_done_where_nothing_is_parked_or_not_archived_yet(lot: ParkingLot) -> None:
+    lot.log.add("p-1", opened("ada"))
+    lot.log.add_unseen("p-1", BAD)
+    lot.log.add("p-1", PositionClosed())  # behind a gap: that is no event to decide about
+    lot.log.add("p-7", opened("ada"), BAD)
+    lot.holder.apply(lot.log.batch())
+
+    assert [*lot.waiting()] == [P7]
+    assert lot.operator.shown(P7)["payload"] is None
+    with pytest.raises(VerdictError, match="version 2 of position 'p-7' is not in the archive yet"):
+        lot.operator.evict(P7, BY)
+    for address in ("us_holder/position/p-1", "us_holder/position/p-0", "us_holder", "nobody/a/b"):
+        with pytest.raises(NothingParked, match="verdict letters list"):
+            lot.operator.replay(address, BY)
+    assert lot.interventions(["seq"]) == []
+
+
+def test_an_id_may_hold_slashes(lot: ParkingLot) -> None:
+    lot.park("a/b/c")
+
+    lot.operator.evict("us_holder/position/a/b/c", BY)
+
+    assert lot.waiting() == {}
+
+
+def test_many_that_wait_are_applied_at_once_part_by_part(
+    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releasing, "MOST", 2)
+    lot.park("p-7", *THREE, *THREE)
+
+    lot.operator.evict(P7, BY)
+
+    assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3, 4, 5, 6, 7, 8])
+
+
+def test_a_restart_uses_what_was_edited_before_it(lot: ParkingLot) -> None:
+    lot.park("p-7", *THREE[:2])
+    lot.operator.edit(P7, to("eve"), BY)
+
+    lot.restart()
+
+    assert (lot.waiting(), lot.read_side.holders()) == ({}, {"bob": 1})
+    assert is_rebuilt_alike(lot)
+
+
+def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
+    lot: ParkingLot,
+) -> None:
+    lot.park("p-7", *THREE)
+    lot.operator.evict(P7, BY)
+    before = lot.read_side.dump()
+
+    lot.holder.apply(Batch([], {}))
+    lot.holder.apply(lot.log.everything())
+
+    assert lot.read_side.dump() == before
+
+
+def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
+    lot: ParkingLot, caplog: pytest.LogCaptureFixture
+) -> None:
+    lot.park("p-7")
+    lot.operator.evict(P7, BY)
+    caplog.clear()
+
+    lot.happen("p-7", BAD)
+
+    assert [record.message.partition(": ")[0] for record in caplog.records] == [
+        "projection us_holder v1 parks position p-7 at version 3"
+    ]
+
+
+def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
+    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releasing, "MOST", 2)
+    lot.park("p-7", *THREE)
+    monkeypatch.setattr(lot.operator, "_gone_on", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        lot.operator.evict(P7, BY)
+    assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3])
+
+    lot.happen("p-1", opened("dora"))
+    lot.happen("p-1", PositionAdjusted(amount=2))
+
+    assert lot.taken("p-7") == [1, 3, 4, 5]
+    assert lot.read_side.select("SELECT * FROM projection_held") == []
+
+
+def test_operators_and_the_service_at_the_same_time(lot: ParkingLot) -> None:
+    """Neither stops the other, and each event is applied once."""
+    names = [f"p-{number}" for number in range(12)]
+    for name in names:
+        lot.log.add(name, opened("ada"), BAD)
+    lot.batch()
+    failed: list[Exception] = []
+
+    def evict() -> None:
+        try:
+            for name in names:
+                lot.operator.evict(f"us_holder/position/{name}", BY)
+        except Exception as error:
+            failed.append(error)
+
+    operator = threading.Thread(target=evict)
+    operator.start()
+    for number in range(12):
+        for name in names:
+            lot.log.add(name, PositionTransferred(client=f"c-{number}"))
+        lot.batch()
+    operator.join()
+
+    assert failed == []
+    assert lot.waiting() == {}
+    assert all(lot.taken(name) == [1, *range(3, 15)] for name in names)
+    assert is_rebuilt_alike(lot)
+
+
+Action = tuple[str, str]
+NAMES = ("p-0", "p-1", "p-2")
+CLIENTS = {"open": "ada", "bad": "mallory", "bob": "bob", "cleo": "cleo"}
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["open", "bad", "bob", "cleo", "edit", "evict", "replay", "restart"]),
+        st.sampled_from(NAMES),
+    ),
+    max_size=30,
+)
+
+
+class Oracle:
+    """What `us_holder` must show: all events of an aggregate up to one that nobody decided about.
+
+    A replacement counts when the hold is tried: at a replay or a start.
+    """
+
+    def __init__(self) -> None:
+        self.clients: dict[str, list[str | None]] = {name: [] for name in NAMES}
+        self.edited: dict[tuple[str, int], str] = {}
+        self.reached = dict.fromkeys(NAMES, 0)
+
+    def go_on(self, name: str) -> None:
+        events = self.clients[name]
+        while self.reached[name] < len(events) and events[self.reached[name]] != "mallory":
+            self.reached[name] += 1
+
+    def try_again(self, name: str) -> None:
+        self.go_on(name)
+        while (at := (name, self.reached[name])) in self.edited:
+            self.clients[name][at[1]] = self.edited.pop(at)
+            self.go_on(name)
+
+    def is_parked(self, name: str) -> bool:
+        return self.reached[name] < len(self.clients[name])
+
+    def holders(self) -> set[str]:
+        shown = (self.clients[name][: self.reached[name]] for name in NAMES)
+        ends = ([client for client in clients if client] for clients in shown)
+        return {clients[-1] for clients in ends if clients}
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(actions=ACTIONS)
+def test_whatever_operators_and_the_service_do_it_shows_what_was_decided(
+    lot: ParkingLot, actions: list[Action]
+) -> None:
+    lot.read_side.clear()
+    fresh = ParkingLot(lot.read_side.url)
+    oracle = Oracle()
+    for verb, name in actions:
+        _act(fresh, oracle, verb, name)
+        assert set(fresh.read_side.holders()) == oracle.holders()
+        assert {*fresh.waiting()} == {
+            f"us_holder/position/{one}" for one in NAMES if oracle.is_parked(one)
+        }
+    for name in NAMES:
+        while oracle.is_parked(name):
+            _act(fresh, oracle, "evict", name)
+    assert is_rebuilt_alike(fresh)
+    fresh.close()
+
+
+def _act(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
+    if verb == "restart":
+        lot.restart()
+        for one in NAMES:
+            oracle.try_again(one)
+    elif verb in CLIENTS:
+        _happen(lot, oracle, CLIENTS[verb], name)
+    elif oracle.is_parked(name):
+        _intervene(lot, oracle, verb, name)
+
+
+def _happen(lot: ParkingLot, oracle: Oracle, client: str, name: str) -> None:
+    parked, begun = oracle.is_parked(name), bool(oracle.clients[name])
+    client = client if begun else "ada"
+    event: Event = PositionTransferred(client=client) if begun else opened(client)
+    lot.happen(name, event)
+    oracle.clients[name].append(client)
+    if not parked:
+        oracle.go_on(name)
+
+
+def _intervene(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
+    address, place = f"us_holder/position/{name}", (name, oracle.reached[name])
+    if verb == "edit":
+        lot.operator.edit(address, to("eve"), BY)
+        oracle.edited[place] = "eve"
+    elif verb == "evict":
+        lot.operator.evict(address, BY)
+        oracle.edited.pop(place, None)
+        oracle.clients[name][place[1]] = None
+        oracle.go_on(name)
+    elif place in oracle.edited:
+        lot.operator.replay(address, BY)
+        oracle.try_again(name)
+    else:
+        with pytest.raises(VerdictError, match="still cannot be applied"):
+            lot.operator.replay(address, BY)
+
+
+def test_parked_events_of_an_older_schema_are_read_as_live_ones_are(lot: ParkingLot) -> None:
+    """A field that they lack has its default, also in what replaces one."""
+    lot.park("p-7", PositionTransferred(client="bob"))
+    older = [delivery.value for delivery in lot.log.deliveries]
+    with newer_schema():
+        lot.happen("p-7", Noted(client="cleo", note="at last"))
+        newer = lot.log.deliveries[-1].value
+        lot.operator.edit(P7, b'{"client": "eve"}', BY)
+        shown = lot.operator.shown(P7)
+        lot.operator.replay(P7, BY)
+
+        payloads = [event.payload for event in lot.seen[-3:]]
+        read = Decoder(Topics()).delivery
+        live = [read(one.topic, 0, 0, b"p-7", one.value) for one in lot.log.deliveries]
+
+    assert [value[1:5] for value in (*older, newer) if value] == [schema_id(8)] * 3 + [
+        schema_id(NEWER_ID)
+    ]
+    mallory = {"type": "PositionTransferred", "client": "mallory", "note": None}
+    assert (shown["payload"], shown["replacement"]) == (mallory, mallory | {"client": "eve"})
+    assert payloads == [
+        Noted(client="eve"),
+        Noted(client="bob"),
+        Noted(client="cleo", note="at last"),
+    ]
+    decoded = [one.record.payload for one in live[2:] if isinstance(one.record, RecordedEvent)]
+    assert payloads[1:] == decoded
+    assert lot.read_side.holders() == {"cleo": 1}
+
+
+def schema_id(number: int) -> bytes:
+    return number.to_bytes(4, "big")
