@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from projections.engine.batch import Batch, Spans, halves
-from projections.flat import from_flat
+from projections.packed import PACKED, unpacked
 from projections.stream import TASK_BYTES, TooManyBytes, decoded
 from schemas.collector import collector_paused
 from schemas.topics import Topics
@@ -78,8 +79,7 @@ class KafkaBatches:
             spans: By partition; what the batches cover together.
         """
         try:
-            with collector_paused():
-                yield Batch(from_flat(frame.toArrow()), spans)
+            chunks = frame.toArrow()[PACKED].to_pylist()
         except PythonException as error:
             if TooManyBytes.__name__ not in str(error):
                 raise
@@ -87,6 +87,9 @@ class KafkaBatches:
                 alone = sum(span.end - span.start for span in half.values()) == 1
                 limit = NO_LIMIT if alone else self._task_bytes
                 yield from self.batches(self._frame(half, limit), half)
+        else:
+            with collector_paused():
+                yield Batch(chain.from_iterable(map(unpacked, chunks)), spans)
 
     def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
         return self._decoded(self.records(spans), task_bytes)

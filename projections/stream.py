@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from pyspark.sql import DataFrame
 
 from projections.engine.batch import Carried, Delivery, Record, Unreadable
-from projections.flat import FLAT_SCHEMA, to_flat
+from projections.packed import PACKED, PACKED_SCHEMA, packed
 from schemas.collector import spare_imports
 from schemas.message import Name
 from schemas.recorded_event import RecordedEvent
@@ -40,10 +40,13 @@ def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) ->
         task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
 
     Returns:
-        `FLAT_SCHEMA`: one row per record, for `flat.from_flat`. What cannot be decoded is there
-        too, with the reason.
+        `PACKED_SCHEMA`: some thousand records in a row, for `packed.unpacked`. What cannot be
+        decoded is there too, with the reason.
     """
-    return records.select(*KAFKA_COLUMNS).mapInArrow(Decoder(topics, task_bytes), FLAT_SCHEMA)
+    # a task for each of Kafka's partitions would cost more than most batches do
+    tasks = records.sparkSession.sparkContext.defaultParallelism
+    few = records.select(*KAFKA_COLUMNS).coalesce(tasks)
+    return few.mapInArrow(Decoder(topics, task_bytes), PACKED_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,11 @@ class Decoder:
         """
         spare_imports()
         size = 0
-        for batch in batches:
-            for flat in to_flat(self.deliveries([batch])):
-                size += flat.nbytes
-                if size > self.task_bytes:
-                    raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
-                yield flat
+        for chunk in packed(self.deliveries(batches)):
+            size += len(chunk)
+            if size > self.task_bytes:
+                raise TooManyBytes(f"{size} bytes, {self.task_bytes} may be handed over")
+            yield pa.RecordBatch.from_arrays([pa.array([chunk], pa.binary())], names=[PACKED])
 
     def deliveries(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Delivery]:
         """Yield the records of `batches`, as `delivery` does."""

@@ -1,16 +1,20 @@
 """Threads that bring projections forward, part by part, until the live query takes them along."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
 from compose.catching_up.front import Front, reached_by
-from compose.catching_up.split import lag, next_part
+from compose.catching_up.read_ahead import read_ahead
+from compose.catching_up.split import Reached, lag, next_part, passed
 from compose.kafka_batches import MOST, KafkaBatches
 from compose.local.spark import jvm_exit_code
 from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Spans
+from schemas.collector import collector_paused
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
 PATIENCE_S = 30.0  # for a thread that ends
@@ -20,7 +24,7 @@ class CatchingUp:
     """Cohorts of appliers, each brought forward by a thread of its own.
 
     A part is one job of Spark, of bounded size, in a pool of its own: tasks of other queries wait
-    for one of its tasks, and not for all of them.
+    for one of its tasks, and not for all of them. The next part is read while one is applied.
 
     Args:
         spark: Reads and decodes.
@@ -69,27 +73,50 @@ class CatchingUp:
     def _bring(self, cohort: Sequence[Applier]) -> None:
         while going := [*self._going(cohort)]:
             ends = self._front.offsets
-            near = [one for one in going if lag(reached_by(one, ends), ends) <= self._batches.most]
+            near = [one for one in going if self._is_near(reached_by(one, ends))]
             if not near:
                 cohort = going
-                self._apply_part(cohort)
+                self._run_up(cohort)
             elif len(near) < len(going):
                 cohort = [one for one in going if one not in near]
                 self.bring(near)
             elif self._front.join(near):
                 return
             else:
-                self._apply_part(near)
+                part = self._next([reached_by(one, ends) for one in near])
+                self._apply(near, self._batches.between(part) if part else ())
+
+    def _is_near(self, reached: Reached) -> bool:
+        return lag(reached, self._front.offsets) <= self._batches.most
 
     def _going(self, cohort: Sequence[Applier]) -> Iterator[Applier]:
         """Yield those that go on: none that failed, and nobody once the live query ends."""
         if not self._front.is_closed:
             yield from (applier for applier in cohort if not applier.stands_still)
 
-    def _apply_part(self, cohort: Sequence[Applier]) -> None:
-        ends = self._front.offsets
-        size = min(self._batches.most, MOST)
-        part = next_part([reached_by(one, ends) for one in cohort], ends, size)
-        for batch in self._batches.between(part) if part else ():
-            for applier in self._going(cohort):
-                applier.apply(batch)
+    def _run_up(self, cohort: Sequence[Applier]) -> None:
+        """Bring a cohort forward until one of it is near; read a batch ahead."""
+        with closing(read_ahead(self._spark, self._way(cohort))) as batches:
+            for batch in batches:
+                self._apply(cohort, [batch])
+
+    def _way(self, cohort: Sequence[Applier]) -> Iterator[Batch]:
+        """Yield what lies before a cohort, whoever applies it and when."""
+        reached: dict[Applier, Reached] = {
+            one: reached_by(one, self._front.offsets) for one in cohort
+        }
+        while going := [reached[one] for one in self._going(cohort)]:
+            if any(map(self._is_near, going)):
+                return
+            part = self._next(going)
+            yield from self._batches.between(part)
+            reached = {one: passed(offsets, part) for one, offsets in reached.items()}
+
+    def _next(self, going: Sequence[Reached]) -> Spans:
+        return next_part(going, self._front.offsets, min(self._batches.most, MOST))
+
+    def _apply(self, cohort: Sequence[Applier], batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            with collector_paused():
+                for applier in self._going(cohort):
+                    applier.apply(batch)

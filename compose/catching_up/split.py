@@ -71,5 +71,13 @@ def next_part(cohort: Sequence[Reached], ends: Mapping[Partition, int], most: in
     return {place: Span(start, min(ends[place], start + size)) for place, start in left.items()}
 
 
+def passed(reached: Reached, part: Spans) -> Reached:
+    """Return where a projection is once it has a part behind it, of whatever it follows."""
+    return {
+        place: max(offset, part[place].end) if place in part else offset
+        for place, offset in reached.items()
+    }
+
+
 def _agree(one: Reached, other: Reached, near: int) -> bool:
     return sum(abs(one[place] - other[place]) for place in one.keys() & other.keys()) <= near

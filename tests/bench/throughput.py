@@ -5,7 +5,7 @@ keep their state in the same store, and write to Kafka; what verdict does more i
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from compose.decider_query import NAME
 from compose.deciding import Deciding
 from compose.foundation import Foundation, lay_foundation
 from compose.kafka_log import KafkaLog
-from compose.reader import reader_of
+from compose.reader import Reader, reader_of
 from compose.settings import Settings
 from compose.topic_check import TopicAdmin
 from projections.registry import projections
@@ -36,6 +36,7 @@ REACHED = 'SELECT projection, topic, "partition", next_offset FROM projection_po
 
 Result = dict[str, Any]
 Run = Callable[[Settings, int], Result]
+Place = tuple[str, str, int]  # projection, topic, partition
 
 
 def throughput(
@@ -64,7 +65,7 @@ def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int)
         result["bytes"] = _filled(servers, settings, commands(count, AGGREGATES, zipf, SEED))
         result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
         if way == "decided":
-            result["projected_per_s"] = round(_projected(settings, count))
+            result |= {f"projected_{name}": n for name, n in _projected(settings, count).items()}
     result["projected_to_decided"] = round(result["projected_per_s"] / result["decided_per_s"], 3)
     result["decided_to_count"] = round(result["decided_per_s"] / result["count_per_s"], 3)
     result["whole_to_count"] = round(result["whole_per_s"] / result["count_per_s"], 3)
@@ -101,8 +102,11 @@ def _whole(settings: Settings, count: int) -> Result:
         return _measured(query, count, application.check)
 
 
-def _projected(settings: Settings, count: int) -> float:
-    """Bring all read models to the end of what was decided; return the commands per second."""
+def _projected(settings: Settings, count: int) -> Result:
+    """Bring all read models to the end of what was decided; return the commands per second.
+
+    `per_s` is that of who is warm, as for deciding; `cold_per_s` is of all, from the start on.
+    """
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
         wanted = _ends(ground, settings)
@@ -110,17 +114,28 @@ def _projected(settings: Settings, count: int) -> float:
         projecting = project(ground, settings)
         parts.callback(projecting.stop)
         reader = parts.enter_context(reader_of(settings))
-        while wanted - {*reader.select(REACHED).rows}:
+        warm, since = 0.0, began
+        while (done := _done(reader, wanted)) < 1:
+            if warm < WARMING:
+                warm, since = done, time.perf_counter()
             projecting.check()
             time.sleep(POLL_S)
-        return count / (time.perf_counter() - began)
+        end = time.perf_counter()
+        left = count * (1 - warm)
+        return {"per_s": round(left / (end - since)), "cold_per_s": round(count / (end - began))}
 
 
-def _ends(ground: Foundation, settings: Settings) -> set[tuple[str, str, int, int]]:
-    """Return projection, topic, partition and the log's end, of all that has records."""
+def _done(reader: Reader, wanted: Mapping[Place, int]) -> float:
+    """Return which share of its way the last projection has behind it."""
+    reached: dict[Any, int] = {(*place,): offset for *place, offset in reader.select(REACHED).rows}
+    return min(reached.get(place, 0) / end for place, end in wanted.items())
+
+
+def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
+    """Return the log's end, by projection, topic and partition, of all that has records."""
     with KafkaLog({"bootstrap.servers": ground.servers}) as log:
         return {
-            (projection.name, topic, number, end)
+            (projection.name, topic, number): end
             for projection in projections()
             for topic in projection.topics(settings.topics)
             for number in range(log.partitions(topic))

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.catching_up.split import Reached, beginning, lag, next_part, split
+from compose.catching_up.split import Reached, beginning, lag, next_part, passed, split
 from projections.engine.batch import Partition, Span
 
 TOPICS = ("a", "b", "c")
@@ -70,12 +70,14 @@ def test_parts_follow_each_other_and_bring_all_to_the_end(
 
     while part := next_part(at, ends, most):
         assert sum(span.end - span.start for span in part.values()) <= max(most, len(part))
+        then = [passed(reached, part) for reached in at]
         for place, span in part.items():
             read.setdefault(place, []).extend(range(span.start, span.end))
             for reached in at:
                 if place in reached:
                     assert span.start <= reached[place]
                     reached[place] = max(reached[place], span.end)
+        assert then == at
 
     assert all(lag(reached, ends) == 0 for reached in at)
     for place in places:

@@ -1,11 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from projections.engine.batch import Carried, Delivery, Record, Unreadable
-from projections.flat import ARROW_SCHEMA, from_flat, to_flat
+from projections.packed import PACKED, packed, unpacked
 from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.order import OrderCancelled, OrderPlaced
 from schemas.recorded_event import RecordedEvent
@@ -46,12 +46,13 @@ def decode(*sent: Sent) -> list[Delivery]:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(column) for column in zip(*sent, strict=True)], names=KAFKA_COLUMNS
     )
-    return restored(list(Decoder(Topics())(iter([batch]))))
+    handed = Decoder(Topics())(iter([batch]))
+    return restored(chunk for one in handed for chunk in one[PACKED].to_pylist())
 
 
-def restored(batches: Sequence[pa.RecordBatch]) -> list[Delivery]:
-    table = pa.Table.from_batches(batches, ARROW_SCHEMA)
-    return sorted(from_flat(table), key=lambda delivery: delivery[:3])
+def restored(chunks: Iterable[bytes]) -> list[Delivery]:
+    deliveries = (delivery for chunk in chunks for delivery in unpacked(chunk))
+    return sorted(deliveries, key=lambda delivery: delivery[:3])
 
 
 @pytest.mark.parametrize("record", RECORDS)
@@ -59,13 +60,13 @@ def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
     value = b"\xff\0" if isinstance(record, RecordedEvent) else None
     delivery = Delivery("a-topic", 3, 2**40, record, value)
 
-    assert restored(list(to_flat([delivery]))) == [delivery]
+    assert restored(packed([delivery])) == [delivery]
 
 
 def test_all_kinds_travel_together() -> None:
     deliveries = [Delivery("a-topic", 0, number, record) for number, record in enumerate(RECORDS)]
 
-    assert restored(list(to_flat(deliveries))) == deliveries
+    assert restored(packed(deliveries)) == deliveries
 
 
 def test_no_records_are_no_deliveries() -> None:
