@@ -3,7 +3,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from threading import Thread
+from threading import Thread, current_thread
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -20,6 +20,7 @@ from commands.sending.errors import (
     TooLarge,
 )
 from commands.sending.pending import Pending
+from commands.sending.responses import Responses
 from compose.local.broker import EmbeddedBroker
 from schemas.command_envelope import Expectation
 from schemas.life_cycle import LifeCycle
@@ -189,6 +190,24 @@ def test_several_aggregate_types_share_a_client(client: Client, responder: Respo
 
     assert position.wait(PATIENCE_S).command_type == "ClosePosition"
     assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
+
+
+def test_only_the_thread_touches_the_consumer_once_it_runs(
+    client: Client, responder: Responder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another thread it could take a minute, as librdkafka lets the one who polls go first."""
+    began: list[str] = []
+    begin = Responses._begin
+
+    def watched(responses: Responses, topic: str, aggregate_type: str) -> None:
+        began.append(current_thread().name)
+        begin(responses, topic, aggregate_type)
+
+    monkeypatch.setattr(Responses, "_begin", watched)
+    client.send("order-1", PLACE, expected_version=0)
+    client.send("position-1", ClosePosition(), expected_version=1)
+
+    assert began == [current_thread().name, "verdict-responses"]
 
 
 def test_threads_may_share_a_client(client: Client, responder: Responder) -> None:
