@@ -5,6 +5,7 @@ from compose.decider_query import decider_query
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.query import Query
 from compose.kafka_log import KafkaLog
+from compose.lake_query import lake_query
 from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
 from schemas.marker import Marker
@@ -23,6 +24,11 @@ def decider_marker(settings: Settings) -> Marker | None:
 def reactions_marker(settings: Settings) -> Marker | None:
     """Return the marker of the reactions; None and errors as `decider_marker`."""
     return _marker(settings, reactions_query(reactions_of(settings)))
+
+
+def lake_marker(settings: Settings) -> Marker | None:
+    """Return the marker of the lake; None and errors as `decider_marker`."""
+    return _marker(settings, lake_query(settings.topics))
 
 
 def _marker(settings: Settings, query: Query) -> Marker | None:

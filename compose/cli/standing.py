@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from compose.cli.marker import decider_marker
+from compose.cli.marker import decider_marker, lake_marker, reactions_marker
 from compose.cli.options import kafka_options
 from compose.errors import Unreachable
 from compose.kafka_log import KafkaLog
@@ -28,7 +28,7 @@ SCATTERED = (
 
 
 def standing(settings: Settings) -> Facts:
-    """Return the state of service, decider, projections and letters; null: it cannot be asked.
+    """Return the state of service, decider, processors, projections, letters; null: unknown.
 
     `scattered` says how many aggregates have commands on several partitions; `problems` says in
     words what is wrong; `unreachable` whether that is Kafka or the database.
@@ -39,13 +39,14 @@ def standing(settings: Settings) -> Facts:
         "data_dir": str(settings.data_dir),
         "decider": None,
         "commands": None,
+        "processors": None,
         "projections": None,
         "scattered": None,
         "letters": None,
         "problems": [],
         "unreachable": False,
     }
-    for ask in (_decider, read_models):
+    for ask in (_decider, _processors, read_models):
         try:
             facts |= ask(settings)
         except (Unreachable, NotAdmitted) as error:
@@ -82,6 +83,30 @@ def _decider(settings: Settings) -> Facts:
         )
     shown = ("owner", "generation", "batch_id", "shards", "handler_version")
     return {"decider": {name: getattr(marker, name) for name in shown}, "commands": commands}
+
+
+def _processors(settings: Settings) -> Facts:
+    """Return how many offsets each processor is behind; one that never ran is not there."""
+    found = {"reactions": reactions_marker(settings), "lake": lake_marker(settings)}
+    markers = {name: marker for name, marker in found.items() if marker is not None}
+    with KafkaLog(kafka_options(settings)) as log:
+        ends = _ends(log, {topic for marker in markers.values() for topic in marker.offsets})
+    return {
+        "processors": [
+            {
+                "processor": name,
+                "generation": marker.generation,
+                "owner": marker.owner,
+                "lag": sum(
+                    ends[topic, partition] - offset
+                    for topic, offsets in marker.offsets.items()
+                    for partition, offset in enumerate(offsets)
+                    if (topic, partition) in ends
+                ),
+            }
+            for name, marker in markers.items()
+        ]
+    }
 
 
 def _ends(log: KafkaLog, topics: set[str]) -> Ends:

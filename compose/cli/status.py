@@ -61,6 +61,11 @@ def _page(facts: Facts) -> Group:
         shown = table("commands topic", *numbers, numbers=numbers)
         rows = ([row["topic"], *(row[name] for name in numbers)] for row in facts["commands"])
         parts += [add_rows(shown, rows), Text()]
+    if facts["processors"]:
+        shown = table("processor", "generation", "lag", numbers=("generation", "lag"))
+        every = facts["processors"]
+        rows = ([one["processor"], one["generation"], one["lag"]] for one in every)
+        parts += [add_rows(shown, rows), Text()]
     if facts["projections"]:
         live = [p for p in facts["projections"] if p["role"] == "live"]
         counts = ("version", "lag", "held")

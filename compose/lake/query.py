@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
@@ -11,35 +10,20 @@ from compose.exactly_once.batch import Batch, OutputRecord
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.markers import first_offsets, read_marker
 from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.query import Query, query_of
 from compose.exactly_once.steps import OnStep, Step, unobserved
-from compose.lake.stream import AGGREGATE, LETTER, lines
+from compose.lake.stream import LETTER, lines
 from compose.lake.table import Span, Table, position
+from compose.lake_query import NAME, TABLE, lake_dir, lake_query
 from compose.processing.processor import Ground, Processor
 from compose.settings import Settings
 from projections.outbound.invoice_line import PARTITION
 from schemas.dead_letter import DeadLetter
-from schemas.topics import Topics
 from schemas.wire.cloud_events import dead_letter_headers
 from schemas.wire.headers import joined
 from schemas.wire.records import decode
 
-NAME = "lake"
-TABLE = "invoice_line"
 ROWS = 50_000  # events at a time: they are many to a file, and Spark writes them as they come
 NO_SUCCESS_FILE = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
-
-
-def lake_dir(settings: Settings) -> Path:
-    """Return where the lake of these settings is."""
-    return (settings.lake_dir or settings.data_dir / NAME).absolute()
-
-
-def lake_query(topics: Topics) -> Query:
-    """Return the query as Kafka and its marker know it; its outputs are files."""
-    return query_of(
-        topics, NAME, inputs=[topics.events(AGGREGATE)], outputs=[], handler_version="1"
-    )
 
 
 class Lake:

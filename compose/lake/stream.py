@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 
 from aggregates.operator.stream import bounded
 from aggregates.received import CommandRecord, dead_letter
+from compose.lake_query import AGGREGATE
 from compose.processing.records import records_in
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.collector import spare_imports
 from schemas.topics import OUTPUT_BYTES
 from schemas.wire.records import decode_event, encode
 
-AGGREGATE = "invoice"
 LETTER = "letter"
 SHOWN_CHARS = 500
 ROWS_AT_ONCE = 5_000

@@ -66,6 +66,12 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
         "changes are numbered without a gap",
         "replayed they give the ",
         "events are in the archive, at the positions 1 to ",
+        "✓ a customer's points add up over all stores",
+        "customers are told their points, each total the sum so far",
+        "✓ no card and no address is in any of them",
+        "✓ the first came back when it was due, not before: as it was, with one attempt more",
+        "✓ the carrier delivers it on this second try, so no letter waits any more",
+        "✓ the other is kept for a person: `verdict letters list`",
         "checks, and everything is what it must be.",
     ):
         assert line in told.stdout

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
 from compose.exactly_once.kafka import Kafka
-from compose.lake.query import lake_query
+from compose.lake_query import lake_query
 from compose.local.broker import EmbeddedBroker
 from compose.reactions_query import reactions_of, reactions_query
 from compose.settings import Settings
@@ -46,7 +46,12 @@ def test_totals_and_notifications_are_right_whenever_it_is_killed(
     send(deployment, day[KILLS * share :])
     with deployment.running():
         await_quiet(deployment)
+        standing = json.loads(deployment.cli("status", "--json").stdout)
 
+    assert {one["processor"]: one["lag"] for one in standing["processors"]} == {
+        "reactions": 0,
+        "lake": 0,
+    }
     deployment.assert_as_the_model_says()
     invoices = recorded(value for _, value in day)
     told = [json.loads(value) for value in values(deployment, deployment.topics.loyalty)]

@@ -16,8 +16,9 @@ from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.reading import Reader
 from compose.exactly_once.steps import OnStep, unobserved
-from compose.lake.query import Lake, lake_query
+from compose.lake.query import Lake
 from compose.lake.table import NAME, Span, position
+from compose.lake_query import lake_query
 from compose.processing.processor import Ground
 from compose.settings import Settings
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
