@@ -54,6 +54,13 @@ def test_totals_and_notifications_are_right_whenever_it_is_killed(
     }
     deployment.assert_as_the_model_says()
     invoices = recorded(value for _, value in day)
+    assert_told(deployment, invoices)
+    assert_one_flow(deployment)
+    assert_lake(tmp_path / "d" / "lake", invoices)
+
+
+def assert_told(deployment: Deployment, invoices: dict[str, Sale]) -> None:
+    """P-02 to P-05: customers and who delivers are told what the oracle says, each once."""
     told = [json.loads(value) for value in values(deployment, deployment.topics.loyalty)]
     assert Counter(one["InvoiceNumber"] for one in told) == Counter(
         number for number, one in invoices.items() if earned(one) is not None
@@ -66,8 +73,6 @@ def test_totals_and_notifications_are_right_whenever_it_is_killed(
         one["DeliveryAddress"] == invoices[one["InvoiceNumber"]]["DeliveryAddress"]
         for one in shipments
     )
-    assert_one_flow(deployment)
-    assert_lake(tmp_path / "d" / "lake", invoices)
 
 
 def assert_lake(folder: Path, invoices: dict[str, Sale]) -> None:
