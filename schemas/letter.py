@@ -13,6 +13,7 @@ each a text in UTF-8. All of them may be absent; of one that is there twice, the
   setting `retry_backoff`.
 - `retry_id`: set on the way out; a retry that is sent twice, after a crash, carries the same one
   both times. It follows from the letter's place on `dead-letters`, so the next pass has another.
+- `retry_reaction`: of verdict's own letters, which policy or notification failed.
 
 Key, value and all other headers are passed on as they are, `retry_attempt` with one more. A service
 that fails again puts the record back on `dead-letters` with the headers that it came with.
@@ -28,6 +29,7 @@ RETRY_ATTEMPTS = "retry_attempts"
 RETRY_TOPIC = "retry_topic"
 RETRY_BACKOFF = "retry_backoff"
 RETRY_ID = "retry_id"
+RETRY_REACTION = "retry_reaction"
 
 MOST_ATTEMPTS = 999_999_999
 

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from aggregates.operator.output import OUTPUT_SCHEMA
-from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
+from aggregates.operator.processor import CommandProcessor
 from schemas.letter import RETRY_ATTEMPT
 
 
@@ -73,12 +73,13 @@ def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-define
     return F.element_at(F.array(*map(F.lit, keys)), number + 1)
 
 
-def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
-    """Return Kafka's records as `INPUT_COLUMNS`; longer values are cut.
+def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame:
+    """Return Kafka's records as `INPUT_COLUMNS`, and `more` behind them; longer values are cut.
 
     Args:
         records: As `decisions` takes them; without `headers`, none is a retry.
         limit: Bytes of a value.
+        more: Further columns, of Kafka's.
     """
     whole = F.length("value") <= limit
     return records.select(
@@ -91,15 +92,21 @@ def bounded(records: DataFrame, limit: int | Column) -> DataFrame:
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
         (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
-    ).select(*INPUT_COLUMNS)
+        *more,
+    )
 
 
-def _attempt() -> F.Column:  # type: ignore[name-defined]
+def header(name: str) -> Column:
+    """Return the last header of that name as a text, null where there is none."""
+    names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
+    place = F.array_position(names, F.lit(name)).cast("int") - 1
+    return F.get(values, place).cast("string")
+
+
+def _attempt() -> Column:
     """Read the header that a retry carries, the last one of its name; 0 where it makes no sense.
 
     Never null: pandas would turn a column of integers with nulls into floats.
     """
-    names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
-    place = F.array_position(names, F.lit(RETRY_ATTEMPT)).cast("int") - 1
-    found = F.get(values, place).cast("string").try_cast("int")
+    found = header(RETRY_ATTEMPT).try_cast("int")
     return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))

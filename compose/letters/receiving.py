@@ -17,6 +17,7 @@ from schemas.letter import (
     RETRY_ATTEMPTS,
     RETRY_BACKOFF,
     RETRY_ID,
+    RETRY_REACTION,
     RETRY_TOPIC,
     Letter,
     letter_id,
@@ -122,8 +123,8 @@ def _given_up(row: Row) -> str | None:
 
 
 def _passed_on(letter: Letter, own: DeadLetter | None) -> Any:
-    if own is not None:
-        return ()  # they describe the letter, not the command in it
+    if own is not None:  # they describe the letter, not what is in it
+        return tuple(pair for pair in letter.headers if pair[0] == RETRY_REACTION)
     return tuple(pair for pair in letter.headers if pair[0] not in REPLACED)
 
 

@@ -57,6 +57,7 @@ class Processor:
         rows: That a batch reads at most.
         trigger_ms: The least time between the beginnings of two batches.
         data: Where its data lies, for messages.
+        headers: Whether it looks at those of records, too.
         on_step: Called at each step of publishing.
     """
 
@@ -70,6 +71,7 @@ class Processor:
         rows: int,
         trigger_ms: int,
         data: Path,
+        headers: bool = False,
         on_step: OnStep = unobserved,
     ) -> None:
         self._ground = ground
@@ -79,6 +81,7 @@ class Processor:
         self._rows = rows
         self._trigger_ms = trigger_ms
         self._data = data
+        self._headers = headers
         self._on_step = on_step
         self._held = ExitStack()
         self._running: StreamingQuery | None = None
@@ -137,6 +140,7 @@ class Processor:
             .options(**self._ground.source)
             .option("kafka.isolation.level", "read_committed")
             .option("failOnDataLoss", "true")
+            .option("includeHeaders", str(self._headers).lower())
             .option("subscribe", ",".join(partitions))
             .option("startingOffsets", starting_offsets(publisher.marker.offsets, partitions))
             .option("maxOffsetsPerTrigger", self._rows)

@@ -48,5 +48,6 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         rows=ROWS,
         trigger_ms=settings.reaction_trigger_ms,
         data=settings.data_dir,
+        headers=True,
         on_step=on_step,
     )

@@ -1,6 +1,6 @@
 """One record in, what follows from it out: pure, on Spark's executors."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -12,11 +12,14 @@ from aggregates.received import CommandRecord, dead_letter
 from commands.point_of_sale import NoInvoice, command_of
 from commands.policies.policy import Addressed, Policy, commands_of
 from projections.outbound.notification import Notification
+from schemas.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
+from schemas.wire.catalogue import by_id
 from schemas.wire.cloud_events import dead_letter_headers, event_headers
+from schemas.wire.codec import HEADER_BYTES
 from schemas.wire.commands import encode_command
-from schemas.wire.headers import joined
+from schemas.wire.headers import Headers, joined
 from schemas.wire.records import decode_event, encode
 
 SHOWN_CHARS = 500
@@ -45,36 +48,49 @@ class Reactions:
         followed = chain.from_iterable(
             [*(one.follows for one in self.policies), *(one.follows for one in self.notifications)]
         )
-        return sorted({self.topics.point_of_sale, *map(self.topics.events, followed)})
+        sent = {self.topics.point_of_sale, self.topics.retry}
+        return sorted(sent | {*map(self.topics.events, followed)})
 
     @property
     def outputs(self) -> list[str]:
         """The topics that nobody else writes to, sorted."""
         return sorted({each.topic(self.topics) for each in self.notifications})
 
-    def of(self, record: CommandRecord) -> Iterator[Output]:
+    def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[Output]:
         """Yield what follows from a record, the same whenever it is asked.
 
-        What cannot be read, or fails because of a bug, is a dead letter; the other reactions to
-        the same record do their part.
+        What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
+        tried again by itself later, and the other reactions to the same record do their part.
+
+        Args:
+            record: Of one of the inputs.
+            retried: On the topic `retry`, the name of the reaction that is to be tried again; None
+                there is another service's affair.
         """
-        if record.source.topic == self.topics.point_of_sale:
+        topic = record.source.topic
+        if topic == self.topics.point_of_sale:
             yield from self._guarded(record, "point_of_sale", partial(self._invoice, record))
-            return
+        elif topic != self.topics.retry:
+            yield from self._because(record, self.topics.aggregate_of(topic), None)
+        elif retried is not None:
+            yield from self._because(record, _aggregate_type(record.value), retried)
+
+    def _because(
+        self, record: CommandRecord, aggregate_type: str, only: str | None
+    ) -> Iterator[Output]:
         if record.value is None or record.cut:
             yield self._letter(record, "no event: it has no value, or one that was cut")
             return
-        aggregate_type = self.topics.aggregate_of(record.source.topic)
         try:
             event = decode_event(aggregate_type, record.value)
-        except ValueError as error:
+        except (ValueError, LookupError) as error:
             yield self._letter(record, f"no {aggregate_type} event: {error}")
             return
         for policy in self.policies:
-            if aggregate_type in policy.follows:
+            if aggregate_type in policy.follows and only in (None, policy.name):
                 yield from self._guarded(record, policy.name, partial(self._asked, event, policy))
         for told in self.notifications:
-            if aggregate_type in told.follows:
+            if aggregate_type in told.follows and only in (None, told.name):
                 yield from self._guarded(record, told.name, partial(self._told, event, told))
 
     def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
@@ -84,7 +100,8 @@ class Reactions:
         except NoInvoice as error:
             yield self._letter(record, str(error))
         except Exception as error:
-            yield self._letter(record, f"{name} failed: {type(error).__name__}: {error}")
+            problem = f"{name} failed: {type(error).__name__}: {error}"
+            yield self._letter(record, problem, self._again(record, name))
 
     def _invoice(self, record: CommandRecord) -> Iterator[Output]:
         if record.value is None:
@@ -114,7 +131,25 @@ class Reactions:
             True,
         )
 
-    def _letter(self, record: CommandRecord, error: str) -> Output:
+    def _again(self, record: CommandRecord, name: str) -> Headers:
+        return {
+            RETRY_TOPIC: self.topics.retry,
+            RETRY_REACTION: name,
+            RETRY_ATTEMPT: str(record.attempt),
+        }
+
+    def _letter(
+        self, record: CommandRecord, error: str, again: Mapping[str, str] | None = None
+    ) -> Output:
         letter = dead_letter(record, error[:SHOWN_CHARS])
-        headers = joined(dead_letter_headers(letter))
-        return Output(self.topics.dead_letters, letter.key, encode(letter), headers, False)
+        headers = dead_letter_headers(letter)
+        if again is not None:
+            del headers[RETRY_ATTEMPTS]  # which says that it never helps
+            headers |= again
+        return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)
+
+
+def _aggregate_type(value: bytes | None) -> str:
+    """Return whose event this is, by the schema that it was written with."""
+    written = by_id().get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
+    return written.subject.removesuffix("_event") if written else "unknown"

@@ -11,11 +11,14 @@ from pyspark.sql import functions as F
 from aggregates.operator.chunk import chunks
 from aggregates.operator.handover import Handover
 from aggregates.operator.output import OUTPUT_SCHEMA
-from aggregates.operator.stream import bounded
+from aggregates.operator.stream import bounded, header
 from compose.processing.records import records_in
 from compose.reacting.reaction import Reactions
 from schemas.collector import spare_imports
+from schemas.letter import RETRY_REACTION
 from schemas.topics import OUTPUT_BYTES
+
+REACTION = "reaction"
 
 
 def followed(
@@ -24,7 +27,8 @@ def followed(
     """Return what follows from every record, in the records' order.
 
     Args:
-        records: Kafka's columns, with `timestamp TIMESTAMP`, of the topics in `reactions.inputs`.
+        records: Kafka's columns, with `timestamp TIMESTAMP` and `headers`, of the topics in
+            `reactions.inputs`.
         reactions: What to do.
         command_limit_bytes: What others send is cut here if it is longer.
         folder: On the local disk, for what is too many bytes for memory.
@@ -37,7 +41,7 @@ def followed(
     # a task for each of Kafka's partitions would cost more than most batches do
     tasks = records.sparkSession.sparkContext.defaultParallelism
     return (
-        bounded(records, limit)
+        bounded(records, limit, header(RETRY_REACTION).alias(REACTION))
         .coalesce(tasks)
         .mapInArrow(Reacting(reactions, folder), OUTPUT_SCHEMA)
     )
@@ -51,11 +55,18 @@ class Reacting:
     folder: Path
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `OUTPUT_SCHEMA` for batches whose columns are `INPUT_COLUMNS`."""
+        """Yield rows of `OUTPUT_SCHEMA` for batches of `INPUT_COLUMNS` and `REACTION`."""
         spare_imports()
         self.folder.mkdir(parents=True, exist_ok=True)
         handover = Handover(self.folder)
-        outputs = (output for record in records_in(batches) for output in self.reactions.of(record))
+        outputs = (
+            output
+            for batch in batches
+            for record, retried in zip(
+                records_in(iter([batch])), batch.column(REACTION).to_pylist(), strict=True
+            )
+            for output in self.reactions.of(record, retried)
+        )
         for chunk in chunks(outputs):
             yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
 

@@ -9,6 +9,7 @@ from schemas.dead_letter import DeadLetter
 from schemas.letter import Letter, Pairs
 from schemas.message import END_OF_TIME
 from schemas.source import Source
+from schemas.wire.cloud_events import DEAD_LETTER
 from schemas.wire.records import encode
 
 RULES = Rules(
@@ -44,6 +45,25 @@ letters = st.builds(
     value=st.one_of(st.none(), st.binary(max_size=20), st.just(OWN)),
     headers=headers.map(tuple),
 )
+
+
+def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
+    """The event's own bytes and key, and of the letter's headers only that one."""
+    said = (
+        ("ce_type", DEAD_LETTER.encode()),
+        ("retry_topic", b"retry"),
+        ("retry_reaction", b"award_points"),
+        ("retry_attempt", b"1"),
+    )
+    letter = Letter(
+        source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
+    )
+
+    row = row_of(letter, RULES)
+
+    assert (row["status"], row["retry_topic"], row["attempt"]) == ("WAITING", "retry", 1)
+    assert (row["bytes"], row["key"]) == (b"{}", b"order-1")
+    assert from_json(row["headers"]) == (("retry_reaction", b"award_points"),)
 
 
 @given(letters)

@@ -109,13 +109,18 @@ class Reacted:
         """Tell whether records lie on the inputs that no marker covers."""
         return behind(reactions_query(reactions_of(self.settings)), self.topics, self.kafka)
 
-    def send(self, topic: str, records: Iterable[tuple[str, bytes]]) -> None:
-        """Put (key, value) on a topic."""
+    def send(
+        self,
+        topic: str,
+        records: Iterable[tuple[str, bytes]],
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Put (key, value) on a topic, all with the same headers."""
         producer = Producer(
             {"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "acks": "all"}
         )
         for key, value in records:
-            producer.produce(topic, value, key)
+            producer.produce(topic, value, key, headers=dict(headers or {}))
             producer.poll(0)
         assert producer.flush(60) == 0
 

@@ -14,6 +14,7 @@ from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
 from compose.reactions_query import reactions_of, reactions_query
 from schemas.invoice import InvoiceRecorded
+from schemas.letter import RETRY_REACTION
 from schemas.recorded_event import RecordedEvent
 from schemas.source import Source
 from schemas.topics import Topics
@@ -72,6 +73,22 @@ def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     awards = reacted.on(topics.commands("loyalty"))
     prime = [one for one in invoices.values() if one["CustomerType"].upper() == "PRIME"]
     assert len(awards) == len(prime)
+
+
+def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) -> None:
+    topics = reacted.topics
+    number, one = next(
+        (number, one)
+        for number, one in recorded_sales(value for _, value in sales(20, seed=6)).items()
+        if one["CustomerType"].upper() == "PRIME" and number in shipped({number: one})
+    )
+    value = encode_event(event_of(number, one))
+    reacted.send(topics.retry, [(number, value)], {RETRY_REACTION: "award_points"})
+    reacted.send(topics.retry, [("parcel-1", b"another service's")])
+    reacted.run_to_the_end()
+
+    assert len(reacted.on(topics.commands("loyalty"))) == 1
+    assert reacted.on(topics.shipment) == reacted.on(topics.dead_letters) == []
 
 
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:

@@ -59,7 +59,7 @@ def letter_of(outputs: Iterator[Output]) -> DeadLetter:
 
 
 def test_the_inputs_are_what_somebody_follows_and_nothing_else() -> None:
-    assert REACTIONS.inputs == ["POS", "invoice.events", "loyalty.events"]
+    assert REACTIONS.inputs == ["POS", "invoice.events", "loyalty.events", "retry"]
     assert REACTIONS.outputs == ["loyalty", "shipment"]
 
 
@@ -130,6 +130,40 @@ def test_what_was_cut_is_no_invoice() -> None:
 def test_an_event_that_cannot_be_read_gets_a_letter() -> None:
     letter = letter_of(REACTIONS.of(record("invoice.events", b"garbage")))
     assert letter.error.startswith("no invoice event: value has no Confluent header")
+
+
+def test_a_reaction_that_failed_is_tried_again_alone() -> None:
+    """Its letter brings the event back on `retry`, with the reaction's name."""
+    retry = replace(event_record(invoice()), source=Source("retry", 0, 3), attempt=1)
+    assert [one.topic for one in REACTIONS.of(retry, "award_points")] == ["loyalty.commands"]
+    assert [one.topic for one in REACTIONS.of(retry, "shipment")] == ["shipment"]
+    [again] = REACTIONS.of(retry, "award_points")
+    [first] = follows_from(invoice())["loyalty.commands"]
+    assert again == first  # the same command id, so the aggregate knows it
+
+
+def test_what_others_try_again_is_not_ours() -> None:
+    assert list(REACTIONS.of(record("retry", b"a parcel"))) == []
+
+
+def test_a_retry_that_is_no_event_gets_a_letter() -> None:
+    for value in (b"garbage", b"", None):
+        letter = letter_of(REACTIONS.of(record("retry", value), "award_points"))
+        assert letter.error.startswith("no ")
+
+
+def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
+    def bug(event: RecordedEvent) -> Iterator[Asked]:
+        raise ZeroDivisionError("a bug")
+
+    broken = Reactions(TOPICS, (Policy("broken", ("invoice",), bug),), ())
+    retry = replace(event_record(invoice()), source=Source("retry", 0, 3), attempt=2)
+    [output] = broken.of(retry, "broken")
+    headers = dict(pairs(output.headers))
+    told = {name: value for name, value in headers.items() if name.startswith("retry")}
+    assert told == {"retry_topic": "retry", "retry_reaction": "broken", "retry_attempt": "2"}
+    [unreadable] = REACTIONS.of(record("POS", b"garbage"))
+    assert dict(pairs(unreadable.headers))["retry_attempts"] == "0"
 
 
 def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
