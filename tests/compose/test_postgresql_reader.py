@@ -106,7 +106,9 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
         reader.select(statement)
 
     assert str(refusal.value).endswith(f"this statement wants {wanted}")
-    assert "event_archive, mail_outbox, outcome, " in str(refusal.value)
+    assert "event_archive, letter, letter_intervention, mail_outbox, outcome, " in str(
+        refusal.value
+    )
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
