@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from rich.table import Table
 from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
+from tests.bench.letters import letters
 from tests.bench.reactions import reactions
 from tests.bench.rebuild import rebuild
 from tests.bench.shard_state import shard_state
@@ -30,8 +31,19 @@ from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
 
 Result = dict[str, Any]
+Section = Callable[[], Iterator[Result]]
 SIZES = [10_000, 1_000_000, 10_000_000]
-SECTIONS = ("steps", "state", "startup", "latency", "throughput", "hostile", "rebuild", "reactions")
+SECTIONS = (
+    "steps",
+    "state",
+    "startup",
+    "latency",
+    "throughput",
+    "hostile",
+    "rebuild",
+    "reactions",
+    "letters",
+)
 
 
 def main() -> None:
@@ -50,25 +62,32 @@ def main() -> None:
 
 
 def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> Iterator[Result]:
-    if "steps" in options.sections:
-        yield from operator_steps()
-    if "state" in options.sections:
-        yield from shard_state(folder / "state", options.aggregates)
-    if "startup" in options.sections:
-        yield from startup(folder)
+    alone: dict[str, Section] = {
+        "steps": operator_steps,
+        "state": lambda: shard_state(folder / "state", options.aggregates),
+        "startup": lambda: startup(folder),
+    }
+    for name, section in alone.items():
+        if name in options.sections:
+            yield from section()
     broker = parts.enter_context(EmbeddedBroker(folder / "broker"))
-    servers = broker.bootstrap_servers
-    if "latency" in options.sections:
-        for shards in (1, 2):
-            yield from latency(servers, folder, shards, options.seconds)
-    if "throughput" in options.sections:
-        yield from throughput(servers, folder, options.commands, options.rows, options.shards)
-    if "hostile" in options.sections:
-        yield from hostile_load(servers, folder, options.commands, options.shards)
-    if "rebuild" in options.sections:
-        yield from rebuild(servers, folder, options.events)
-    if "reactions" in options.sections:
-        yield from reactions(servers, folder, options.invoices, options.shards)
+    for name, section in _on_a_broker(broker.bootstrap_servers, folder, options).items():
+        if name in options.sections:
+            yield from section()
+
+
+def _on_a_broker(servers: str, folder: Path, options: argparse.Namespace) -> Mapping[str, Section]:
+    count, shards = options.commands, options.shards
+    return {
+        "latency": lambda: chain.from_iterable(
+            latency(servers, folder, number, options.seconds) for number in (1, 2)
+        ),
+        "throughput": lambda: throughput(servers, folder, count, options.rows, shards),
+        "hostile": lambda: hostile_load(servers, folder, count, shards),
+        "rebuild": lambda: rebuild(servers, folder, options.events),
+        "reactions": lambda: reactions(servers, folder, options.invoices, shards),
+        "letters": lambda: letters(servers, folder, options.letters),
+    }
 
 
 def _options() -> argparse.Namespace:
@@ -80,6 +99,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
     parser.add_argument("--events", type=int, default=400_000, help="of each rebuild")
     parser.add_argument("--invoices", type=int, default=60_000, help="of the reactions")
+    parser.add_argument("--letters", type=int, default=50_000, help="of each database")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")
     parser.add_argument("--out", type=Path, default=Path("bench.jsonl"))
     options = parser.parse_args()

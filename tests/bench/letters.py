@@ -1,0 +1,88 @@
+"""How fast a backlog of dead letters that are all due goes round: in, and out again."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from compose.database import create_read_side, open_database
+from compose.exactly_once.kafka import Kafka
+from compose.kafka_log import KafkaLog
+from compose.letters.retrying import Retrying
+from compose.topic_check import TopicAdmin
+from projections.engine.letter import table
+from projections.registry import projections
+from tests.bench.settings import settings_for
+from tests.bench.workload import Sent, fill
+from tests.postgresql import server
+
+BYTES = 200
+POLL_S = 0.05
+
+Result = dict[str, Any]
+
+
+def letters(servers: str, folder: Path, count: int) -> Iterator[Result]:
+    """Yield the rate on each kind of database, from Kafka into the table and out of it to Kafka.
+
+    Args:
+        servers: Of the broker.
+        folder: Takes the SQLite database.
+        count: How many letters wait on `dead-letters`.
+    """
+    with server() as postgresql, postgresql.database() as url:
+        for kind, place in (("sqlite", f"sqlite:///{folder / 'letters.db'}"), ("postgresql", url)):
+            yield {"what": "letters", "database": kind} | _gone_round(
+                servers, folder, f"letters-{kind}", place, count
+            )
+
+
+def _gone_round(servers: str, folder: Path, name: str, url: str, count: int) -> Result:
+    settings = settings_for(servers, folder, name)
+    TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
+    fill(servers, settings.topics.dead_letters, _letters(count))
+    time.sleep(1)  # the default back-off: all are due
+    engine = open_database(url)
+    create_read_side(engine, projections())
+    kafka = Kafka(settings={"bootstrap.servers": servers})
+    began = time.perf_counter()
+    retrying = Retrying(
+        engine,
+        kafka,
+        settings.topics,
+        attempts=settings.retry_attempts,
+        backoff=settings.retry_backoff,
+        poll_s=settings.retry_poll_ms / 1000,
+    )
+    retrying.start()
+    try:
+        retrying.await_ready(lambda: None)
+        taken_in_s = time.perf_counter() - began
+        with engine.connect() as connection, KafkaLog({"bootstrap.servers": servers}) as log:
+            while _sent(log, settings.topics.retry) < count or _kept(connection):
+                time.sleep(POLL_S)
+    finally:
+        retrying.stop()
+    return {
+        "letters": count,
+        "in_per_s": round(count / taken_in_s),
+        "round_per_s": round(count / (time.perf_counter() - began)),
+    }
+
+
+def _letters(count: int) -> Iterator[Sent]:
+    for number in range(count):
+        yield Sent("", b"parcel-%d" % number, b"%d" % number + bytes(BYTES))
+
+
+def _sent(log: KafkaLog, topic: str) -> int:
+    bounds = (log.bounds(topic, number) for number in range(log.partitions(topic)))
+    return sum(end - first for first, end in bounds)  # a transaction takes an offset, too
+
+
+def _kept(connection: Connection) -> int:
+    kept = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    connection.rollback()
+    return int(kept)
