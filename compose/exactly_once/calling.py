@@ -61,6 +61,8 @@ class Calling:
         # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
             said = error.args[0] if isinstance(error, KafkaException) else error
-            raise Broken(f"{self._what}: {said.str()} ({said.name()})", said) from error
+            # a KafkaError has no traceback: as a cause it breaks whoever prints one
+            cause = error if isinstance(error, KafkaException) else None
+            raise Broken(f"{self._what}: {said.str()} ({said.name()})", said) from cause
         if error is None:
             self._failures.check()

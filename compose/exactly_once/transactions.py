@@ -1,5 +1,7 @@
 """One transactional producer, from its initialisation until it is thrown away."""
 
+from contextlib import suppress
+
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from compose.errors import Unreachable, VerdictError
@@ -137,7 +139,8 @@ class Transactions:
 
     def close(self) -> None:
         """Let the producer go, without waiting for anything."""
-        self._producer.purge()
+        with suppress(Broken), self._calling("purge"):  # one that is fenced may refuse even that
+            self._producer.purge()
         del self._producer
 
     def _initialise(self) -> None:

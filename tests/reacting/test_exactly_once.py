@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from commands.point_of_sale import command_of
+from compose.exactly_once.batch import Batch, OutputRecord
 from compose.exactly_once.errors import Misfit, TakenOver
 from compose.exactly_once.stateless import begin_anew
 from compose.exactly_once.steps import Step
@@ -20,7 +21,7 @@ from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.commands import decode_command
 from schemas.wire.records import encode_event
-from tests.reacting.running import Reacted, watch
+from tests.reacting.running import Reacted
 from tests.reacting.tills import Sale, sales, shipped
 from tests.reacting.tills import recorded as recorded_sales
 from tests.schemas.examples import recorded
@@ -92,16 +93,19 @@ def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) ->
 
 
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
-    topics = reacted.topics
-    with reacted.running() as first:
-        second = begin_anew(reactions_query(reactions_of(reacted.settings)), reacted.kafka)
-        reacted.send(topics.point_of_sale, sales(20, seed=3))
-        with pytest.raises(TakenOver, match="was taken over by owner"):
-            watch(first)
-        second.close()
-    assert reacted.on(topics.commands("invoice")) == []
-    reacted.run_to_the_end()
-    assert len(reacted.on(topics.commands("invoice"))) > 0
+    query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.shipment
+    first, second = (begin_anew(query, reacted.kafka) for _ in range(2))
+    start = first.marker.offsets
+    end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
+    batch = Batch(query_id="a query", batch_id=0, start=start, end=end)
+
+    with pytest.raises(TakenOver, match="was taken over by owner"):
+        first.publish(batch, [OutputRecord(topic, b"1", b"{}")])
+    assert reacted.on(topic) == []
+
+    second.publish(batch, [OutputRecord(topic, b"1", b"{}")])
+    assert [message.key() for message in reacted.on(topic)] == [b"1"]
+    second.close()
 
 
 def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
