@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.local.broker import EmbeddedBroker
+from schemas.registry import aggregate_types
 from schemas.response import Response, Status
 from schemas.source import Source
 from schemas.topics import Topics
@@ -19,6 +20,11 @@ from schemas.wire.commands import decode_command
 from schemas.wire.records import encode
 
 PARTITIONS = 4
+ELECTING = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,  # the broker has not heard of it yet
+}
 
 Answers = Callable[[Response], list[Response]]
 
@@ -109,23 +115,24 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     prefix = re.sub(r"\W", "-", request.node.name)[:80]
     topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    wanted = [NewTopic(topic.name, topic.partitions, 1) for topic in topics.all()]
+    names = [*topics.every_commands(), *map(topics.responses, aggregate_types())]
+    wanted = [NewTopic(name, PARTITIONS, 1) for name in names]
     for created in admin.create_topics(wanted).values():
         created.result(30)
-    await_leaders(broker.bootstrap_servers, topics)
+    await_leaders(broker.bootstrap_servers, names)
     return topics
 
 
-def await_leaders(servers: str, topics: Topics) -> None:
+def await_leaders(servers: str, names: Sequence[str]) -> None:
     """Return when every partition answers, which takes a moment after its creation."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "asking"})
-    places = [TopicPartition(t.name, p) for t in topics.all() for p in range(t.partitions)]
+    places = [TopicPartition(name, number) for name in names for number in range(PARTITIONS)]
     while places:
         try:
             consumer.get_watermark_offsets(places[-1], timeout=30)
             places.pop()
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            if error.args[0].code() not in ELECTING:
                 raise
     consumer.close()
 

@@ -204,9 +204,11 @@ def test_only_the_thread_touches_the_consumer_once_it_runs(
         begin(responses, topic, aggregate_type)
 
     monkeypatch.setattr(Responses, "_begin", watched)
-    client.send("order-1", ORDER, expected_version=0)
-    client.send("position-1", ClosePosition(), expected_version=1)
+    order = client.send("order-1", ORDER, expected_version=0)
+    position = client.send("position-1", ClosePosition(), expected_version=1)
 
+    assert position.wait(PATIENCE_S).command_type == "ClosePosition"
+    assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
     assert began == [current_thread().name, "verdict-responses"]
 
 
