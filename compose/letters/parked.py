@@ -3,7 +3,6 @@
 All of it in the transaction of the given connection; commit it.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from compose.errors import VerdictError
 from compose.letters.headers import from_json
+from projections.engine.applier import wall_clock
 from projections.engine.letter import PARKED, WAITING, intervention, table
 from schemas.letter import Pairs
 from schemas.message import iso_time
@@ -44,11 +44,6 @@ class Letter:
 
 
 COLUMNS = [table.c[field.name] for field in fields(Letter)]
-
-
-def wall_clock() -> int:
-    """Return now in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 def parked(connection: Connection) -> list[Letter]:
