@@ -2,15 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cache
-from io import BytesIO
 from struct import Struct
 from typing import Any, Generic
 
-import fastavro
-from fastavro.types import Schema
-
 from aggregates.decider import Decider, State, decider_of
 from schemas.life_cycle import LifeCycle
+from schemas.wire.avro_reader import avro_reader
 from schemas.wire.avro_schema import RecordSchema
 from schemas.wire.avro_writer import avro_writer
 
@@ -57,8 +54,8 @@ class SnapshotCodec(Generic[State]):
     def __init__(self, decider: Decider[State]) -> None:
         self._decider = decider
         schema = _state_schema(decider)
-        self._schema: Schema = fastavro.parse_schema(schema)
         self._write = avro_writer(schema)
+        self._read = avro_reader(schema)
 
     def encode(self, snapshot: Snapshot[State]) -> bytes:
         """Return the bytes to keep.
@@ -86,13 +83,13 @@ class SnapshotCodec(Generic[State]):
             raise OutdatedSnapshot(
                 self._decider.aggregate_type, number, self._decider.snapshot_format
             )
-        body = BytesIO(kept)
-        body.seek(HEAD.size)
-        last_hash = body.read(hash_length)
-        return Snapshot(version, self._state(body) if active else None, last_hash, decided_at)
+        begin = HEAD.size + hash_length
+        last_hash = kept[HEAD.size : begin]
+        state = self._state(kept, begin) if active else None
+        return Snapshot(version, state, last_hash, decided_at)
 
-    def _state(self, body: BytesIO) -> State:
-        fields = fastavro.schemaless_reader(body, self._schema, None)
+    def _state(self, kept: bytes, begin: int) -> State:
+        fields, _ = self._read(kept, begin)
         return self._decider.state.model_validate(fields)
 
 
@@ -102,6 +99,5 @@ def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
     return SnapshotCodec(decider_of(aggregate_type))
 
 
-def _state_schema(decider: Decider[Any]) -> Schema:
-    schema: Schema = RecordSchema("snapshot", {}).record(decider.state)
-    return schema
+def _state_schema(decider: Decider[Any]) -> Any:
+    return RecordSchema("snapshot", {}).record(decider.state)

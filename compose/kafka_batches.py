@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from uuid import uuid4
 
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +44,9 @@ class KafkaBatches:
         self._kafka = {
             **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
         }  # fmt: skip
+        # else each job of Spark's has a group of its own, for which what was fetched in advance is
+        # kept: 500 records of each partition for 5 minutes, until the heap is full
+        self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
         self._topics = topics
         self._task_bytes = task_bytes
 
@@ -69,7 +73,8 @@ class KafkaBatches:
             "startingOffsets": json.dumps(starts),
             "endingOffsets": json.dumps(ends),
         }
-        return self._spark.read.format("kafka").options(**self._kafka, **options).load()
+        source = self._spark.read.format("kafka").options(**self._kafka, **self._group)
+        return source.options(**options).load()
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.

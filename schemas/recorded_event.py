@@ -10,7 +10,7 @@ from schemas.source import Source
 EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # fixed for ever: ids derive from it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecordedEvent:
     """One event with all that was known when it was decided.
 

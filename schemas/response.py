@@ -19,7 +19,7 @@ class Status(StrEnum):
 Details = dict[str, int | str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Response:
     """The outcome of one command record; every readable command gets exactly one.
 
@@ -53,7 +53,7 @@ class Response:
     handler_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rejection(Response):
     """A refused command, once per rejection, with the bytes that were sent."""
 

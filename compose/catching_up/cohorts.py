@@ -17,6 +17,7 @@ from projections.engine.batch import Batch, Spans
 from schemas.collector import collector_paused
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
+BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
 PATIENCE_S = 30.0  # for a thread that ends
 
 
@@ -113,7 +114,8 @@ class CatchingUp:
             reached = {one: passed(offsets, part) for one, offsets in reached.items()}
 
     def _next(self, going: Sequence[Reached]) -> Spans:
-        return next_part(going, self._front.offsets, min(self._batches.most, MOST))
+        most = BATCHES * min(self._batches.most, MOST)
+        return next_part(going, self._front.offsets, most)
 
     def _apply(self, cohort: Sequence[Applier], batches: Iterable[Batch]) -> None:
         for batch in batches:

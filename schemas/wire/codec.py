@@ -10,6 +10,7 @@ from typing import Any
 import fastavro
 from fastavro.types import Schema
 
+from schemas.wire.avro_reader import Reader, avro_reader
 from schemas.wire.avro_writer import avro_writer
 from schemas.wire.catalogue import SchemaVersion, by_id, newest
 
@@ -32,8 +33,8 @@ class Codec:
         self._subject = subject
         self._newest = newest(subject)
         self._prefix = MAGIC + self._newest.id.to_bytes(4, "big")
-        self._schema = _parsed(self._newest.id)
         self._write = avro_writer(self._newest.schema)
+        self._read = avro_reader(self._newest.schema)
 
     def encode(self, record: object) -> bytes:
         """Return the framed bytes of an object with the attributes that the schema names.
@@ -50,28 +51,39 @@ class Codec:
             Undecodable: Another kind of record, an unknown schema, or damaged bytes.
         """
         written = self._written_with(value)
-        body = BytesIO(value)
-        body.seek(HEADER_BYTES)
-        reader = self._schema if written.id != self._newest.id else None
+        read = self._read if written.id == self._newest.id else self._read_older(written.id)
         try:
-            fields = fastavro.schemaless_reader(
-                body,
-                _parsed(written.id),
-                reader,
-                return_record_name=True,
-                return_record_name_override=_has_optional_record(written.id),
-            )
+            fields, end = read(value, HEADER_BYTES)
+            if end > len(value):
+                raise EOFError(f"{end - len(value)} bytes are missing")
         except Exception as error:  # any failure here is the fault of bytes that anyone may send
             raise Undecodable(
                 f"Avro body does not fit schema {written.id} ({self._subject} "
                 f"v{written.version}): {type(error).__name__} {error}"[:500]
             ) from error
-        if rest := len(value) - body.tell():
+        if rest := len(value) - end:
             raise Undecodable(f"{rest} bytes are left over behind the {self._subject} record")
         assert isinstance(fields, dict)  # the top level of every schema of ours is a record
-        if names := _without_choice(written.id):
-            fields.update({field: (name, fields[field]) for field, name in names.items()})
         return fields
+
+    def _read_older(self, schema_id: int) -> Reader:
+        """Return what reads bytes of an older schema as one of the newest would be."""
+
+        def read(value: bytes, start: int) -> tuple[Any, int]:
+            body = BytesIO(value)
+            body.seek(start)
+            fields: Any = fastavro.schemaless_reader(
+                body,
+                _parsed(schema_id),
+                _parsed(self._newest.id),
+                return_record_name=True,
+                return_record_name_override=_has_optional_record(schema_id),
+            )
+            choices = _without_choice(schema_id)
+            fields.update({field: (name, fields[field]) for field, name in choices.items()})
+            return fields, body.tell()
+
+        return read
 
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:

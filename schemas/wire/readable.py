@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -13,6 +13,8 @@ from schemas.message import HexBytes, TimestampMillis, iso_time
 from schemas.source import Source
 
 Show = Callable[[Any], Any]
+
+SCALARS = {str, int, bool, type(None)}
 
 
 def readable(record: Any) -> dict[str, Any]:
@@ -34,18 +36,18 @@ def _shown(record: Any) -> dict[str, Any]:
 def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
     names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]
-    plain = _part if issubclass(cls, BaseModel) else _plain
-    return tuple((name, _show(hints[name], plain)) for name in names)
+    other = _part if issubclass(cls, BaseModel) else _plain
+    return tuple((name, _show(hints[name], other)) for name in names)
 
 
-def _show(annotation: Any, plain: Show) -> Show:
-    """Return how a field of this type is shown, `plain` if it is nothing special."""
+def _show(annotation: Any, other: Show) -> Show:
+    """Return how a field of this type is shown, `other` if its type alone does not say it."""
     marks = _marks(annotation)
     if any(isinstance(mark, TimestampMillis) for mark in marks):
         return lambda value: None if value is None else iso_time(value)
     if any(isinstance(mark, HexBytes) for mark in marks):
         return lambda value: None if value is None else value.hex()
-    return plain
+    return _as_it_is if _is_scalar(annotation) else other
 
 
 def _marks(annotation: Any) -> tuple[Any, ...]:
@@ -54,6 +56,20 @@ def _marks(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, UnionType):
         return tuple(mark for member in get_args(annotation) for mark in _marks(member))
     return ()
+
+
+def _is_scalar(annotation: Any) -> bool:
+    """Tell whether JSON carries every value of this type as it is."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_scalar(members[0])
+    if origin in (Union, UnionType):
+        return all(map(_is_scalar, members))
+    return origin is Literal or annotation in SCALARS
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -114,15 +114,19 @@ def _projected(settings: Settings, count: int) -> Result:
         projecting = project(ground, settings)
         parts.callback(projecting.stop)
         reader = parts.enter_context(reader_of(settings))
-        warm, since = 0.0, began
+        warm, since, before = 0.0, began, cpu_by_process()
         while (done := _done(reader, wanted)) < 1:
             if warm < WARMING:
-                warm, since = done, time.perf_counter()
+                warm, since, before = done, time.perf_counter(), cpu_by_process()
             projecting.check()
             time.sleep(POLL_S)
-        end = time.perf_counter()
+        end, after = time.perf_counter(), cpu_by_process()
         left = count * (1 - warm)
-        return {"per_s": round(left / (end - since)), "cold_per_s": round(count / (end - began))}
+        return {
+            "per_s": round(left / (end - since)),
+            "cold_per_s": round(count / (end - began)),
+            "cpu_us": _each(before, after, left),
+        }
 
 
 def _done(reader: Reader, wanted: Mapping[Place, int]) -> float:
@@ -174,8 +178,12 @@ def _measured(query: StreamingQuery, count: int, check: Callable[[], None]) -> R
     first, before = await_rows(query, round(count * WARMING), check), cpu_by_process()
     batches, after = await_rows(query, count, check), cpu_by_process()
     rows = sum(batch.rows for batch in batches[len(first) :])
-    used = {kind: round((after[kind] - before.get(kind, 0.0)) / rows * 1e6) for kind in after}
-    return {"per_s": round(rows_per_s(batches)), "cpu_us": used}
+    return {"per_s": round(rows_per_s(batches)), "cpu_us": _each(before, after, rows)}
+
+
+def _each(before: Mapping[str, float], after: Mapping[str, float], count: float) -> dict[str, int]:
+    """Return the microseconds of processor time that each kind of process used for a command."""
+    return {kind: round((after[kind] - before.get(kind, 0.0)) / count * 1e6) for kind in after}
 
 
 def _counting(ground: Foundation, settings: Settings) -> Any:

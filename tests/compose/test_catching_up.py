@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine, select
 from sqlalchemy import event as sql_event
 
-from compose.catching_up.cohorts import NAME
+from compose.catching_up.cohorts import BATCHES, NAME
 from compose.database import open_database
 from compose.errors import VerdictError
 from compose.kafka_log import log_bounds
@@ -33,7 +33,8 @@ from tests.projections.responses import ACCEPTED
 
 pytestmark = pytest.mark.spark
 
-MOST = 20  # offsets in a batch or a part, and how many make somebody lag behind
+MOST = 20  # offsets in a batch, and how many make somebody lag behind
+PART = BATCHES * MOST
 PATIENCE_S = 60
 
 Running = Callable[..., Projecting]
@@ -75,7 +76,7 @@ def old(deployment: Deployment, running: Running) -> Deployment:
     """Return a deployment with many events of positions; `us_holder` is to be added to it."""
     deployment.kafka["maxOffsetsPerTrigger"] = str(MOST)
     openings = [(f"p-{n}", opened(f"client-{n % 7}")) for n in range(MOST)]
-    later = [(f"p-{n % MOST}", PositionAdjusted(amount=n)) for n in range(1, 3 * MOST)]
+    later = [(f"p-{n % MOST}", PositionAdjusted(amount=n)) for n in range(1, 4 * PART)]
     moves = [(f"p-{n}", PositionTransferred(client=f"client-{n}")) for n in range(MOST)]
     happened = [deployment.happens(*one) for one in (*openings, *later, *moves)]
     deployment.write(*(record for records in happened for record in records))
@@ -145,7 +146,7 @@ def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for
     projecting = running()
     assert latch.reached.wait(PATIENCE_S)
     held_at = reached(old, "us_holder")
-    assert 0 < held_at < end(old) - MOST
+    assert 0 < held_at < end(old) - PART
 
     old.write(*old.happens("p-new", opened("dora"), PositionAdjusted(amount=7)))
     reaches(projecting, lambda: reached(old, "event_archive") == end(old))
@@ -180,7 +181,7 @@ def test_a_stop_is_heeded_between_two_parts_and_the_next_start_goes_on_there(
         latch.open.set()
         stopping.result(PATIENCE_S)
     assert nobody_catches_up()
-    assert held_at < reached(old, "us_holder") <= held_at + MOST
+    assert held_at < reached(old, "us_holder") <= held_at + PART
 
     second = running()
     reaches(second, lambda: reached(old, "us_holder") == end(old))
