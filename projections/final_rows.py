@@ -4,16 +4,13 @@ Spark brings all records of a key together, sorted, on its own disk when they ar
 folded in one pass, by the projection's own functions, and no state is kept but that of one key.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 from pydantic_core import from_json, to_json
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 
 from projections.engine.amended import amended
@@ -25,7 +22,9 @@ from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.collector import spare_imports
 from schemas.topics import Topics
 
-ROWS = 5_000  # in an Arrow batch
+ROWS = 10_000  # in a chunk
+CHUNK = "rows"
+CHUNK_SCHEMA = f"{CHUNK} binary"
 ARROW = {
     Text: pa.string(),
     BigInteger: pa.int64(),
@@ -56,15 +55,25 @@ def final_rows(
         in_force: What people decided about events, for this projection.
 
     Returns:
-        The table's columns, times in epoch milliseconds, and two more, mostly null: `gap`, for
-        `gap_of`, of an aggregate that waits for a missing event (there may be no row then); and
-        `error`, of a task that stopped at a record, without a row.
+        `CHUNK_SCHEMA`: some thousand rows in one value, for `opened`, as Spark's JVM would take
+        columns apart and put them together again.
     """
-    schema = _schema(table)
     arranged = records.select(*KAFKA_COLUMNS)
     if builder.by_key:
         arranged = arranged.repartition(partitions, "key").sortWithinPartitions(*ORDER)
-    return arranged.mapInArrow(_Task(Decoder(topics), builder, schema, in_force), _of_spark(schema))
+    task = _Task(Decoder(topics), builder, _schema(table), in_force)
+    return arranged.mapInArrow(task, CHUNK_SCHEMA)
+
+
+def opened(chunk: pa.Buffer) -> pa.RecordBatch:
+    """Return the rows in a chunk.
+
+    They have the table's columns, times in epoch milliseconds, and two more, mostly null: `gap`,
+    for `gap_of`, of an aggregate that waits for a missing event (there may be no row then); and
+    `error`, of a task that stopped at a record, without a row.
+    """
+    with pa.ipc.open_stream(chunk) as stream:
+        return stream.read_next_batch()
 
 
 def gap_of(text: str) -> Gap:
@@ -83,30 +92,31 @@ class _Task:
         spare_imports()
         records = amended(self.decoder.deliveries(batches), self.in_force)
         built = self.builder(readable(records))
+        for rows in self._rows(built):
+            chunk = pa.array([self._chunk(rows)], pa.binary())
+            yield pa.RecordBatch.from_arrays([chunk], names=[CHUNK])
+
+    def _rows(self, built: Iterator[Built]) -> Iterator[pa.RecordBatch]:
         try:
             while some := [*islice(built, ROWS)]:
                 yield self._batch(some)
         except Unprojectable as error:
             yield pa.RecordBatch.from_pylist([{ERROR: str(error)}], self.schema)
 
-    def _batch(self, built: Iterable[Built]) -> pa.RecordBatch:
-        rows = [self._row(one) for one in built]
-        columns = zip(*rows, strict=True)
-        arrays = [
-            pa.array(values, kind) for values, kind in zip(columns, self.schema.types, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def _batch(self, built: Sequence[Built]) -> pa.RecordBatch:
+        rows = [one.values or {} for one in built]
+        columns = {name: [row.get(name) for row in rows] for name in self.schema.names[:-2]}
+        columns[GAP] = [one.gap and to_json(one.gap).decode() for one in built]
+        columns[ERROR] = [None] * len(rows)
+        return pa.RecordBatch.from_pydict(columns, self.schema)
 
-    def _row(self, built: Built) -> list[Any]:
-        values = built.values or {}
-        gap = None if built.gap is None else to_json(built.gap).decode()
-        return [*map(values.get, self.schema.names[:-2]), gap, None]
+    def _chunk(self, rows: pa.RecordBatch) -> bytes:
+        written = pa.BufferOutputStream()
+        with pa.ipc.new_stream(written, self.schema) as stream:
+            stream.write_batch(rows)
+        return written.getvalue().to_pybytes()
 
 
 def _schema(table: Table) -> pa.Schema:
     kinds = {column.name: ARROW[type(column.type)] for column in table.columns}
     return pa.schema([*kinds.items(), (GAP, pa.string()), (ERROR, pa.string())])
-
-
-def _of_spark(schema: pa.Schema) -> StructType:
-    return from_arrow_schema(schema)

@@ -16,9 +16,7 @@ from projections.engine.applier import wall_clock
 from projections.engine.builder import Rebuildable
 from projections.engine.position import Positions
 from projections.engine.projection import Applied, Projection
-from projections.final_rows import ERROR, GAP, final_rows, gap_of
-
-ROWS = 20_000  # that are written in one transaction: on SQLite a running service waits for its end
+from projections.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
 
 
 class Step(StrEnum):
@@ -101,14 +99,16 @@ class Building:
             in_force = intervention.in_force(connection, projection.name)
         table, builder = projection.tables[0], projection.builder
         frame = final_rows(records, self._log.topics, table, builder, self._partitions, in_force)
-        frame.write.parquet(str(folded))
+        frame.write.option("parquet.enable.dictionary", "false").parquet(str(folded))
         for file in sorted(folded.glob("*.parquet")):
             # buffered in advance, Arrow would hold all that was read until the file is closed
             with pq.ParquetFile(file, pre_buffer=False) as parquet:
-                yield from parquet.iter_batches(ROWS)
+                for one in parquet.iter_batches(1, columns=[CHUNK]):
+                    yield opened(one.column(CHUNK)[0].as_buffer())
         shutil.rmtree(self._scratch)
 
     def _write(self, projection: Rebuildable, batch: pa.RecordBatch) -> None:
+        """Write some rows in one transaction; on SQLite a running service waits for its end."""
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:

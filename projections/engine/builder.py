@@ -6,7 +6,7 @@ functions over all records of a key, so that each row is written once.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection
@@ -17,6 +17,8 @@ from projections.engine.projection import Gap, Projection, Unprojectable
 from projections.engine.statements import Values
 from projections.engine.stored_rows import stored_values
 from schemas.recorded_event import RecordedEvent
+
+HISTORIES = 100  # that are folded at once; each leaves a row
 
 
 class Built(NamedTuple):
@@ -70,12 +72,18 @@ class RowBuilder(Generic[Row]):
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per aggregate, also of those that are no more."""
-        for name, events in groupby(deliveries, _aggregate_id):
-            fold = Fold(self.aggregate_type, self.evolve, self.group)
-            gap = next(iter(fold.run({}, events).gaps), None)
+        histories = (events for _, events in groupby(deliveries, _aggregate_id))
+        for first in histories:
+            following = chain.from_iterable(islice(histories, HISTORIES - 1))
+            yield from self._folded(chain(first, following))
+
+    def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        fold = Fold(self.aggregate_type, self.evolve, self.group)
+        gaps = {gap.aggregate_id: gap for gap in fold.run({}, deliveries).gaps}
+        for name, change in fold.changes.items():
+            gap, kept = gaps.get(name), change.after
             if gap is not None and gap.fault is not None:
                 raise gap.fault
-            kept = fold.changes[name].after
             values = stored_values(self.row, name, kept) if kept.version else None
             yield Built(values, gap)
 

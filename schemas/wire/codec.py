@@ -50,8 +50,10 @@ class Codec:
         Raises:
             Undecodable: Another kind of record, an unknown schema, or damaged bytes.
         """
-        written = self._written_with(value)
-        read = self._read if written.id == self._newest.id else self._read_older(written.id)
+        written, read = self._newest, self._read
+        if value[:HEADER_BYTES] != self._prefix:
+            written = self._written_with(value)
+            read = self._read_older(written.id)
         try:
             fields, end = read(value, HEADER_BYTES)
             if end > len(value):
