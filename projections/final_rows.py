@@ -114,7 +114,7 @@ class _Task:
         written = pa.BufferOutputStream()
         with pa.ipc.new_stream(written, self.schema) as stream:
             stream.write_batch(rows)
-        return written.getvalue().to_pybytes()
+        return bytes(written.getvalue())
 
 
 def _schema(table: Table) -> pa.Schema:

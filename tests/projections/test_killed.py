@@ -1,0 +1,25 @@
+import subprocess
+import sys
+
+from tests.conftest import NewDatabase
+from tests.projections import doomed
+from tests.projections.read_side import ReadSide
+
+STATEMENTS = 5  # of a transaction at least: position, version, rows read and written, commit
+
+
+def test_kill_9_at_every_statement_loses_and_doubles_nothing(new_database: NewDatabase) -> None:
+    """A-06: each batch is committed with its position, or it was never there."""
+    undisturbed, killed = ReadSide(new_database()), ReadSide(new_database())
+    doomed.apply_all(undisturbed.engine)
+
+    process = [sys.executable, "-m", "tests.projections.doomed", killed.url]
+    kills = int(subprocess.run(process, check=True, stdout=subprocess.PIPE, timeout=300).stdout)
+
+    assert killed.dump() == undisturbed.dump()
+    transactions = len(doomed.RESPONSES) * (
+        len(killed.projections) - 1
+    )  # all but one have something to do
+    assert kills >= STATEMENTS * transactions
+    for read_side in (undisturbed, killed):
+        read_side.close()
