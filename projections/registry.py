@@ -13,6 +13,8 @@ from projections.us_holder_from_state import us_holder_from_state
 
 FIRST = 1
 
+AtVersion = Callable[[int], Projection]
+
 # what tells the rows of the view that has a read model's name apart
 KEYS: Mapping[str, tuple[str, ...]] = {
     "event_archive": ("global_position",),
@@ -26,7 +28,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 def declared(
     us_exchanges: Collection[str] = US_EXCHANGES,
-) -> Mapping[str, Callable[[int], Projection]]:
+) -> Mapping[str, AtVersion]:
     """Return the read models of this distribution, as functions of their version.
 
     They are in the order in which a batch updates them.

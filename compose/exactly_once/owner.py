@@ -1,5 +1,6 @@
 """Becoming the one owner of a query."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from compose.exactly_once.checkpoint import CheckpointPosition
@@ -43,15 +44,36 @@ def take_over(
     """
     _refuse_misfit(query, kafka, checkpoint)
     on_step(Step.MARKER_READ)
+
+    def former() -> Marker:
+        seen, records_exist = _read(query, kafka, wait=True)
+        _fit(query, seen.marker, checkpoint, records_exist)
+        return seen.marker or genesis(
+            query, None, first_offsets(kafka, query.inputs), query.first_shards
+        )
+
+    return own(query, kafka, former, on_step)
+
+
+def own(
+    query: Query, kafka: Kafka, former: Callable[[], Marker], on_step: OnStep = unobserved
+) -> Publisher:
+    """Fence whoever owned `query`, and claim it.
+
+    Args:
+        query: Its names, inputs and rules.
+        kafka: Where it runs.
+        former: Finds the marker to go on from, now that nobody can write another one; it may raise.
+        on_step: Called at each step, here and in every `publish`.
+
+    Raises:
+        NotPublished: The claim failed, as when somebody else starts at the same time.
+        Unreachable: Kafka does not answer.
+    """
     transactions = Transactions(kafka, query.transactional_id)
     try:
         on_step(Step.INITIALISED)
-        marker, records_exist = _read(query, kafka, wait=True)
-        _fit(query, marker.marker, checkpoint, records_exist)
-        former = marker.marker or genesis(
-            query, None, first_offsets(kafka, query.inputs), query.first_shards
-        )
-        claim = replace(former, owner=new_owner())
+        claim = replace(former(), owner=new_owner())
         transactions = write_marker(transactions, query, kafka, claim, on_step)
         on_step(Step.CLAIMED)
     except BaseException:

@@ -4,17 +4,13 @@ Nothing that Spark keeps matters to such a query, so each start begins a new gen
 fresh checkpoint, at the offsets where the marker ends.
 """
 
-from dataclasses import replace
-
-from compose.exactly_once.claim import new_owner, write_marker
 from compose.exactly_once.errors import Misfit
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import first_offsets, holds_records, read_marker
-from compose.exactly_once.owner import genesis
+from compose.exactly_once.owner import genesis, own
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.query import Query
-from compose.exactly_once.steps import OnStep, Step, unobserved
-from compose.exactly_once.transactions import Transactions
+from compose.exactly_once.steps import OnStep, unobserved
 from schemas.marker import Marker
 
 
@@ -36,20 +32,14 @@ def begin_anew(query: Query, kafka: Kafka, on_step: OnStep = unobserved) -> Publ
         Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
         VerdictError: A topic is missing, or Kafka refuses.
     """
-    transactions = Transactions(kafka, query.transactional_id)
-    try:
-        on_step(Step.INITIALISED)
-        former = read_marker(kafka, query, wait=True).marker
-        if former is None:
+
+    def former() -> Marker:
+        marker = read_marker(kafka, query, wait=True).marker
+        if marker is None:
             _refuse_outputs(query, kafka)
-        begun = genesis(query, former, _offsets(query, kafka, former), query.first_shards)
-        claim = replace(begun, owner=new_owner())
-        transactions = write_marker(transactions, query, kafka, claim, on_step)
-        on_step(Step.CLAIMED)
-    except BaseException:
-        transactions.close()
-        raise
-    return Publisher(query, kafka, transactions, claim, on_step)
+        return genesis(query, marker, _offsets(query, kafka, marker), query.first_shards)
+
+    return own(query, kafka, former, on_step)
 
 
 def _offsets(query: Query, kafka: Kafka, former: Marker | None) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from compose.database import one_line, open_database
+from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import Kafka
 from compose.kafka_config import librdkafka_options
@@ -26,7 +27,7 @@ from compose.service import bootstrap_servers
 from compose.settings import Settings
 from projections.engine.creation import view_names
 from projections.engine.projection import Projection
-from projections.registry import FIRST, KEYS, declared
+from projections.registry import FIRST, KEYS
 
 TOPIC = "topic:"
 
@@ -47,7 +48,7 @@ class Materialiser:
 
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
-        self._projection = _declared(settings, name)
+        self._projection = _changing(settings, name)
         servers = {"bootstrap.servers": bootstrap_servers(settings)}
         self._kafka = Kafka(
             settings=librdkafka_options(settings) | servers,
@@ -129,11 +130,8 @@ def _engine(url: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def _declared(settings: Settings, name: str) -> Projection:
-    known = declared(settings.us_exchanges)
-    if name not in known:
-        raise VerdictError(f"there is no projection {name!r}: there are {', '.join(known)}")
-    projection = known[name](FIRST)
+def _changing(settings: Settings, name: str) -> Projection:
+    projection = declared_projection(settings, name)(FIRST)
     if not projection.tables:
         raise VerdictError(
             f"{name} holds what came in the order in which it came, and never changes: ask "

@@ -5,17 +5,18 @@ waits for the batch that is being applied, and the next batch finds what was don
 not move, so that the service goes on; the log is never changed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import ValidationError
-from pydantic_core import from_json
-from sqlalchemy import Connection, Engine, Row, Select, and_, select
+from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
 from compose.database import one_line, snapshot
 from compose.errors import VerdictError
+from compose.parking import waiting_events
 from compose.parking.kind import By, Facts, NothingParked
+from compose.parking.waiting_events import parts_of
 from projections.engine import creation, holding, intervention, versions
 from projections.engine.applier import database_failed, wall_clock
 from projections.engine.batch import Delivery, Unreadable
@@ -24,11 +25,10 @@ from projections.engine.intervention import Intervention, Kind
 from projections.engine.projection import Projection, Unprojectable
 from projections.engine.retrial import take_charge, try_again
 from projections.engine.versions import Superseded
-from projections.missing_events import ARCHIVE, events_of
-from schemas.message import iso_time
+from projections.missing_events import events_of
+from projections.registry import AtVersion
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.payload import payload_from, payload_json
-from schemas.wire.records import decode_event
 
 MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a command's events
 
@@ -61,7 +61,7 @@ class ParkedEvents:
         declared: The projections, as functions of their version.
     """
 
-    def __init__(self, engine: Engine, declared: Mapping[str, Callable[[int], Projection]]) -> None:
+    def __init__(self, engine: Engine, declared: Mapping[str, AtVersion]) -> None:
         self._engine = engine
         self._declared = declared
 
@@ -72,7 +72,7 @@ class ParkedEvents:
     def listed(self) -> Iterator[Facts]:
         """Yield the parked events by projection and aggregate, without their payloads."""
         with snapshot(self._engine) as connection:
-            yield from map(_facts, connection.execute(_asked()))
+            yield from waiting_events.every(connection)
 
     def shown(self, address: str) -> Facts:
         """Return a parked event, as it was decided and as it was replaced, and all that was done.
@@ -80,34 +80,8 @@ class ParkedEvents:
         Raises:
             NothingParked: There is none.
         """
-        name, aggregate_type, aggregate_id = _parts(address)
-        held, done = holding.table.c, intervention.table.c
-        this_one = _asked().where(
-            held.projection == name,
-            held.aggregate_type == aggregate_type,
-            held.aggregate_id == aggregate_id,
-        )
-        of_it = (
-            select(*(done[field] for field in Intervention._fields))
-            .where(
-                done.projection == name,
-                done.aggregate_type == aggregate_type,
-                done.aggregate_id == aggregate_id,
-            )
-            .order_by(done.seq)
-        )
         with snapshot(self._engine) as connection:
-            row = connection.execute(this_one).first()
-            if row is None:
-                raise NothingParked(address)
-            interventions = [dict(one._mapping) for one in connection.execute(of_it)]
-            in_force = intervention.in_force(connection, name)
-        replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
-        return _facts(row) | {
-            "payload": _payload(row),
-            "replacement": replaced and from_json(replaced),
-            "interventions": [_read(one) for one in interventions],
-        }
+            return waiting_events.one(connection, address)
 
     def edit(self, address: str, document: bytes, by: By) -> str:
         """Let the projection use another payload than the event's, from its next try on.
@@ -179,7 +153,7 @@ class ParkedEvents:
         return _Item(projection, key, hold, event, payload, events)
 
     def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
-        name, *key = _parts(address)
+        name, *key = parts_of(address)
         table = versions.table
         live = select(table.c.version).where(table.c.projection == name)
         version = connection.execute(live).scalar()
@@ -270,71 +244,3 @@ def _fitting(event: RecordedEvent, document: bytes) -> str:
         raise VerdictError(f"{about}: {'; '.join(problems)}") from error
     except ValueError as error:
         raise VerdictError(f"{about}: {error}") from error
-
-
-def _asked() -> Select[*tuple[Any, ...]]:
-    """Return the statement for what the live versions cannot apply, with the archived events."""
-    held, live = holding.table, versions.table
-    archived = and_(
-        ARCHIVE.c.aggregate_type == held.c.aggregate_type,
-        ARCHIVE.c.aggregate_id == held.c.aggregate_id,
-        ARCHIVE.c.version == held.c.version_needed,
-    )
-    is_live = (live.c.projection == held.c.projection) & (
-        live.c.version == held.c.projection_version
-    )
-    names = ("event_id", "event_type", "value", "topic", "partition", "offset", "decided_at")
-    return (
-        select(held, *(ARCHIVE.c[name] for name in names))
-        .join(live, is_live)
-        .outerjoin(ARCHIVE, archived)
-        .where(held.c.error.is_not(None))
-        .order_by(held.c.projection, held.c.aggregate_type, held.c.aggregate_id)
-    )
-
-
-def _facts(row: Row[Any]) -> Facts:
-    """Return what is known of a parked event; what the archive does not have yet is None."""
-    return {
-        "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
-        "kind": "event",
-        "since": iso_time(row.found_at),
-        "behind": row.version_seen - row.version_needed,
-        "what": f"{row.event_type or 'event'}, version {row.version_needed}",
-        "error": row.error,
-        "projection": row.projection,
-        "projection_version": row.projection_version,
-        "aggregate_type": row.aggregate_type,
-        "aggregate_id": row.aggregate_id,
-        "version": row.version_needed,
-        "event_id": row.event_id,
-        "event_type": row.event_type,
-        "topic": row.topic,
-        "partition": row.partition,
-        "offset": row.offset,
-        "decided_at": row.decided_at and iso_time(row.decided_at),
-    }
-
-
-def _payload(row: Row[Any]) -> Any:
-    """Return the event's payload as it is read today, None when it is not archived."""
-    if row.value is None:
-        return None
-    return from_json(payload_json(decode_event(row.aggregate_type, bytes(row.value)).payload))
-
-
-def _read(made: Facts) -> Facts:
-    payloads = {name: made[name] and from_json(made[name]) for name in ("before", "after")}
-    return made | {"at": iso_time(made["at"])} | payloads
-
-
-def _parts(address: str) -> list[str]:
-    """Return projection, aggregate type and aggregate id, which may hold slashes.
-
-    Raises:
-        NothingParked: The address has fewer parts.
-    """
-    parts = address.split("/", 2)
-    if len(parts) < 3:
-        raise NothingParked(address)
-    return parts

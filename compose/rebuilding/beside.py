@@ -1,6 +1,5 @@
 """The versions of one projection in the database: the one that readers see, and those beside it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
@@ -9,8 +8,7 @@ from compose.errors import VerdictError
 from compose.rebuilding.errors import NotBuilt
 from projections.engine import creation, position, versions
 from projections.engine.projection import Projection
-
-AtVersion = Callable[[int], Projection]
+from projections.registry import AtVersion
 
 
 @dataclass(frozen=True, slots=True)

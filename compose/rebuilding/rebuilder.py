@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from compose.archive import Archive
 from compose.database import open_database
+from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.foundation import SOURCE, SPARK
@@ -20,7 +21,7 @@ from compose.kafka_log import KafkaLog
 from compose.local.spark import spark_session
 from compose.reader import reader_of
 from compose.rebuilding import beside, building, swapping
-from compose.rebuilding.beside import AtVersion, Beside
+from compose.rebuilding.beside import Beside
 from compose.rebuilding.building import Building
 from compose.rebuilding.errors import Differs
 from compose.rebuilding.level import Level
@@ -28,7 +29,7 @@ from compose.rebuilding.swapping import Verified
 from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
 from compose.settings import Settings
-from projections.registry import FIRST, declared
+from projections.registry import FIRST, AtVersion
 
 Tell = Callable[[str], None]
 
@@ -64,7 +65,7 @@ class Rebuilder:
     ) -> None:
         self._settings = settings
         self._name = name
-        self._at_version = _declared(settings, name)
+        self._at_version = _buildable(settings, name)
         self._servers = bootstrap_servers(settings)
         self._tell = tell
         self._on_step = on_step
@@ -171,16 +172,14 @@ class Rebuilder:
                 spark.stop()
 
 
-def _declared(settings: Settings, name: str) -> AtVersion:
-    known = declared(settings.us_exchanges)
-    if name not in known:
-        raise VerdictError(f"there is no projection {name!r}: there are {', '.join(known)}")
-    if not known[name](FIRST).tables:
+def _buildable(settings: Settings, name: str) -> AtVersion:
+    at_version = declared_projection(settings, name)
+    if not at_version(FIRST).tables:
         raise VerdictError(
             f"{name} holds what came in the order in which it came: there is nothing to build it "
             "from again, and nothing to compare it with"
         )
-    return known[name]
+    return at_version
 
 
 def _differs(verified: Verified) -> Differs:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
@@ -142,7 +142,7 @@ class Applier:
             held = self._still_held(connection)
             waits = any(hold.error is None for hold in held.values())
             missing = self._missing(connection, self.projection) if waits else ()
-            new = amended([*missing, *self._new(batch)], self._decided(connection))
+            new = amended([*missing, *self._new(batch, spans)], self._decided(connection))
             applied = self.projection.apply(connection, [*readable(new)])
             held = holding.record(connection, self.projection, applied, self._clock(), held)
             if self._was_parked:
@@ -183,12 +183,15 @@ class Applier:
             if spans[place].start > next_offset:
                 raise RecordsMissing(self.projection, place, next_offset, spans[place].start)
 
-    def _new(self, batch: Batch) -> Sequence[Delivery]:
-        return [
+    def _new(self, batch: Batch, spans: Mapping[Partition, Span]) -> Iterable[Delivery]:
+        deliveries = batch.deliveries(self.topics)
+        if all(span.start >= self._positions.get(place, 0) for place, span in spans.items()):
+            return deliveries
+        return (
             delivery
-            for delivery in batch.deliveries(self.topics)
+            for delivery in deliveries
             if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
-        ]
+        )
 
     def _park(self, error: Exception) -> None:
         name, version = self.projection.name, self.projection.version

@@ -97,7 +97,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000], help="of a batch")
     parser.add_argument("--shards", type=int, default=2, help="of the throughput runs")
     parser.add_argument("--aggregates", type=int, nargs="+", default=SIZES, help="of a shard")
-    parser.add_argument("--events", type=int, default=400_000, help="of each rebuild")
+    parser.add_argument("--events", type=int, default=1_200_000, help="of each rebuild")
     parser.add_argument("--invoices", type=int, default=60_000, help="of the reactions")
     parser.add_argument("--letters", type=int, default=50_000, help="of each database")
     parser.add_argument("--seconds", type=float, default=60, help="of each latency run")

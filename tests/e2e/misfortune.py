@@ -7,16 +7,16 @@ built takes no notice of relistings.
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
+from compose import declared_projection
 from compose.errors import VerdictError
-from compose.rebuilding import rebuilder
 from compose.rebuilding.rebuilder import Rebuilder
 from compose.settings_loading import load_settings
 from projections.engine.projection import Projection
-from projections.registry import declared
+from projections.registry import AtVersion, declared
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionRelisted
 from schemas.recorded_event import RecordedEvent
@@ -37,7 +37,7 @@ def buggy(exchanges: Collection[str], version: int) -> Projection:
     return right if version == 1 else replace(right, evolve=deaf)
 
 
-def planted(us_exchanges: Collection[str]) -> Mapping[str, Callable[[int], Projection]]:
+def planted(us_exchanges: Collection[str]) -> Mapping[str, AtVersion]:
     """Return the read models with the bug."""
     return {**declared(us_exchanges), "us_holder": partial(buggy, us_exchanges)}
 
@@ -51,7 +51,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if misfortune == BUG:
-        rebuilder.declared = planted  # type: ignore[assignment,attr-defined]
+        declared_projection.declared = planted  # type: ignore[assignment,attr-defined]
     try:
         getattr(Rebuilder(load_settings(), name, on_step=die), verb)()
     except VerdictError as error:

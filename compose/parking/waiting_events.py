@@ -1,0 +1,122 @@
+"""What is known of events that a projection cannot apply."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic_core import from_json
+from sqlalchemy import Connection, Row, Select, and_, select
+
+from compose.parking.kind import Facts, NothingParked
+from projections.engine import holding, intervention, versions
+from projections.engine.intervention import Intervention
+from projections.missing_events import ARCHIVE
+from schemas.message import iso_time
+from schemas.wire.payload import payload_json
+from schemas.wire.records import decode_event
+
+
+def every(connection: Connection) -> Iterator[Facts]:
+    """Yield the events by projection and aggregate, without their payloads."""
+    yield from map(_facts, connection.execute(_asked()))
+
+
+def one(connection: Connection, address: str) -> Facts:
+    """Return an event, as it was decided and as it was replaced, and all that was done about it.
+
+    Raises:
+        NothingParked: There is none.
+    """
+    name, aggregate_type, aggregate_id = parts_of(address)
+    held, done = holding.table.c, intervention.table.c
+    this_one = _asked().where(
+        held.projection == name,
+        held.aggregate_type == aggregate_type,
+        held.aggregate_id == aggregate_id,
+    )
+    of_it = (
+        select(*(done[field] for field in Intervention._fields))
+        .where(
+            done.projection == name,
+            done.aggregate_type == aggregate_type,
+            done.aggregate_id == aggregate_id,
+        )
+        .order_by(done.seq)
+    )
+    row = connection.execute(this_one).first()
+    if row is None:
+        raise NothingParked(address)
+    in_force = intervention.in_force(connection, name)
+    replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
+    return _facts(row) | {
+        "payload": _payload(row),
+        "replacement": replaced and from_json(replaced),
+        "interventions": [_read(dict(made._mapping)) for made in connection.execute(of_it)],
+    }
+
+
+def parts_of(address: str) -> list[str]:
+    """Return projection, aggregate type and aggregate id, which may hold slashes.
+
+    Raises:
+        NothingParked: The address has fewer parts.
+    """
+    parts = address.split("/", 2)
+    if len(parts) < 3:
+        raise NothingParked(address)
+    return parts
+
+
+def _asked() -> Select[*tuple[Any, ...]]:
+    """Return the statement for what the live versions cannot apply, with the archived events."""
+    held, live = holding.table, versions.table
+    archived = and_(
+        ARCHIVE.c.aggregate_type == held.c.aggregate_type,
+        ARCHIVE.c.aggregate_id == held.c.aggregate_id,
+        ARCHIVE.c.version == held.c.version_needed,
+    )
+    is_live = (live.c.projection == held.c.projection) & (
+        live.c.version == held.c.projection_version
+    )
+    names = ("event_id", "event_type", "value", "topic", "partition", "offset", "decided_at")
+    return (
+        select(held, *(ARCHIVE.c[name] for name in names))
+        .join(live, is_live)
+        .outerjoin(ARCHIVE, archived)
+        .where(held.c.error.is_not(None))
+        .order_by(held.c.projection, held.c.aggregate_type, held.c.aggregate_id)
+    )
+
+
+def _facts(row: Row[Any]) -> Facts:
+    """Return what is known of a parked event; what the archive does not have yet is None."""
+    return {
+        "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
+        "kind": "event",
+        "since": iso_time(row.found_at),
+        "behind": row.version_seen - row.version_needed,
+        "what": f"{row.event_type or 'event'}, version {row.version_needed}",
+        "error": row.error,
+        "projection": row.projection,
+        "projection_version": row.projection_version,
+        "aggregate_type": row.aggregate_type,
+        "aggregate_id": row.aggregate_id,
+        "version": row.version_needed,
+        "event_id": row.event_id,
+        "event_type": row.event_type,
+        "topic": row.topic,
+        "partition": row.partition,
+        "offset": row.offset,
+        "decided_at": row.decided_at and iso_time(row.decided_at),
+    }
+
+
+def _payload(row: Row[Any]) -> Any:
+    """Return the event's payload as it is read today, None when it is not archived."""
+    if row.value is None:
+        return None
+    return from_json(payload_json(decode_event(row.aggregate_type, bytes(row.value)).payload))
+
+
+def _read(made: Facts) -> Facts:
+    payloads = {name: made[name] and from_json(made[name]) for name in ("before", "after")}
+    return made | {"at": iso_time(made["at"])} | payloads
