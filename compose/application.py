@@ -6,14 +6,14 @@ from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 
-from compose.database import check_server, create_read_side, live_versions, open_database
+from compose.configuration.settings import Settings
 from compose.deciding import Deciding
 from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.foundation import SPARK, Foundation, lay_foundation
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_config import librdkafka_options
-from compose.kafka_log import log_bounds
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.config import librdkafka_options
+from compose.kafka.log import log_bounds
 from compose.lake.query import Lake
 from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
@@ -24,7 +24,7 @@ from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
 from compose.service import Service, announce, database_url, withdraw
-from compose.settings import Settings
+from compose.sql.database import check_server, create_read_side, live_versions, open_database
 from projections.registry import projections
 
 CHECK_S = 0.2

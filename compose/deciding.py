@@ -17,7 +17,7 @@ from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.processor import CommandProcessor
 from aggregates.operator.seed import SEEDS_SCHEMA
 from aggregates.operator.stream import decisions
-from compose.decider_query import NAME, decider_query
+from compose.configuration.settings import Settings
 from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.checkpoint import (
     batch_of,
@@ -35,7 +35,7 @@ from compose.exactly_once.steps import OnStep, unobserved
 from compose.exactly_once.watch import Watch
 from compose.generation import Generation, generation_of
 from compose.local.spark import jvm_exit_code
-from compose.settings import Settings
+from compose.queries.decider import NAME, decider_query
 from compose.spark_errors import query_failed
 from schemas.collector import collector_paused
 

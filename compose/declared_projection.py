@@ -1,7 +1,7 @@
 """A projection that somebody names on the command line."""
 
+from compose.configuration.settings import Settings
 from compose.errors import VerdictError
-from compose.settings import Settings
 from projections.registry import AtVersion, declared
 
 

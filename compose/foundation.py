@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from compose.batch_size import check_batch_size, transaction_timeout_s
-from compose.decider_query import decider_query
+from compose.configuration.batch_size import check_batch_size, transaction_timeout_s
+from compose.configuration.loading import SettingsInvalid
+from compose.configuration.settings import Settings
 from compose.exactly_once.errors import UnreadableMarker
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.markers import read_marker
-from compose.kafka_config import java_options, librdkafka_options, spark_options
+from compose.kafka.config import java_options, librdkafka_options, spark_options
+from compose.kafka.spark_access import see_that_spark_gets_in
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import jvm_exit_code, spark_session
+from compose.queries.decider import decider_query
 from compose.service import withdraw
-from compose.settings import Settings
-from compose.settings_loading import SettingsInvalid
-from compose.spark_access import see_that_spark_gets_in
-from compose.topic_check import TopicAdmin
 from schemas.marker import Marker
 
 SPARK = "spark"

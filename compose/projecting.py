@@ -15,13 +15,13 @@ from sqlalchemy.exc import DBAPIError
 
 from compose.catching_up.cohorts import CatchingUp
 from compose.catching_up.leading import Leading
-from compose.database import one_line
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
-from compose.kafka_batches import KafkaBatches
+from compose.kafka.batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
+from compose.sql.database import one_line
 from projections.engine.applier import Applier
 from projections.engine.batch import Partition, Span, Spans
 from projections.engine.position import AnotherRunner

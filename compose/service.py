@@ -7,9 +7,9 @@ from pathlib import Path
 
 import psutil
 
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.lock import FILE as LOCK
-from compose.settings import Settings
 
 FILE = "verdict.json"
 DATABASE = "verdict.db"

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from compose.errors import VerdictError
-from compose.kafka_log import KafkaLog, Span
-from compose.reader import Reader
+from compose.kafka.log import KafkaLog, Span
+from compose.sql.reader import Reader
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import aggregate_types
 from schemas.topics import Topics

@@ -21,9 +21,9 @@ import pytest
 from sqlalchemy import inspect
 
 from compose.cli.verbs import VERBS
-from compose.database import create_read_side, open_database
-from compose.processor_tables import readable
-from compose.settings import Settings
+from compose.configuration.settings import Settings
+from compose.sql.database import create_read_side, open_database
+from compose.sql.processor_tables import readable
 from projections.registry import projections
 from schemas.reason import Reason
 from schemas.response import Response

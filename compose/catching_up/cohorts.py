@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from compose.catching_up.front import Front, reached_by
 from compose.catching_up.read_ahead import read_ahead
 from compose.catching_up.split import Reached, lag, next_part, passed
-from compose.kafka_batches import MOST, KafkaBatches
+from compose.kafka.batches import MOST, KafkaBatches
 from compose.local.spark import jvm_exit_code
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans

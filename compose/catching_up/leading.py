@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from compose.catching_up.front import Front, reached_by
 from compose.catching_up.split import beginning, next_part, split
-from compose.kafka_batches import KafkaBatches
+from compose.kafka.batches import KafkaBatches
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans
 

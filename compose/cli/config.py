@@ -7,10 +7,10 @@ from pydantic import SecretStr
 
 from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
 from compose.cli.output import add_rows, show, show_json, table
-from compose.database import parse
-from compose.database import shown as shown_url
-from compose.settings import Settings
-from compose.settings_loading import origins
+from compose.configuration.loading import origins
+from compose.configuration.settings import Settings
+from compose.sql.database import parse
+from compose.sql.database import shown as shown_url
 
 app = typer.Typer(add_completion=False)
 

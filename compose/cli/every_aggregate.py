@@ -6,13 +6,13 @@ from heapq import merge
 from itertools import groupby
 
 from aggregates.recording import StoredEvent
-from compose.archive import Archive, Placed
 from compose.cli.options import kafka_options
 from compose.cli.output import note
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable, VerdictError
-from compose.kafka_log import KafkaLog, Span
-from compose.reader import reader_of
-from compose.settings import Settings
+from compose.kafka.log import KafkaLog, Span
+from compose.sql.archive import Archive, Placed
+from compose.sql.reader import reader_of
 from schemas.source import Source
 from schemas.wire.records import decode_event
 

@@ -18,7 +18,7 @@ from compose.cli.options import (
     settings_of,
 )
 from compose.cli.output import add_rows, note, show, show_json, table
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
 
 app = typer.Typer(add_completion=False)
 

@@ -13,13 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
-from compose.database import is_sqlite, one_line, open_database, parse, shown
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable, VerdictError
 from compose.parking.events import ParkedEvents
 from compose.parking.kind import By, NothingParked, Parked
 from compose.parking.letters import ParkedLetters
 from compose.service import database_url as url_of
-from compose.settings import Settings
+from compose.sql.database import is_sqlite, one_line, open_database, parse, shown
 from projections.engine.applier import database_failed
 from projections.registry import declared
 

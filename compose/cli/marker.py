@@ -1,13 +1,13 @@
 """The markers, for those who only look at them."""
 
 from compose.cli.options import kafka_of, kafka_options
-from compose.decider_query import decider_query
+from compose.configuration.settings import Settings
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.query import Query
-from compose.kafka_log import KafkaLog
-from compose.lake_query import lake_query
-from compose.reactions_query import reactions_of, reactions_query
-from compose.settings import Settings
+from compose.kafka.log import KafkaLog
+from compose.queries.decider import decider_query
+from compose.queries.lake import lake_query
+from compose.queries.reactions import reactions_of, reactions_query
 from schemas.marker import Marker
 
 

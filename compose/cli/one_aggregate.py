@@ -6,15 +6,15 @@ from contextlib import ExitStack
 from confluent_kafka import Message
 
 from aggregates.recording import StoredEvent
-from compose.archive import Archive, Placed
 from compose.cli.decoding import Kind, topic_of
 from compose.cli.options import kafka_options
 from compose.cli.output import note
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable
-from compose.kafka_log import KafkaLog, Span
-from compose.murmur2 import partition_of
-from compose.reader import reader_of
-from compose.settings import Settings
+from compose.kafka.log import KafkaLog, Span
+from compose.kafka.murmur2 import partition_of
+from compose.sql.archive import Archive, Placed
+from compose.sql.reader import reader_of
 from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.records import decode_event

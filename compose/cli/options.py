@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from compose.configuration.loading import load_settings
+from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
-from compose.kafka_config import Options, librdkafka_options
+from compose.kafka.config import Options, librdkafka_options
 from compose.service import bootstrap_servers
-from compose.settings import Settings
-from compose.settings_loading import load_settings
 from schemas.registry import aggregate_types
 
 

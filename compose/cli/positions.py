@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import typer
 
-from compose.kafka_log import KafkaLog, Span
+from compose.kafka.log import KafkaLog, Span
 from schemas.message import epoch_millis
 
 PLACE = re.compile(r"(\d+):(\d+)")

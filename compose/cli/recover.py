@@ -8,10 +8,10 @@ from rich.console import Console
 
 from compose.cli.options import BootstrapServers, DataDir, Json, settings_of
 from compose.cli.output import note, show_json
+from compose.configuration.settings import Settings
 from compose.foundation import lay_foundation
 from compose.recovery.progress import Recovered
 from compose.recovery.recovering import OnRecoveryStep, recover, unobserved
-from compose.settings import Settings
 
 app = typer.Typer()
 

@@ -26,12 +26,12 @@ from compose.cli.options import (
 from compose.cli.output import note, show, show_json
 from compose.cli.positions import parse_time
 from compose.cli.send_file import Tally, envelopes, send_all
+from compose.configuration.settings import Settings
 from compose.errors import TimedOut, Unreachable, VerdictError
-from compose.kafka_errors import advice, settings_refused
-from compose.read_your_writes import Token
-from compose.read_your_writes import wait as wait_until_shown
-from compose.reader import reader_of
-from compose.settings import Settings
+from compose.kafka.errors import advice, settings_refused
+from compose.sql.read_your_writes import Token
+from compose.sql.read_your_writes import wait as wait_until_shown
+from compose.sql.reader import reader_of
 from schemas.command_envelope import Expectation
 from schemas.response import Response
 from schemas.wire.readable import readable

@@ -7,7 +7,7 @@ import typer
 from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.errors import VerdictError
-from compose.reader import reader_of
+from compose.sql.reader import reader_of
 
 app = typer.Typer(add_completion=False)
 

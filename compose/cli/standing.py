@@ -6,11 +6,11 @@ from typing import Any
 
 from compose.cli.marker import decider_marker, lake_marker, reactions_marker
 from compose.cli.options import kafka_options
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable
-from compose.kafka_log import KafkaLog
-from compose.reader import NotAdmitted, Reader, reader_of
+from compose.kafka.log import KafkaLog
 from compose.service import find_service
-from compose.settings import Settings
+from compose.sql.reader import NotAdmitted, Reader, reader_of
 from projections.engine.letter import FOLLOWER, WAITING
 from projections.engine.letter import PARKED as PARKED_LETTER
 

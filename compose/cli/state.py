@@ -10,7 +10,6 @@ import typer
 from aggregates.history import Broken, fold
 from aggregates.recording import StoredEvent
 from aggregates.snapshot import Snapshot
-from compose.archive import Placed
 from compose.cli.every_aggregate import EveryAggregate
 from compose.cli.one_aggregate import History
 from compose.cli.options import (
@@ -23,8 +22,9 @@ from compose.cli.options import (
 )
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
+from compose.configuration.settings import Settings
 from compose.errors import VerdictError
-from compose.settings import Settings
+from compose.sql.archive import Placed
 from schemas.message import iso_time
 from schemas.source import Source
 from schemas.wire.readable import readable

@@ -16,7 +16,7 @@ from compose.cli.options import (
 from compose.cli.output import show_json
 from compose.cli.positions import parse_from, spans
 from compose.json_lines import as_json
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
 

@@ -13,8 +13,8 @@ from compose.cli.options import (
     settings_of,
 )
 from compose.cli.output import note, show_json
-from compose.topic_check import TopicAdmin
-from compose.topic_differences import TopicsDiffer
+from compose.kafka.topic_check import TopicAdmin
+from compose.kafka.topic_differences import TopicsDiffer
 
 app = typer.Typer(add_completion=False)
 

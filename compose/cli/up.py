@@ -10,9 +10,9 @@ from rich.console import Console
 
 from compose.application import Application
 from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, settings_of
-from compose.database import parse, shown
+from compose.configuration.settings import Settings
 from compose.exactly_once.steps import OnStep, unobserved
-from compose.settings import Settings
+from compose.sql.database import parse, shown
 
 app = typer.Typer()
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from compose.cli.marker import decider_marker, reactions_marker
+from compose.configuration.settings import Settings
 from compose.demo.story import Story
-from compose.kafka_log import KafkaLog
-from compose.reactions_query import reactions_of
-from compose.settings import Settings
+from compose.kafka.log import KafkaLog
+from compose.queries.reactions import reactions_of
 from projections.registry import projections
 from schemas.marker import Marker
 

@@ -13,8 +13,8 @@ from compose.application import Application
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
 from compose.errors import TimedOut
-from compose.kafka_log import KafkaLog
-from compose.reader import Reader, Selected
+from compose.kafka.log import KafkaLog
+from compose.sql.reader import Reader, Selected
 from schemas.response import Response
 from schemas.topics import Topics
 

@@ -14,6 +14,7 @@ from commands.client import Client
 from commands.sending.errors import SendingFailed
 from commands.sending.options import LOG
 from compose.application import Application
+from compose.configuration.settings import Settings
 from compose.demo.chapters import CHAPTERS, Chapter
 from compose.demo.checks import Checks
 from compose.demo.stopping import Interruption, nothing_left_running
@@ -21,10 +22,9 @@ from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
 from compose.errors import Unreachable
-from compose.kafka_log import KafkaLog
-from compose.processor_tables import readable
-from compose.reader import Reader
-from compose.settings import Settings
+from compose.kafka.log import KafkaLog
+from compose.sql.processor_tables import readable
+from compose.sql.reader import Reader
 from projections.registry import projections
 
 

@@ -20,7 +20,7 @@ from commands.sending.listing import list_topics
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import Offsets
-from compose.kafka_errors import advice, settings_refused
+from compose.kafka.errors import advice, settings_refused
 
 RETRY_S = 0.05
 # all else passes while topics are created and brokers restart; librdkafka retries some of it only

@@ -6,6 +6,7 @@ from functools import partial
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
+from compose.configuration.settings import Settings
 from compose.exactly_once.batch import Batch, OutputRecord
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.exactly_once.markers import first_offsets, read_marker
@@ -13,9 +14,8 @@ from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.steps import OnStep, Step, unobserved
 from compose.lake.stream import LETTER, lines
 from compose.lake.table import Span, Table, position
-from compose.lake_query import NAME, TABLE, lake_dir, lake_query
 from compose.processing.processor import Ground, Processor
-from compose.settings import Settings
+from compose.queries.lake import NAME, TABLE, lake_dir, lake_query
 from projections.outbound.invoice_line import PARTITION
 from schemas.dead_letter import DeadLetter
 from schemas.wire.cloud_events import dead_letter_headers

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from aggregates.operator.stream import bounded
 from aggregates.received import CommandRecord, dead_letter
-from compose.lake_query import AGGREGATE
 from compose.processing.records import records_in
+from compose.queries.lake import AGGREGATE
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.collector import spare_imports
 from schemas.topics import OUTPUT_BYTES

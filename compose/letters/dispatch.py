@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from confluent_kafka import KafkaError
 from sqlalchemy import Connection, Engine
 
-from compose.database import is_sqlite, snapshot
 from compose.errors import Unreachable
 from compose.exactly_once.calling import Broken
 from compose.exactly_once.kafka import Kafka
@@ -19,6 +18,7 @@ from compose.exactly_once.transactions import Transactions
 from compose.letters.destinations import Destinations
 from compose.letters.due import Retry, claim, first_due, park, remove
 from compose.letters.steps import OnStep, Step, unobserved
+from compose.sql.database import is_sqlite, snapshot
 
 LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000

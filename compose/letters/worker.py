@@ -4,8 +4,8 @@ import logging
 import threading
 from typing import Protocol
 
-from compose.database import one_line
 from compose.errors import Unreachable
+from compose.sql.database import one_line
 from projections.engine.applier import database_failed
 
 LOG = logging.getLogger("verdict.letters")

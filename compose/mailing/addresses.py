@@ -5,7 +5,7 @@ from email.errors import MessageError
 from email.headerregistry import Address
 from importlib.metadata import entry_points
 
-from compose.settings_loading import SettingsInvalid
+from compose.configuration.loading import SettingsInvalid
 
 CLIENT = "{client}"
 ENTRY_POINTS = "verdict.mail_addresses"

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from compose.configuration.settings import Settings
 from compose.mailing.outbox import Holder
 from compose.mailing.week import Week
 from compose.materialising.as_of import AsOf
 from compose.materialising.materialiser import Materialiser
-from compose.settings import Settings
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from email.headerregistry import Address
 
+from compose.configuration.loading import SettingsInvalid
+from compose.configuration.settings import Settings
 from compose.mailing.addresses import AddressOf, NoAddress, addresses, checked
 from compose.mailing.server import Server, parse_server
-from compose.settings import Settings
-from compose.settings_loading import SettingsInvalid
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from compose.database import create_processor_tables, one_line, open_database, shown
+from compose.configuration.settings import Settings
 from compose.errors import Unreachable
 from compose.mailing import outbox
 from compose.mailing.courier import Courier
@@ -21,7 +21,7 @@ from compose.mailing.share import Share
 from compose.mailing.week import Week
 from compose.mailing.worker import Counts, Worker
 from compose.service import database_url
-from compose.settings import Settings
+from compose.sql.database import create_processor_tables, one_line, open_database, shown
 from projections.engine.applier import wall_clock
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from compose.materialising.errors import NoSuchPosition
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from projections.engine.batch import Partition
 from schemas.message import iso_time
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from compose.json_lines import json_line
 from compose.materialising.as_of import Resolved
-from compose.reader import Reader
+from compose.sql.reader import Reader
 
 MARKER_KEY = "verdict:materialised"
 

@@ -3,14 +3,14 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from compose.decider_query import decider_query
 from compose.errors import Unreachable
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.offsets import Offsets
 from compose.exactly_once.reading import Reader
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
 from compose.materialising.errors import NotDecided
+from compose.queries.decider import decider_query
 from projections.engine.batch import Partition
 from schemas.topics import Topics
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine, func, select
 
-from compose.archive import Archive
 from compose.errors import Unreachable, VerdictError
-from compose.kafka_log import KafkaLog
-from compose.kafka_log import Span as Offsets
+from compose.kafka.log import KafkaLog
+from compose.kafka.log import Span as Offsets
 from compose.materialising.as_of import Resolved
 from compose.materialising.errors import Incomplete
-from compose.reader import Reader
 from compose.rebuilding.whole_log import see_that_it_is_archived
+from compose.sql.archive import Archive
+from compose.sql.reader import Reader
 from projections.engine import creation, holding
 from projections.engine.amended import amended
 from projections.engine.applier import Applier

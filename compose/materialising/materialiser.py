@@ -8,12 +8,12 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from compose.database import one_line, open_database
+from compose.configuration.settings import Settings
 from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import Kafka
-from compose.kafka_config import librdkafka_options
-from compose.kafka_log import KafkaLog
+from compose.kafka.config import librdkafka_options
+from compose.kafka.log import KafkaLog
 from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.content import Completed, Content, completed
 from compose.materialising.decided import Decided
@@ -22,9 +22,9 @@ from compose.materialising.filling import Records, fill
 from compose.materialising.resolving import Resolver
 from compose.materialising.scratch import scratch
 from compose.materialising.to_topic import KafkaTopic
-from compose.reader import Reader, reader_of
 from compose.service import bootstrap_servers
-from compose.settings import Settings
+from compose.sql.database import one_line, open_database
+from compose.sql.reader import Reader, reader_of
 from projections.engine.creation import view_names
 from projections.engine.projection import Projection
 from projections.registry import FIRST, KEYS

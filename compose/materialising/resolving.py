@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 
 from compose.errors import Unreachable
-from compose.kafka_log import KafkaLog
-from compose.kafka_log import Span as Offsets
+from compose.kafka.log import KafkaLog
+from compose.kafka.log import Span as Offsets
 from compose.materialising.archive_position import ArchivePosition
 from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.decided import Decided
 from compose.materialising.errors import Compacted, NotByPosition, NotPassed
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from projections.engine.applier import wall_clock
 from projections.engine.batch import Partition
 from projections.engine.projection import Projection

@@ -6,9 +6,9 @@ from compose.errors import VerdictError
 from compose.exactly_once.calling import Broken
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.transactions import Transactions
-from compose.kafka_log import KafkaLog, Span
+from compose.kafka.log import KafkaLog, Span
+from compose.kafka.murmur2 import partition_of
 from compose.materialising.content import MARKER_KEY, Completed
-from compose.murmur2 import partition_of
 from schemas.topics import Topics
 
 FIRST_CHUNK = 128  # offsets; doubled until the last marker is found

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
-from compose.database import one_line, snapshot
 from compose.errors import VerdictError
 from compose.parking import waiting_events
 from compose.parking.kind import By, Facts, NothingParked
 from compose.parking.waiting_events import parts_of
+from compose.sql.database import one_line, snapshot
 from projections.engine import creation, holding, intervention, versions
 from projections.engine.applier import database_failed, wall_clock
 from projections.engine.batch import Delivery, Unreadable

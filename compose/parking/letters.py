@@ -6,11 +6,11 @@ from uuid import UUID
 from pydantic_core import from_json
 from sqlalchemy import Engine, select
 
-from compose.database import snapshot
 from compose.letters import parked
 from compose.letters.headers import as_json
 from compose.letters.parked import Letter
 from compose.parking.kind import By, Facts, NothingParked
+from compose.sql.database import snapshot
 from projections.engine.letter import PARKED, intervention
 from schemas.message import iso_time
 

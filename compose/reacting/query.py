@@ -7,13 +7,13 @@ from pyspark.sql import DataFrame
 
 from aggregates.operator.chunk import unpacked
 from aggregates.operator.handover import chunks_of
+from compose.configuration.settings import Settings
 from compose.exactly_once.batch import Batch, OutputRecord
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.processing.processor import Ground, Processor
+from compose.queries.reactions import reactions_of, reactions_query
 from compose.reacting.stream import followed
-from compose.reactions_query import reactions_of, reactions_query
-from compose.settings import Settings
 
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
 

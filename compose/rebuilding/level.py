@@ -8,10 +8,10 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
-from compose.database import snapshot
-from compose.kafka_log import KafkaLog, Span
+from compose.kafka.log import KafkaLog, Span
 from compose.rebuilding.beside import Beside
 from compose.rebuilding.errors import NeverLevel, StandsStill
+from compose.sql.database import snapshot
 from projections.engine import position
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition

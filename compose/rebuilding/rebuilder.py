@@ -9,17 +9,15 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from compose.archive import Archive
-from compose.database import open_database
+from compose.configuration.settings import Settings
 from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.foundation import SOURCE, SPARK
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_config import librdkafka_options, spark_options
-from compose.kafka_log import KafkaLog
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.config import librdkafka_options, spark_options
+from compose.kafka.log import KafkaLog
 from compose.local.spark import spark_session
-from compose.reader import reader_of
 from compose.rebuilding import beside, building, swapping
 from compose.rebuilding.beside import Beside
 from compose.rebuilding.building import Building
@@ -28,7 +26,9 @@ from compose.rebuilding.level import Level
 from compose.rebuilding.swapping import Verified
 from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
-from compose.settings import Settings
+from compose.sql.archive import Archive
+from compose.sql.database import open_database
+from compose.sql.reader import reader_of
 from projections.registry import FIRST, AtVersion
 
 Tell = Callable[[str], None]

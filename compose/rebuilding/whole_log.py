@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from compose.archive import Archive
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_log import KafkaLog
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.log import KafkaLog
 from compose.rebuilding.errors import RecordsGone
+from compose.sql.archive import Archive
 from projections.engine.batch import Partition, Span
 from projections.engine.position import Positions
 from projections.engine.projection import Projection

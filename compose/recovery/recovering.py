@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum, auto
 
-from compose.decider_query import decider_query
+from compose.configuration.settings import Settings
 from compose.deciding import limits_of
 from compose.exactly_once.claim import new_owner, write_marker
 from compose.exactly_once.owner import genesis
@@ -26,11 +26,11 @@ from compose.exactly_once.query import Query
 from compose.exactly_once.transactions import Transactions
 from compose.foundation import Foundation
 from compose.generation import Generation, generation_of
+from compose.queries.decider import decider_query
 from compose.recovery.bounds import bounds_of
 from compose.recovery.folding import Folding
 from compose.recovery.missing import marker_from_answers, settled_marker
 from compose.recovery.progress import Counts, Recovered, Tell, told, untold
-from compose.settings import Settings
 from schemas.marker import Marker
 from schemas.registry import aggregate_types
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from compose.database import create_read_side, open_database
 from compose.exactly_once.kafka import Kafka
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
+from compose.kafka.topic_check import TopicAdmin
 from compose.letters.retrying import Retrying
-from compose.topic_check import TopicAdmin
+from compose.sql.database import create_read_side, open_database
 from projections.engine.letter import table
 from projections.registry import projections
 from tests.bench.settings import settings_for

@@ -15,14 +15,14 @@ from typing import Any
 from commands.policies.award_points import award_points
 from commands.policies.policy import commands_of
 from compose.application import processing_ground
-from compose.decider_query import NAME as DECIDER
+from compose.configuration.settings import Settings
 from compose.deciding import Deciding
 from compose.foundation import lay_foundation
+from compose.kafka.topic_check import TopicAdmin
 from compose.processing.processor import Processor
+from compose.queries.decider import NAME as DECIDER
+from compose.queries.reactions import NAME as REACTIONS
 from compose.reacting.query import reacting
-from compose.reactions_query import NAME as REACTIONS
-from compose.settings import Settings
-from compose.topic_check import TopicAdmin
 from schemas.invoice import InvoiceLineItem, InvoiceRecorded
 from schemas.recorded_event import RecordedEvent, event_id
 from schemas.wire.commands import encode_command

@@ -15,17 +15,17 @@ from typing import Any
 from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
-from compose.archive import Archive
-from compose.database import create_read_side, open_database
 from compose.foundation import SOURCE
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_log import KafkaLog
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.log import KafkaLog
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.spark import spark_session
-from compose.reader import Reader
 from compose.rebuilding.building import Building
 from compose.rebuilding.rebuilder import unobserved, untold
 from compose.rebuilding.whole_log import WholeLog
-from compose.topic_check import TopicAdmin
+from compose.sql.archive import Archive
+from compose.sql.database import create_read_side, open_database
+from compose.sql.reader import Reader
 from projections.engine import creation, filling
 from projections.engine.creation import view_names
 from projections.engine.projection import Projection

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.settings import Settings
-from compose.settings_loading import load_settings
+from compose.configuration.loading import load_settings
+from compose.configuration.settings import Settings
 from tests.bench.settings import PLACES, VARIED, settings_for
 
 

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from compose.application import Application, project
-from compose.decider_query import NAME
+from compose.configuration.settings import Settings
 from compose.deciding import Deciding
 from compose.foundation import Foundation, lay_foundation
-from compose.kafka_log import KafkaLog
-from compose.reader import Reader, reader_of
-from compose.settings import Settings
-from compose.topic_check import TopicAdmin
+from compose.kafka.log import KafkaLog
+from compose.kafka.topic_check import TopicAdmin
+from compose.queries.decider import NAME
+from compose.sql.reader import Reader, reader_of
 from projections.registry import projections
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s

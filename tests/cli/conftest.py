@@ -16,10 +16,10 @@ from aggregates.operator.batch import ShardBatch
 from aggregates.operator.shard_state import Entry
 from aggregates.received import CommandRecord
 from compose.cli.main import app
+from compose.configuration.settings import Settings
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.broker import EmbeddedBroker
 from compose.service import Service, announce
-from compose.settings import Settings
-from compose.topic_check import TopicAdmin
 from schemas.source import Source
 from schemas.topics import Topics
 

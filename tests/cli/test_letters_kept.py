@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert, select
 
-from compose.database import create_read_side, open_database
 from compose.letters.headers import as_json
+from compose.sql.database import create_read_side, open_database
 from projections.engine.letter import PARKED, intervention, table
 from projections.registry import projections
 from schemas.letter import letter_id

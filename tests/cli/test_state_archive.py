@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from compose.archive import Placed
 from compose.cli.one_aggregate import Aggregate
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
 from compose.local.broker import EmbeddedBroker
+from compose.sql.archive import Placed
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from schemas.position import PositionAdjusted, PositionClosed

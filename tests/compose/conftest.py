@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from compose.database import create_read_side, open_database
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_log import log_bounds
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.log import log_bounds
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
 from compose.projecting import Projecting
+from compose.sql.database import create_read_side, open_database
 from projections.engine.projection import Projection
 from projections.registry import projections
 from projections.stream import TASK_BYTES

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.projecting import Projecting
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from projections.engine.creation import view_names
 from projections.registry import projections
 from schemas.recorded_event import RecordedEvent

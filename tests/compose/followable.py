@@ -3,9 +3,9 @@
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from compose.kafka_log import KafkaLog, Span
+from compose.kafka.log import KafkaLog, Span
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.broker import EmbeddedBroker
-from compose.topic_check import TopicAdmin
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition
 from projections.engine.batch import Span as Offsets

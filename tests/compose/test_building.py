@@ -7,13 +7,13 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
-from compose.archive import Archive
-from compose.kafka_batches import KafkaBatches
-from compose.kafka_log import KafkaLog
+from compose.kafka.batches import KafkaBatches
+from compose.kafka.log import KafkaLog
 from compose.rebuilding.building import Building
 from compose.rebuilding.errors import RecordsGone, StandsStill
 from compose.rebuilding.rebuilder import unobserved, untold
 from compose.rebuilding.whole_log import WholeLog
+from compose.sql.archive import Archive
 from projections.engine import creation, holding, intervention, position
 from projections.engine.batch import Delivery
 from projections.engine.comparison import compare

@@ -15,10 +15,10 @@ from sqlalchemy import Engine, select
 from sqlalchemy import event as sql_event
 
 from compose.catching_up.cohorts import BATCHES, NAME
-from compose.database import open_database
 from compose.errors import VerdictError
-from compose.kafka_log import log_bounds
+from compose.kafka.log import log_bounds
 from compose.projecting import Projecting
+from compose.sql.database import open_database
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.projection import Projection

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import Engine, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
-from compose.database import create_read_side, open_database, parse
 from compose.errors import Unreachable, VerdictError
-from compose.processor_tables import readable
-from compose.reader import Reader
+from compose.sql.database import create_read_side, open_database, parse
+from compose.sql.processor_tables import readable
+from compose.sql.reader import Reader
 from projections.engine.layout import replace_view
 from projections.engine.reader_role import READER, let_in
 from projections.outcome import outcome

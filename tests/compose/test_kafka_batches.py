@@ -3,7 +3,7 @@
 import psutil
 from pyspark.sql import SparkSession
 
-from compose.kafka_batches import KafkaBatches
+from compose.kafka.batches import KafkaBatches
 from projections.engine.batch import Partition, Span
 from schemas.position import PositionAdjusted
 from schemas.recorded_event import RecordedEvent

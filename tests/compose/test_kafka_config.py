@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.kafka_config import java_options, librdkafka_options, spark_options
-from compose.settings import Settings
-from compose.settings_loading import load_settings
+from compose.configuration.loading import load_settings
+from compose.configuration.settings import Settings
+from compose.kafka.config import java_options, librdkafka_options, spark_options
 
 
 @pytest.fixture

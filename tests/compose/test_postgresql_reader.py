@@ -6,11 +6,11 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
-from compose import postgresql_reader
-from compose.database import create_read_side, open_database
 from compose.errors import Unreachable, VerdictError
-from compose.processor_tables import readable
-from compose.reader import NotForReaders, Reader
+from compose.sql import postgresql_reader
+from compose.sql.database import create_read_side, open_database
+from compose.sql.processor_tables import readable
+from compose.sql.reader import NotForReaders, Reader
 from projections.registry import projections
 from tests.postgresql import Server
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from compose.database import open_database
 from compose.errors import Unreachable, VerdictError
 from compose.projecting import Projecting
+from compose.sql.database import open_database
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.copying import MANY

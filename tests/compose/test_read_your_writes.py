@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from compose.errors import TimedOut, VerdictError
-from compose.read_your_writes import NeverShown, Token, wait
-from compose.reader import Reader
+from compose.sql.read_your_writes import NeverShown, Token, wait
+from compose.sql.reader import Reader
 from projections.engine.batch import Batch, Delivery, Span, Unreadable
 from projections.us_holder import us_holder
 from schemas.position import PositionClosed, PositionTransferred

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from compose.database import create_read_side, open_database
 from compose.errors import Unreachable, VerdictError
-from compose.processor_tables import readable
-from compose.reader import NotForReaders, Reader
+from compose.sql.database import create_read_side, open_database
+from compose.sql.processor_tables import readable
+from compose.sql.reader import NotForReaders, Reader
 from projections.registry import projections
 
 VIEWS = readable(projections())

@@ -6,6 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from compose.configuration.loading import load_settings
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.service import (
@@ -17,7 +18,6 @@ from compose.service import (
     find_service,
     withdraw,
 )
-from compose.settings_loading import load_settings
 
 HERE = Service(os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765")
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.settings import Settings
-from compose.settings_loading import SettingsInvalid, load_settings, origins
+from compose.configuration.loading import SettingsInvalid, load_settings, origins
+from compose.configuration.settings import Settings
 
 SECRET = "hunter2-is-planted"
 

@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-from compose.database import open_database
+from compose.sql.database import open_database
 
 ROUNDS, AT_ONCE = 30, 8
 

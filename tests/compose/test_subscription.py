@@ -6,8 +6,8 @@ from itertools import islice
 import pytest
 
 from compose.errors import VerdictError
-from compose.kafka_log import KafkaLog
-from compose.reader import Reader
+from compose.kafka.log import KafkaLog
+from compose.sql.reader import Reader
 from compose.subscription import Followed, Place, Subscription
 from tests.compose.followable import POSITIONS, Followable
 

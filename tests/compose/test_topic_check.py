@@ -5,9 +5,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.errors import Unreachable
+from compose.kafka.topic_check import TopicAdmin
+from compose.kafka.topic_differences import TopicsDiffer
 from compose.local.broker import EmbeddedBroker
-from compose.topic_check import TopicAdmin
-from compose.topic_differences import TopicsDiffer
 from schemas.topics import Topics
 
 

@@ -22,14 +22,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from compose.decider_query import decider_query
 from compose.exactly_once.checkpoint import checkpoint_position
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import Seen, read_marker
 from compose.exactly_once.offsets import same
 from compose.exactly_once.steps import Step
 from compose.generation import Generation, generation_of
-from compose.topic_check import TopicAdmin
+from compose.kafka.topic_check import TopicAdmin
+from compose.queries.decider import decider_query
 from schemas.dead_letter import DeadLetter
 from schemas.registry import aggregate_types
 from schemas.topics import Topics

@@ -10,9 +10,9 @@ import threading
 from pathlib import Path
 
 from compose.cli.up import serve
+from compose.configuration.loading import load_settings
 from compose.errors import VerdictError
 from compose.exactly_once.steps import Step
-from compose.settings_loading import load_settings
 
 
 class Doom:

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from compose.cli.recover import recover_alone
+from compose.configuration.loading import load_settings
 from compose.recovery.recovering import RecoveryStep
-from compose.settings_loading import load_settings
 
 if __name__ == "__main__":
     fatal, data_dir = RecoveryStep(sys.argv[1]), Path(sys.argv[2])

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from compose import declared_projection
+from compose.configuration.loading import load_settings
 from compose.errors import VerdictError
 from compose.rebuilding.rebuilder import Rebuilder
-from compose.settings_loading import load_settings
 from projections.engine.projection import Projection
 from projections.registry import AtVersion, declared
 from projections.us_holder import OpenPosition, evolve, us_holder

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.kafka_log import KafkaLog, Span
+from compose.configuration.settings import Settings
+from compose.kafka.log import KafkaLog, Span
 from compose.local.broker import EmbeddedBroker
 from compose.materialising.as_of import parse_as_of
 from compose.materialising.materialiser import Materialiser
-from compose.reader import Reader
-from compose.settings import Settings
+from compose.sql.reader import Reader
 from projections.engine.applier import wall_clock
 from projections.engine.creation import view_names
 from projections.registry import KEYS, projections

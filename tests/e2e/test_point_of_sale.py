@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
+from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
-from compose.lake_query import lake_query
 from compose.local.broker import EmbeddedBroker
-from compose.reactions_query import reactions_of, reactions_query
-from compose.settings import Settings
+from compose.queries.lake import lake_query
+from compose.queries.reactions import reactions_of, reactions_query
 from schemas.wire.records import decode_event
 from tests.e2e.deployment import Deployment, await_ready
 from tests.reacting.running import behind, read_all

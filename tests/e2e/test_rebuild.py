@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from compose.local.broker import EmbeddedBroker
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from projections.engine.creation import view_names
 from projections.registry import projections
 from projections.us_holder import US_EXCHANGES

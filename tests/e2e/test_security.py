@@ -22,9 +22,9 @@ from commands.client import Client
 from commands.order import ModifyOrder
 from commands.sending.errors import KafkaUnavailable
 from commands.sending.listing import list_topics
+from compose.configuration.loading import load_settings
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka_config import SCRAM, librdkafka_options
-from compose.settings_loading import load_settings
+from compose.kafka.config import SCRAM, librdkafka_options
 from tests.e2e.certificates import authority
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.e2e.secured import USER, Secured, free_ports, secured_broker

@@ -12,15 +12,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
+from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.reading import Reader
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.lake.query import Lake
 from compose.lake.table import NAME, Span, position
-from compose.lake_query import lake_query
 from compose.processing.processor import Ground
-from compose.settings import Settings
+from compose.queries.lake import lake_query
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.records import encode_event

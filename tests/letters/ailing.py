@@ -17,7 +17,7 @@ from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.shard_state import ShardState
 from compose import deciding
 from compose.cli.up import serve
-from compose.settings_loading import load_settings
+from compose.configuration.loading import load_settings
 
 MENDED = "mended"
 

@@ -9,7 +9,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
-from compose.database import create_read_side, open_database
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.reading import Reader
 from compose.letters.destinations import Destinations
@@ -18,6 +17,7 @@ from compose.letters.intake import Intake
 from compose.letters.receiving import Rules
 from compose.letters.retrying import topic_names
 from compose.letters.steps import OnStep, unobserved
+from compose.sql.database import create_read_side, open_database
 from projections.engine.letter import table
 from schemas.letter import Pairs
 from schemas.topics import Topics

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 from sqlalchemy import inspect, update
 
-from compose.database import open_database
 from compose.exactly_once.transactions import Transactions
 from compose.letters.dispatch import LETTERS
 from compose.letters.due import claim, remove
 from compose.letters.steps import OnStep, Step
+from compose.sql.database import open_database
 from projections.engine.layout import TABLES
 from projections.engine.letter import table
 from projections.engine.position import AnotherRunner

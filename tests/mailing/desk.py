@@ -6,7 +6,6 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from compose.database import create_processor_tables, open_database
 from compose.mailing import outbox
 from compose.mailing.addresses import AddressOf, addresses
 from compose.mailing.courier import Courier
@@ -16,8 +15,9 @@ from compose.mailing.server import parse_server
 from compose.mailing.share import Share, bucket_of
 from compose.mailing.week import Week
 from compose.mailing.worker import Counts, Worker
-from compose.processor_tables import VIEWS
-from compose.reader import Reader
+from compose.sql.database import create_processor_tables, open_database
+from compose.sql.processor_tables import VIEWS
+from compose.sql.reader import Reader
 
 WEEK = Week(2026, 46)
 LEASE_MS = 900_000

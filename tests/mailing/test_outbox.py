@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compose.database import open_database
 from compose.mailing import outbox
 from compose.mailing.share import Share
+from compose.sql.database import open_database
 from tests.mailing.desk import ALL, LEASE_MS, WEEK, Desk, clients_of
 
 FIRST, SECOND = Share(1, 2), Share(2, 2)

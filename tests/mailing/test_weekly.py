@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from compose.cli.main import app
+from compose.configuration.loading import SettingsInvalid, load_settings
+from compose.configuration.settings import Settings
 from compose.errors import VerdictError
 from compose.local.broker import EmbeddedBroker
 from compose.mailing.share import Share
 from compose.mailing.week import NotOver, Week
 from compose.mailing.weekly import WeeklyMail
-from compose.settings import Settings
-from compose.settings_loading import SettingsInvalid, load_settings
 from schemas.message import iso_time
 from schemas.position import PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase

@@ -16,7 +16,7 @@ from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.content import Completed, Content, Record, completed
 from compose.materialising.destination import File
 from compose.materialising.scratch import scratch
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from projections.engine.batch import Partition
 from projections.registry import FIRST, KEYS, declared
 from tests.projections.event_log import EventLog, opened

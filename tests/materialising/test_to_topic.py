@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.errors import VerdictError
-from compose.kafka_log import KafkaLog
+from compose.kafka.log import KafkaLog
 from compose.materialising.as_of import AsOf, Resolved, parse_as_of
 from compose.materialising.content import MARKER_KEY, Completed, Content, Record, completed
 from compose.materialising.materialiser import Materialiser

@@ -9,14 +9,14 @@ from typing import Any
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from compose.decider_query import NAME
+from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
-from compose.kafka_log import KafkaLog, Span
+from compose.kafka.log import KafkaLog, Span
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.broker import EmbeddedBroker
 from compose.materialising.as_of import parse_as_of
 from compose.materialising.materialiser import Materialiser
-from compose.settings import Settings
-from compose.topic_check import TopicAdmin
+from compose.queries.decider import NAME
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition
 from projections.engine.batch import Span as Offsets

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy import event as sql_event
 
-from compose.database import open_database
+from compose.sql.database import open_database
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Span
 from projections.missing_events import missing_events

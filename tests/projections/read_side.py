@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Engine, MetaData, delete, select
 
-from compose.database import create_read_side, open_database
-from compose.processor_tables import readable
-from compose.reader import Reader
+from compose.sql.database import create_read_side, open_database
+from compose.sql.processor_tables import readable
+from compose.sql.reader import Reader
 from projections.engine.applier import Applier
 from projections.engine.creation import OWN_METADATA
 from projections.engine.projection import Projection

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event as sql_event
 
-from compose.read_your_writes import NeverShown, Token, wait
+from compose.sql.read_your_writes import NeverShown, Token, wait
 from projections import missing_events as releasing
 from projections.engine import creation, holding
 from projections.engine.applier import Applier

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy import event as sql_event
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from compose.database import open_database
+from compose.sql.database import open_database
 from projections.engine.copying import MANY
 from projections.engine.instant import InstantType
 from projections.engine.layout import create_schema, create_tables

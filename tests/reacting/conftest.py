@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from compose.kafka.topic_check import TopicAdmin
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import spark_session
-from compose.topic_check import TopicAdmin
 from schemas.topics import Topics
 
 

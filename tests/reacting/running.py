@@ -17,15 +17,15 @@ from confluent_kafka import (
 )
 from pyspark.sql import SparkSession
 
+from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.query import Query
 from compose.exactly_once.steps import OnStep, Step, unobserved
-from compose.kafka_log import log_bounds
+from compose.kafka.log import log_bounds
 from compose.processing.processor import Ground, Processor
+from compose.queries.reactions import reactions_of, reactions_query
 from compose.reacting.query import reacting
-from compose.reactions_query import reactions_of, reactions_query
-from compose.settings import Settings
 from projections.engine.batch import Partition
 from schemas.topics import Topics
 

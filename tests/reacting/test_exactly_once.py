@@ -13,7 +13,7 @@ from compose.exactly_once.errors import Misfit, TakenOver
 from compose.exactly_once.stateless import begin_anew
 from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
-from compose.reactions_query import reactions_of, reactions_query
+from compose.queries.reactions import reactions_of, reactions_query
 from schemas.invoice import InvoiceRecorded
 from schemas.letter import RETRY_REACTION
 from schemas.recorded_event import RecordedEvent

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import URL
 
-from compose.database import driver_missing, is_sqlite, parse
-from compose.processor_tables import readable
-from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from compose.configuration.settings import Settings
 from compose.service import database_url
-from compose.settings import Settings
-from compose.sqlite_reader import SqliteReader
+from compose.sql.database import driver_missing, is_sqlite, parse
+from compose.sql.processor_tables import readable
+from compose.sql.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from compose.sql.sqlite_reader import SqliteReader
 from projections.engine.reader_role import READER
 from projections.registry import projections
 
 if TYPE_CHECKING:
-    from compose.postgresql_reader import PostgresqlReader
+    from compose.sql.postgresql_reader import PostgresqlReader
 
 __all__ = ["NotAdmitted", "NotForReaders", "Reader", "Selected", "reader_of"]
 
@@ -74,7 +74,7 @@ class Reader:
 
 def _postgresql(url: URL, views: Sequence[str], role: str) -> "PostgresqlReader":
     try:
-        from compose.postgresql_reader import PostgresqlReader
+        from compose.sql.postgresql_reader import PostgresqlReader
     except ModuleNotFoundError as error:
         raise driver_missing(url, error) from error
     return PostgresqlReader(url, views, role)

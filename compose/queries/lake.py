@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from compose.configuration.settings import Settings
 from compose.exactly_once.query import Query, query_of
-from compose.settings import Settings
 from schemas.topics import Topics
 
 NAME = "lake"

@@ -2,8 +2,8 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
+from compose.configuration.loading import SettingsInvalid
 from compose.errors import Unreachable, VerdictError
-from compose.settings_loading import SettingsInvalid
 
 UNREACHABLE = {
     KafkaError._TRANSPORT,

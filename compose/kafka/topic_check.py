@@ -15,8 +15,13 @@ from confluent_kafka.cimpl import NewTopic
 from commands.sending.listing import list_topics
 from compose.errors import TimedOut, VerdictError
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka_errors import kafka_failed, settings_refused
-from compose.topic_differences import Difference, TopicsDiffer, wrong_partitions, wrong_settings
+from compose.kafka.errors import kafka_failed, settings_refused
+from compose.kafka.topic_differences import (
+    Difference,
+    TopicsDiffer,
+    wrong_partitions,
+    wrong_settings,
+)
 from schemas.topics import Topic, Topics
 
 ANSWER_S = 30.0

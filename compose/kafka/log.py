@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from commands.sending.listing import list_topics
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka_errors import kafka_failed, settings_refused
+from compose.kafka.errors import kafka_failed, settings_refused
 
 ANSWER_S = 5.0
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard

@@ -7,8 +7,8 @@ and hand it over in files. Its bytes lie on the disk, and go to Kafka in one tra
 import math
 from shutil import disk_usage
 
+from compose.configuration.settings import Settings
 from compose.errors import VerdictError
-from compose.settings import Settings
 
 MIB = 2**20
 COPIES = 3  # on the disk at a time: Spark's shuffle, what waits to be decided, what was decided

@@ -1,9 +1,9 @@
 """Under which names Kafka and its marker know the reactions; light, for those who only look."""
 
 from commands.policies.registry import policies
+from compose.configuration.settings import Settings
 from compose.exactly_once.query import Query, query_of
 from compose.reacting.reaction import Reactions
-from compose.settings import Settings
 from projections.outbound.registry import notifications
 
 NAME = "reactions"

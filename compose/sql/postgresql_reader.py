@@ -22,9 +22,9 @@ from psycopg.errors import (
 from psycopg.errors import SyntaxError as NoSql
 from sqlalchemy import URL
 
-from compose.database import one_line, patience, shown
 from compose.errors import Unreachable, VerdictError
-from compose.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from compose.sql.database import one_line, patience, shown
+from compose.sql.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from projections.engine.layout import TABLES, VIEWS
 
 TIMEOUT_S = 60

@@ -14,8 +14,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from compose.configuration.settings import TOML, Settings
 from compose.errors import VerdictError
-from compose.settings import TOML, Settings
 
 
 class SettingsInvalid(VerdictError):

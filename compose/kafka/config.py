@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from compose.settings import Settings
+from compose.configuration.settings import Settings
 
 Options = dict[str, str]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from aggregates.recording import StoredEvent
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from schemas.source import Source
 from schemas.wire.records import decode_event
 

@@ -1,7 +1,7 @@
 """Settings: flag > `VERDICT_*` > `.env` > `verdict.toml` > default.
 
 Both files are looked for in the working directory; `verdict.toml` holds the names of the fields
-below. `compose.settings_loading` makes the one `Settings` of a process.
+below. `compose.configuration.loading` makes the one `Settings` of a process.
 """
 
 from decimal import Decimal
@@ -28,8 +28,8 @@ from pydantic_settings import (
 )
 
 from commands.policies.award_points import FACTOR
+from compose.configuration.values import dotted, listed, mail_server_url
 from compose.letters.backoff import understood
-from compose.settings_values import dotted, listed, mail_server_url
 from schemas.letter import MOST_ATTEMPTS
 from schemas.topics import PARTITIONS, Topics
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from compose.errors import Unreachable, VerdictError
-from compose.selected import NotForReaders, Parameters, Selected
+from compose.sql.selected import NotForReaders, Parameters, Selected
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 REFUSED_FUNCTIONS = {"load_extension"}

@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from compose.errors import TimedOut, VerdictError
-from compose.reader import Reader
+from compose.sql.reader import Reader
 from schemas.response import Response
 
 PAUSE_S = 0.02

@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, ProgrammingError
 
-from compose import processor_tables, sqlite_file
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
+from compose.sql import processor_tables, sqlite_file
 from projections.engine import creation, reader_role, versions
 from projections.engine.layout import TABLES, VIEWS
 from projections.engine.projection import Projection

@@ -1,0 +1,1 @@
+"""What can be set, where it is set, and whether it can work."""

@@ -1,0 +1,1 @@
+"""Kafka from outside of its transactions: topics, settings, what lies there."""

@@ -1,0 +1,1 @@
+"""Under which names Kafka and the markers know each query of Spark; light, for who only looks."""
