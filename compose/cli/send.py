@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, NamedTuple
 
 import typer
 from confluent_kafka import KafkaException
@@ -12,7 +12,9 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from commands.client import Client
+from commands.command import Command
 from commands.sending.errors import KafkaUnavailable, OutcomeUnknown, SendingFailed, TooLarge
+from commands.sending.pending import Pending
 from compose.cli.fields import command_from
 from compose.cli.options import (
     BootstrapServers,
@@ -104,28 +106,41 @@ def send(  # noqa: PLR0913  (options)
         raise typer.BadParameter(
             "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
         )
+    about = _About(
+        _expectation(expected_version),
+        command_id,
+        None if deadline is None else parse_time(deadline),
+        actor,
+        correlation_id,
+    )
     asked = command_from(aggregate, command, field or [])
+    pending, response = _send(settings, id, asked, about, wait)
+    if response is None:
+        _show_sent(pending, json)
+        return
+    _show(response, json)
+    if projection is not None and wait is not None:
+        _await_projection(settings, projection, response, wait)
+    raise typer.Exit(REJECTED if response.reason else 0)
+
+
+class _About(NamedTuple):
+    """What goes with a command; its names are those of `Client.send`."""
+
+    expected_version: int | Expectation
+    command_id: str | None
+    deadline: int | None
+    actor: str | None
+    correlation_id: str | None
+
+
+def _send(
+    settings: Settings, aggregate_id: str, asked: Command, about: _About, wait: float | None
+) -> tuple[Pending, Response | None]:
     with _sending(settings) as client:
-        pending = client.send(
-            id,
-            asked,
-            _expectation(expected_version),
-            command_id=command_id,
-            deadline=None if deadline is None else parse_time(deadline),
-            actor=actor,
-            correlation_id=correlation_id,
-        )
+        pending = client.send(aggregate_id, asked, **about._asdict())
         client.flush()
-        response = None if wait is None else pending.wait(wait)
-    if response is not None:
-        _show(response, json)
-        if projection is not None and wait is not None:
-            _await_projection(settings, projection, response, wait)
-        raise typer.Exit(REJECTED if response.reason else 0)
-    if json:
-        show_json({"command_id": pending.command_id, "sent": str(pending.source)})
-    else:
-        note(f"sent {pending}: it lies at {pending.source}; --wait S shows the outcome")
+        return pending, None if wait is None else pending.wait(wait)
 
 
 def _await_projection(
@@ -204,6 +219,13 @@ def _expectation(text: str) -> int | Expectation:
     raise typer.BadParameter(
         f"expected version {text!r} is neither a number from 0 nor one of {', '.join(Expectation)}"
     )
+
+
+def _show_sent(pending: Pending, as_json: bool) -> None:
+    if as_json:
+        show_json({"command_id": pending.command_id, "sent": str(pending.source)})
+    else:
+        note(f"sent {pending}: it lies at {pending.source}; --wait S shows the outcome")
 
 
 def _show(response: Response, as_json: bool) -> None:
