@@ -6,11 +6,16 @@ has dropped before those.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple
 
+from compose.configuration.loading import load_settings
+from compose.configuration.settings import Settings
 from compose.errors import VerdictError
+from compose.kafka.config import librdkafka_options
 from compose.kafka.log import KafkaLog, Span
-from compose.sql.reader import Reader
+from compose.service import bootstrap_servers
+from compose.sql.reader import Reader, reader_of
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -54,6 +59,29 @@ class Followed(NamedTuple):
     position: int | None
 
 
+@contextmanager
+def subscribe(
+    category: str | None = None,
+    from_position: int | Places = 0,
+    settings: Settings | None = None,
+) -> Iterator["Subscription"]:
+    """Give a subscription to the deployment that settings name, as the command line finds it.
+
+    Args:
+        category: An aggregate type, None for all.
+        from_position: After this global position; or from `places`, as they were kept.
+        settings: From `load_settings`; None: those of the environment, `.env` and `verdict.toml`.
+
+    Raises:
+        Unreachable: Kafka or the database does not answer, or nothing says where they are.
+        VerdictError: A setting is wrong.
+    """
+    known = settings or load_settings()
+    options = librdkafka_options(known) | {"bootstrap.servers": bootstrap_servers(known)}
+    with reader_of(known) as reader, KafkaLog(options) as log:
+        yield Subscription(reader, log, known.topics, category, from_position)
+
+
 class Subscription:
     """The events of one category, or of all, in the order of each partition.
 
@@ -65,7 +93,7 @@ class Subscription:
         log: Of Kafka.
         topics: Of the deployment.
         category: An aggregate type, None for all.
-        start: After this global position; or from `places`, as they were kept.
+        from_position: After this global position; or from `places`, as they were kept.
     """
 
     def __init__(
@@ -74,15 +102,17 @@ class Subscription:
         log: KafkaLog,
         topics: Topics,
         category: str | None = None,
-        start: int | Places = 0,
+        from_position: int | Places = 0,
     ) -> None:
         self._reader = reader
         self._log = log
         self._topics = topics
         names = [category] if category else aggregate_types()
         self._followed = {topics.events(name): name for name in names}
-        self._start = start
-        self._places: dict[Place, int] = {} if isinstance(start, int) else dict(start)
+        self._from = from_position
+        self._places: dict[Place, int] = (
+            {} if isinstance(from_position, int) else dict(from_position)
+        )
 
     @property
     def places(self) -> Places:
@@ -96,7 +126,7 @@ class Subscription:
             Unreachable: Kafka or the database does not answer.
             VerdictError: Kafka has dropped what is not archived.
         """
-        after = self._start if isinstance(self._start, int) else self._first_after()
+        after = self._from if isinstance(self._from, int) else self._first_after()
         while True:
             ends, last = self._standing()
             if after >= last:

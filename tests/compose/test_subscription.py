@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from compose.configuration.loading import load_settings
 from compose.errors import VerdictError
 from compose.kafka.log import KafkaLog
 from compose.sql.reader import Reader
-from compose.subscription import Followed, Place, Subscription
+from compose.subscription import Followed, Place, Subscription, subscribe
 from tests.compose.followable import POSITIONS, Followable
 
 
@@ -63,7 +65,11 @@ def test_whoever_keeps_the_places_goes_on_where_they_were(
     followable.archive()
     followable.drop()
 
-    then = [*Subscription(reader, log, followable.topics, start=first.places).events(follow=False)]
+    then = [
+        *Subscription(reader, log, followable.topics, from_position=first.places).events(
+            follow=False
+        )
+    ]
 
     assert identities([*before, *then]) == followable.written
 
@@ -72,9 +78,27 @@ def test_from_a_global_position_on(followable: Followable, reader: Reader, log: 
     followable.happen(2)
     followable.archive()
 
-    found = Subscription(reader, log, followable.topics, "position", start=20).events(follow=False)
+    found = Subscription(reader, log, followable.topics, "position", 20).events(follow=False)
 
     assert [one.position for one in found] == [*range(21, 2 * POSITIONS + 1)]
+
+
+def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path: Path) -> None:
+    followable.happen(2)
+    followable.archive()
+    followable.happen(1)
+    settings = load_settings(
+        data_dir=tmp_path,
+        bootstrap_servers=followable.options["bootstrap.servers"],
+        database_url=followable.read_side.url,
+        topic_prefix=followable.topics.prefix,
+    )
+
+    with subscribe("position", POSITIONS, settings) as subscription:
+        found = [*subscription.events(follow=False)]
+
+    assert len(found) == 2 * POSITIONS
+    assert [one.position for one in found[:POSITIONS]] == [*range(POSITIONS + 1, 2 * POSITIONS + 1)]
 
 
 def test_other_categories_are_passed_over(
