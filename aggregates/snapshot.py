@@ -55,7 +55,7 @@ class SnapshotCodec(Generic[State]):
         self._decider = decider
         schema = _state_schema(decider)
         self._write = avro_writer(schema)
-        self._read = avro_reader(schema)
+        self._read = avro_reader(schema, names=False)
 
     def encode(self, snapshot: Snapshot[State]) -> bytes:
         """Return the bytes to keep.
@@ -77,6 +77,7 @@ class SnapshotCodec(Generic[State]):
 
         Raises:
             OutdatedSnapshot: It was written with another format of the state.
+            ValueError, LookupError, EOFError: It is damaged.
         """
         number, version, decided_at, active, hash_length = HEAD.unpack_from(kept)
         if number != self._decider.snapshot_format:
@@ -89,7 +90,9 @@ class SnapshotCodec(Generic[State]):
         return Snapshot(version, state, last_hash, decided_at)
 
     def _state(self, kept: bytes, begin: int) -> State:
-        fields, _ = self._read(kept, begin)
+        fields, end = self._read(kept, begin)
+        if end != len(kept):
+            raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
         return self._decider.state.model_validate(fields)
 
 

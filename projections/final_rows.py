@@ -1,7 +1,7 @@
 """A whole log in, the final rows of a projection out: a pure function from DataFrame to DataFrame.
 
 Spark brings all records of a key together, sorted, on its own disk when they are many; so a row is
-folded in one pass, by the projection's own functions, and no state is kept but that of one key.
+folded in one pass, by the projection's own functions, and no state is kept but that of a few keys.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def final_rows(
     arranged = records.select(*KAFKA_COLUMNS)
     if builder.by_key:
         arranged = arranged.repartition(partitions, "key").sortWithinPartitions(*ORDER)
-    task = _Task(Decoder(topics), builder, _schema(table), in_force)
+    task = FinalRows(Decoder(topics), builder, schema_of(table), in_force)
     return arranged.mapInArrow(task, CHUNK_SCHEMA)
 
 
@@ -82,13 +82,19 @@ def gap_of(text: str) -> Gap:
 
 
 @dataclass(frozen=True)
-class _Task:
+class FinalRows:
+    """What one task does, from Kafka's columns to chunks; the arguments are those of `final_rows`.
+
+    The records of a key come together, in the order of their offsets, if the builder wants that.
+    """
+
     decoder: Decoder
     builder: Builder
     schema: pa.Schema
     in_force: Amendments
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield chunks; the last one tells of a record at which the task had to stop."""
         spare_imports()
         records = amended(self.decoder.deliveries(batches), self.in_force)
         built = self.builder(readable(records))
@@ -117,6 +123,7 @@ class _Task:
         return bytes(written.getvalue())
 
 
-def _schema(table: Table) -> pa.Schema:
+def schema_of(table: Table) -> pa.Schema:
+    """Return the schema of the rows in a chunk."""
     kinds = {column.name: ARROW[type(column.type)] for column in table.columns}
     return pa.schema([*kinds.items(), (GAP, pa.string()), (ERROR, pa.string())])

@@ -33,11 +33,13 @@ class _Plain:
 
     Args:
         kind: Of the record.
-        last: A field at the end, which is left to the caller.
+        last: Its last field, when that is left to the caller.
     """
 
     def __init__(self, kind: type[Any], last: str | None = None) -> None:
-        names = [field.name for field in fields(kind) if field.name != last]
+        names = [field.name for field in fields(kind)]
+        if last is not None and names.pop() != last:
+            raise TypeError(f"{last} must stay the last field of {kind.__name__}")
         self._kind = kind
         self._at = at = names.index("source")
         self.values: Callable[[Any], tuple[Any, ...]] = attrgetter(

@@ -40,7 +40,7 @@ def decoded(records: DataFrame, topics: Topics, task_bytes: int = TASK_BYTES) ->
         task_bytes: A task with more than that fails with TooManyBytes: ask for fewer records.
 
     Returns:
-        `PACKED_SCHEMA`: some thousand records in a row, for `packed.unpacked`. What cannot be
+        `PACKED_SCHEMA`: some hundred records in a row, for `packed.unpacked`. What cannot be
         decoded is there too, with the reason.
     """
     # a task for each of Kafka's partitions would cost more than most batches do

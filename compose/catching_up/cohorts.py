@@ -10,14 +10,13 @@ from pyspark.sql import SparkSession
 from compose.catching_up.front import Front, reached_by
 from compose.catching_up.read_ahead import read_ahead
 from compose.catching_up.split import Reached, lag, next_part, passed
-from compose.kafka.batches import MOST, KafkaBatches
+from compose.kafka.batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans
 from schemas.collector import collector_paused
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
-BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
 PATIENCE_S = 30.0  # for a thread that ends
 
 
@@ -96,7 +95,7 @@ class CatchingUp:
             yield from (applier for applier in cohort if not applier.stands_still)
 
     def _run_up(self, cohort: Sequence[Applier]) -> None:
-        """Bring a cohort forward until one of it is near; read a batch ahead."""
+        """Bring a cohort forward until one of it is near; read a part ahead."""
         with closing(read_ahead(self._spark, self._way(cohort))) as batches:
             for batch in batches:
                 self._apply(cohort, [batch])
@@ -114,8 +113,7 @@ class CatchingUp:
             reached = {one: passed(offsets, part) for one, offsets in reached.items()}
 
     def _next(self, going: Sequence[Reached]) -> Spans:
-        most = BATCHES * min(self._batches.most, MOST)
-        return next_part(going, self._front.offsets, most)
+        return next_part(going, self._front.offsets, self._batches.part)
 
     def _apply(self, cohort: Sequence[Applier], batches: Iterable[Batch]) -> None:
         for batch in batches:

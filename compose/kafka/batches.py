@@ -15,6 +15,7 @@ from schemas.collector import collector_paused
 from schemas.topics import Topics
 
 MOST = 20_000  # offsets at a time, unless somebody says otherwise
+BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
 NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
 
 
@@ -29,7 +30,8 @@ class KafkaBatches:
         task_bytes: What a task may hand over; more comes as several batches.
 
     Attributes:
-        most: Offsets that are read at a time, by the stream and by whoever asks for parts.
+        most: Offsets that the stream reads at a time.
+        part: Offsets that somebody should ask for who reads a long way part by part.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class KafkaBatches:
         task_bytes: int = TASK_BYTES,
     ) -> None:
         self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
+        self.part = BATCHES * min(self.most, MOST)
         self._spark = spark
         self._kafka = {
             **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
@@ -73,8 +76,8 @@ class KafkaBatches:
             "startingOffsets": json.dumps(starts),
             "endingOffsets": json.dumps(ends),
         }
-        source = self._spark.read.format("kafka").options(**self._kafka, **self._group)
-        return source.options(**options).load()
+        known = self._group | self._kafka | options
+        return self._spark.read.format("kafka").options(**known).load()
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.

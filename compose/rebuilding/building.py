@@ -18,6 +18,15 @@ from projections.engine.position import Positions
 from projections.engine.projection import Applied, Projection
 from projections.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
 
+# each value is a chunk of rows: none equals another one, and Parquet would look at the size of what
+# it has gathered after a hundred values only
+OF_FEW_LARGE_VALUES = {
+    "parquet.enable.dictionary": "false",
+    "parquet.page.size.row.check.min": "1",
+    "parquet.block.size.row.check.min": "1",
+    "parquet.block.size": str(16 * 2**20),
+}
+
 
 class Step(StrEnum):
     """Where a rebuild is; tests kill it there."""
@@ -99,7 +108,7 @@ class Building:
             in_force = intervention.in_force(connection, projection.name)
         table, builder = projection.tables[0], projection.builder
         frame = final_rows(records, self._log.topics, table, builder, self._partitions, in_force)
-        frame.write.option("parquet.enable.dictionary", "false").parquet(str(folded))
+        frame.write.options(**OF_FEW_LARGE_VALUES).parquet(str(folded))
         for file in sorted(folded.glob("*.parquet")):
             # buffered in advance, Arrow would hold all that was read until the file is closed
             with pq.ParquetFile(file, pre_buffer=False) as parquet:

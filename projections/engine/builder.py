@@ -37,7 +37,7 @@ class Builder(Protocol):
         ...
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield the rows, as they are after all of `deliveries`; one record is held at a time.
+        """Yield the rows, as they are after all of `deliveries`; those of a few keys are held.
 
         Raises:
             Unprojectable: A record is at fault.

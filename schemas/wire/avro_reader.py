@@ -18,32 +18,38 @@ LONGS = [*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128]
 SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
 
 
-def avro_reader(schema: Any) -> Reader:
+def avro_reader(schema: Any, names: bool = True) -> Reader:
     """Return the function that reads values of `schema`.
 
-    A record is read as a dict. Where a union leaves a choice of records, or has a record as its
-    only member, that one comes as (full name, dict). Memory and time are bounded by the bytes as
-    far as `check_bounded` accepts the schema.
+    A record is read as a dict. Memory and time are bounded by the bytes as far as `check_bounded`
+    accepts the schema.
 
     Args:
         schema: As `avro_writer` takes it.
+        names: Whether a record of a union that leaves a choice of records, or that has it as its
+            only member, comes as (full name, dict).
 
     Returns:
         A function of the bytes and where the value begins in them; it returns the value and where
-        it ends, which lies behind the bytes when they are cut within a last text. It raises
-        ValueError or LookupError for bytes that are no such value.
+        it ends. It raises ValueError, LookupError or EOFError for bytes that are no such value.
 
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS, "long_of": long_of, "even": even, "unfit": unfit}
-    source = _Source(known, "read")
+    source = _Source(names)
     source.value(schema, "value", "    ")
-    return source.compiled("read", "def read(b, i):", "    return value, i")
+    closing = "    if i > len(b): cut(i - len(b))\n    return value, i"
+    return source.compiled("read", "def read(b, i):", closing)
 
 
 class _Source(AvroSource):
     """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
+
+    def __init__(self, names: bool) -> None:
+        functions = (long_of, even, unfit, cut)
+        known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
+        super().__init__(known | {one.__name__: one for one in functions}, "read")
+        self._names = names
 
     def value(self, schema: Any, name: str, indent: str) -> None:
         self.emit(self.definition(schema), name, indent)
@@ -96,12 +102,13 @@ class _Source(AvroSource):
 
     def _union(self, members: list[Any], name: str, indent: str) -> None:
         defined = [self.definition(one) for one in members]
-        optional = defined[0] == "null" and len(defined) == 2
+        records = sum(kind_of(one) == "record" for one in defined)
+        named = self._names and (records > 1 or len(defined) == 1)
         self._long(None, name, indent)
         for index, one in enumerate(defined):
             self.say(f"{'elif' if index else 'if'} {name} == {index}:", indent)
             self.emit(one, name, indent + "    ")
-            if kind_of(one) == "record" and not optional:
+            if kind_of(one) == "record" and named:
                 self.say(f"{name} = ({fullname(one)!r}, {name})", indent + "    ")
         self.say(f"else: unfit({name})", indent)
 
@@ -154,3 +161,8 @@ def even(b: bytes, i: int, first: int) -> tuple[int, int]:
 def unfit(index: int) -> None:
     """Refuse the number of a union's member."""
     raise ValueError(f"the union has no member {index}")
+
+
+def cut(missing: int) -> None:
+    """Refuse bytes that end within a text."""
+    raise EOFError(f"{missing} bytes are missing")

@@ -56,8 +56,6 @@ class Codec:
             read = self._read_older(written.id)
         try:
             fields, end = read(value, HEADER_BYTES)
-            if end > len(value):
-                raise EOFError(f"{end - len(value)} bytes are missing")
         except Exception as error:  # any failure here is the fault of bytes that anyone may send
             raise Undecodable(
                 f"Avro body does not fit schema {written.id} ({self._subject} "

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from struct import error
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from aggregates.snapshot import (
 )
 from commands.order import DeleteOrder
 from schemas.life_cycle import LifeCycle
+from schemas.message import Message, Text
 from tests.aggregates.desk import PLACE, after
 from tests.schemas.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
 
@@ -80,3 +82,41 @@ def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
 
     with pytest.raises(OutdatedSnapshot, match=r"has format 1, the rules have 2.*verdict recover"):
         newer.decode(kept)
+
+
+class Card(Message):
+    number: Text
+
+
+class Cash(Message):
+    till: Text
+
+
+class Bill(Message):
+    paid_by: Card | Cash
+
+
+class Parcel(Message):
+    address: Text
+
+
+def codec_of(state: type[Message]) -> SnapshotCodec[Any]:
+    """Return the codec of an aggregate of somebody else's, with this state."""
+    return SnapshotCodec(replace(decider_of("order"), state=state))
+
+
+@pytest.mark.parametrize("paid_by", [Card(number="4"), Cash(till="north")])
+def test_a_state_may_hold_a_choice_of_messages(paid_by: Card | Cash) -> None:
+    snapshot = Snapshot(version=1, state=Bill(paid_by=paid_by))
+
+    assert codec_of(Bill).decode(codec_of(Bill).encode(snapshot)) == snapshot
+
+
+def test_a_snapshot_that_is_cut_anywhere_is_never_read() -> None:
+    kept = codec_of(Parcel).encode(Snapshot(version=1, state=Parcel(address="Baker Street 221B")))
+
+    for length in range(len(kept)):
+        with pytest.raises((ValueError, LookupError, EOFError, error)):
+            codec_of(Parcel).decode(kept[:length])
+    with pytest.raises(ValueError, match="1 bytes are left over"):
+        codec_of(Parcel).decode(kept + b"\0")

@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine, select
 from sqlalchemy import event as sql_event
 
-from compose.catching_up.cohorts import BATCHES, NAME
+from compose.catching_up.cohorts import NAME
 from compose.errors import VerdictError
+from compose.kafka.batches import BATCHES
 from compose.kafka.log import log_bounds
 from compose.projecting import Projecting
 from compose.sql.database import open_database

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from projections.engine import builder
 from projections.engine.builder import Rebuildable, RowBuilder
 from projections.registry import declared
 from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
@@ -62,9 +63,14 @@ def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
     ],
 )
 def test_rows_and_groups_are_those_that_batches_make(
-    read_side: ReadSide, projection: str, aggregate_type: str, happenings: object
+    read_side: ReadSide,
+    projection: str,
+    aggregate_type: str,
+    happenings: object,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert callable(happenings)
+    monkeypatch.setattr(builder, "HISTORIES", 7)  # so that there are several times as many
     log, applier = EventLog(aggregate_type=aggregate_type), read_side.applier(projection)
     for number, (name, event) in enumerate(happenings(Random(7))):
         log.add(name, event)
