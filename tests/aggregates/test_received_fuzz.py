@@ -131,13 +131,23 @@ def test_avro_that_ends_too_soon_is_contained(value: bytes, data: st.DataObject)
         read_by_both(aggregate_type, b"a", value[: data.draw(st.integers(0, len(value) - 1))])
 
 
-@given(AGGREGATES, st.lists(st.sampled_from(["[", '{"a":', '{"payload":']), min_size=1), st.data())
+@example("order", ["["], 199, "1", True)
+@example("order", ["["], 200, "1", True)
+@example("order", ["["], 200, "", True)
+@example("order", ["["], 201, "", True)
+@given(
+    AGGREGATES,
+    st.lists(st.sampled_from(["[", '{"a":', '{"payload":']), min_size=1),
+    st.integers(1, 10_000),
+    st.sampled_from(["1", ""]),
+    st.booleans(),
+)
 def test_json_nested_to_any_depth_is_contained(
-    aggregate_type: str, openings: list[str], data: st.DataObject
+    aggregate_type: str, openings: list[str], depth: int, inmost: str, closed: bool
 ) -> None:
-    depth = data.draw(st.integers(1, 10_000 // len(openings)))
-    closings = ("]" if one == "[" else "}" for one in reversed(openings * depth))
-    nested = "".join(openings * depth) + "1" + data.draw(st.sampled_from(["", "".join(closings)]))
+    opened = openings * (1 + depth // len(openings)) if len(openings) > 1 else openings * depth
+    closings = "".join("]" if one == "[" else "}" for one in reversed(opened))
+    nested = "".join(opened) + inmost + (closings if closed else "")
     envelope = f'{{"command_id": "c", "aggregate_id": "a", "payload": {nested}}}'
 
     read_by_both(aggregate_type, b"a", envelope.encode()[: 64 * 1024])
