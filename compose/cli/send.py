@@ -29,6 +29,7 @@ from compose.cli.output import note, show, show_json
 from compose.cli.positions import parse_time
 from compose.cli.send_file import Tally, envelopes, send_all
 from compose.configuration.settings import Settings
+from compose.declared_projection import see_that_it_shows
 from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.kafka.errors import advice, settings_refused
 from compose.sql.read_your_writes import Token
@@ -106,6 +107,8 @@ def send(  # noqa: PLR0913  (options)
         raise typer.BadParameter(
             "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
         )
+    if projection is not None:
+        see_that_it_shows(settings, projection, aggregate)
     about = _About(
         _expectation(expected_version),
         command_id,

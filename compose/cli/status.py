@@ -31,10 +31,12 @@ def status(
     Lag is counted in offsets, of which a transaction takes one more than it has records.
     Exit code 5 when Kafka or the database cannot be asked.
     """
+    if watch and json:
+        raise typer.BadParameter("--watch shows a page, --json one answer: give one of them")
     settings = settings_of(
         data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
     )
-    if watch and not json:
+    if watch:
         with Live(console=Console(), screen=False, auto_refresh=False) as live:
             while True:
                 live.update(_page(standing(settings)), refresh=True)

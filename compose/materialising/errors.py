@@ -59,10 +59,12 @@ class Compacted(VerdictError):
 
 
 class Incomplete(VerdictError):
-    """An aggregate's events have a gap, so its rows would not be what it was."""
+    """An aggregate's events have a gap, or one cannot be applied; its rows would be too old."""
 
-    def __init__(self, name: str, held: int, first: str) -> None:
-        super().__init__(
-            f"{name} cannot be told: {held} aggregates lack an event, the first: {first}; see "
-            "`verdict history` of it, and find out who removed the event from the topic"
+    def __init__(self, name: str, held: int, first: str, error: str | None) -> None:
+        why = (
+            f"{error}; see `verdict letters list`: edit or evict it, or mend the projection"
+            if error
+            else f"{first}; see `verdict history` of it, and find out who removed the event"
         )
+        super().__init__(f"{name} cannot be told: {held} aggregates wait, the first: {why}")

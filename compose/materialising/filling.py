@@ -149,5 +149,5 @@ def _see_that_nothing_is_held(engine: Engine, projection: Projection) -> None:
         row = connection.execute(first).mappings().first()
     if row is not None:
         name = f"{row['aggregate_type']} {row['aggregate_id']!r}"
-        lacks = row["error"] or f"{name} needs version {row['version_needed']}"
-        raise Incomplete(projection.name, row["held"], lacks)
+        lacks = f"{name} needs version {row['version_needed']}"
+        raise Incomplete(projection.name, row["held"], lacks, row["error"])

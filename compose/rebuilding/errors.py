@@ -1,6 +1,7 @@
 """Why a projection cannot be built, compared or put in place."""
 
 from compose.errors import VerdictError
+from projections.engine.batch import Partition
 
 
 class NotBuilt(VerdictError):
@@ -51,4 +52,25 @@ class Differs(VerdictError):
             f"the versions of {name} differ in {rows} rows or more, the first: {first}; readers "
             "see what they saw: see all with `verdict projection verify`, mend the projection and "
             "build it again, or swap with --accept-differences when the new one is right"
+        )
+
+
+class KafkaCut(VerdictError):
+    """Kafka has dropped what lies between two versions of a projection."""
+
+    def __init__(self, name: str, place: Partition, needed: int, earliest: int) -> None:
+        super().__init__(
+            f"the version of {name} that is not seen needs {place.topic}:{place.partition} from "
+            f"offset {needed}, and Kafka has it from {earliest} only: build it again with `verdict "
+            f"projection rebuild {name}`, which reads the archive too"
+        )
+
+
+class ViewsInUse(VerdictError):
+    """A view of the projection cannot be replaced."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(
+            f"the views of {name} cannot be replaced: {said}; readers see what they saw: drop what "
+            "stands on them, try again, then create it again"
         )

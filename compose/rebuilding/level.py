@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 
 from compose.kafka.log import KafkaLog, Span
 from compose.rebuilding.beside import Beside
-from compose.rebuilding.errors import NeverLevel, StandsStill
+from compose.rebuilding.errors import KafkaCut, NeverLevel, StandsStill
 from compose.sql.database import snapshot
 from projections.engine import position
 from projections.engine.applier import Applier
@@ -51,6 +51,7 @@ class Level:
 
         Raises:
             StandsStill: The other one cannot be brought there.
+            KafkaCut: Kafka has dropped what it needs.
             NeverLevel: The live one is behind it, and does not move.
         """
         while True:
@@ -89,6 +90,10 @@ class Level:
 
     def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
         spans = {place: Offsets(starts.get(place, 0), end) for place, end in ends.items()}
+        for place, span in spans.items():
+            earliest, _ = self.log.bounds(*place)
+            if span.start < min(earliest, span.end):
+                raise KafkaCut(self.beside.other.name, place, span.start, earliest)
         wanted = [Span(*place, span.start, span.end) for place, span in spans.items()]
         decoder = Decoder(self.topics)
         records = (

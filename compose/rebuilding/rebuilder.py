@@ -90,6 +90,7 @@ class Rebuilder:
         Raises:
             NotBuilt: There is none.
             StandsStill: It cannot be brought to the live one's position.
+            KafkaCut: Kafka has dropped what it needs to come there.
             NeverLevel: The live version is behind, and does not move.
         """
         with self._level(beside.built) as level:
@@ -100,13 +101,14 @@ class Rebuilder:
 
         Raises:
             Differs: It does not; readers see what they saw.
-            NotBuilt, StandsStill, NeverLevel: As `verify`.
+            ViewsInUse: A view of somebody else's stands on one of the projection's.
+            NotBuilt, StandsStill, KafkaCut, NeverLevel: As `verify`.
         """
         with self._level(beside.built) as level:
             verified = swapping.verify(level)
             if not verified.equal and not accept_differences:
                 raise _differs(verified)
-            swapping.swap(level, self._on_step)
+            swapping.swap(level, self._settings.reader_role, self._on_step)
             return level.beside
 
     def rollback(self) -> Beside:
@@ -114,10 +116,10 @@ class Rebuilder:
 
         Raises:
             VerdictError: None is kept.
-            StandsStill, NeverLevel: As `verify`.
+            ViewsInUse, StandsStill, KafkaCut, NeverLevel: As `swap`.
         """
         with self._level(beside.before) as level:
-            swapping.swap(level, self._on_step)
+            swapping.swap(level, self._settings.reader_role, self._on_step)
             return level.beside
 
     @contextmanager

@@ -25,7 +25,6 @@ from projections.engine import (
     versions,
 )
 from projections.engine.projection import Projection, View
-from projections.engine.reader_role import READER
 from projections.engine.statements import add_new, exclude_others
 
 metadata = MetaData()
@@ -110,7 +109,7 @@ def drop(connection: Connection, projection: Projection) -> None:
     )
 
 
-def show(connection: Connection, projection: Projection, role: str = READER) -> None:
+def show(connection: Connection, projection: Projection, role: str) -> None:
     """Let readers see this version, in the transaction of `connection`.
 
     Args:

@@ -153,3 +153,21 @@ def test_a_command_over_the_limit_is_not_sent(verdict: Run) -> None:
 
     assert sent.exit_code == 1
     assert "at most 65536 are read" in sent.stderr
+
+
+@pytest.mark.parametrize(
+    ("projection", "said"),
+    [
+        ("us_holder", "us_holder keeps no row for each order"),
+        ("outcome", "there is nothing to wait for: client_recent_order does"),
+        ("nothing", "there is no projection 'nothing'"),
+    ],
+)
+def test_a_projection_that_will_never_show_it_is_named_before_anything_is_sent(
+    verdict: Run, projection: str, said: str
+) -> None:
+    refused = verdict(*PLACE, "--id", f"never-{projection}", "--projection", projection)
+
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
+    assert verdict(*PLACE, "--id", f"never-{projection}").stdout.endswith("version 0 → 1\n")

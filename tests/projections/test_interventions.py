@@ -15,6 +15,7 @@ from compose.parking.kind import By, NothingParked
 from projections import missing_events as releasing
 from projections.engine import creation
 from projections.engine.batch import Batch
+from projections.engine.reader_role import READER
 from projections.stream import Decoder
 from schemas.message import Event, iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
@@ -132,7 +133,7 @@ def test_what_was_done_is_there_for_auditors_for_ever(lot: ParkingLot) -> None:
     before = lot.read_side.dump()["projection_intervention_v1"]
     with lot.read_side.engine.begin() as connection:
         creation.create(connection, [lot.us_holder(2)])
-        creation.show(connection, lot.us_holder(2))
+        creation.show(connection, lot.us_holder(2), READER)
         creation.drop(connection, lot.us_holder(1))
     assert lot.read_side.dump()["projection_intervention_v1"] == before
 

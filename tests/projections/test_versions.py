@@ -9,6 +9,7 @@ from projections.engine import creation, versions
 from projections.engine.applier import Applier
 from projections.engine.comparison import NAMED, compare, content
 from projections.engine.projection import Projection
+from projections.engine.reader_role import READER
 from projections.engine.versions import Superseded
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
@@ -42,7 +43,7 @@ def beside(read_side: ReadSide, projection: Projection) -> Applier:
 
 
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
-    creation.show(connection, projection)
+    creation.show(connection, projection, READER)
     projection.announce(connection, before, NOW)
     versions.switch(connection, projection, before.version)
 
