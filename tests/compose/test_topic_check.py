@@ -49,6 +49,17 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
     ]
 
 
+def test_a_topic_of_states_must_be_compacted(broker: EmbeddedBroker) -> None:
+    """H-02."""
+    topics = Topics(prefix="states.", partitions=1)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    [created] = admin.create_topics([NewTopic(topics.share_holders, 1, 1)]).values()
+    created.result(30)
+
+    with pytest.raises(TopicsDiffer, match=r"share-holders: cleanup\.policy is delete, must be"):
+        checker(broker, topics).ensure()
+
+
 def test_a_missing_topic_is_a_difference_that_names_the_next_command(
     broker: EmbeddedBroker,
 ) -> None:

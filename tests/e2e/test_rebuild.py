@@ -95,11 +95,14 @@ def rebuild(deployment: Deployment) -> None:
 
 def refuse_a_torso(deployment: Deployment) -> None:
     """Kill a rebuild: what it leaves is not put in place, and the next one begins anew."""
-    assert unlucky(deployment, "rebuild", "written").returncode == -9
-    assert versions(deployment) == {1: "live"}
-    torso = deployment.cli("projection", "swap", "us_holder")
-    assert torso.returncode == 1
-    assert "us_holder has no whole version besides v1" in torso.stderr
+    for step in ("begun", "written"):
+        assert unlucky(deployment, "rebuild", step).returncode == -9
+        assert versions(deployment) == {1: "live"}
+        torso = deployment.cli("projection", "swap", "us_holder")
+        assert torso.returncode == 1
+        assert "us_holder has no whole version besides v1" in torso.stderr
+    assert unlucky(deployment, "rebuild", "built").returncode == -9
+    assert versions(deployment) == {1: "live", 2: "built"}  # it was whole by then
 
 
 def refuse_a_bug(deployment: Deployment) -> None:
@@ -117,12 +120,17 @@ def refuse_a_bug(deployment: Deployment) -> None:
 
 
 def swap_through_kills(deployment: Deployment) -> None:
-    assert unlucky(deployment, "swap", "switched").returncode == -9
-    assert versions(deployment) == {1: "live", 2: "built"}
+    for step in ("level", "switched"):
+        assert unlucky(deployment, "swap", step).returncode == -9
+        assert versions(deployment) == {1: "live", 2: "built"}
     assert unlucky(deployment, "swap", "swapped").returncode == -9
     assert versions(deployment) == {1: "kept", 2: "live"}
-    succeed(deployment, "rollback")
+    for step in ("level", "switched"):
+        assert unlucky(deployment, "rollback", step).returncode == -9
+        assert versions(deployment) == {1: "kept", 2: "live"}
+    assert unlucky(deployment, "rollback", "swapped").returncode == -9
     assert versions(deployment) == {1: "live", 2: "kept"}
+    succeed(deployment, "verify")
     succeed(deployment, "swap")
     assert versions(deployment) == {1: "kept", 2: "live"}
 
