@@ -225,9 +225,9 @@ def test_what_ends_the_catching_up_ends_all_and_is_told(
     latch.open.set()
 
     with pytest.raises(VerdictError, match="another runner advances projection us_holder v1"):
-        reaches(projecting, lambda: False)
-    assert spark.streams.active == []
+        reaches(projecting, lambda: False)  # which it says once the live query has ended, too
     projecting.stop()
+    assert spark.streams.active == []
     assert reached(old, "us_holder") == 1
 
 
