@@ -1,6 +1,7 @@
 """One transactional producer, from its initialisation until it is thrown away."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -8,11 +9,13 @@ from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.calling import Broken, Calling, Failures
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import AnyOffsets
+from compose.exactly_once.watchdog import watched
 from schemas.letter import Pairs
 from schemas.topics import OUTPUT_BYTES
 from schemas.wire.headers import pairs
 
 POLL_EVERY = 1000  # records
+GRACE_S = 60.0  # beyond its timeout, until a call is held to be stuck for ever
 
 DEFAULTS: dict[str, str | int] = {
     "linger.ms": 5,
@@ -166,8 +169,11 @@ class Transactions:
             )
         return left
 
-    def _calling(self, what: str) -> "Calling":
-        return Calling(what, self._failed)
+    @contextmanager
+    def _calling(self, what: str) -> Iterator[None]:
+        beyond = self._kafka.transaction_timeout_s + GRACE_S
+        with watched(f"{what} of {self._id}", beyond), Calling(what, self._failed):
+            yield
 
 
 def _group(kafka: Kafka, name: str) -> object:
