@@ -2,9 +2,12 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
+
+from sqlalchemy import Engine
 
 from compose.configuration.settings import Settings
 from compose.deciding import Deciding
@@ -24,7 +27,14 @@ from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
 from compose.service import Service, announce, database_url, withdraw
-from compose.sql.database import check_server, create_read_side, live_versions, open_database
+from compose.sql.database import (
+    check_built,
+    check_server,
+    create_read_side,
+    live_versions,
+    open_database,
+)
+from projections.engine.projection import Projection
 from projections.registry import projections
 
 CHECK_S = 0.2
@@ -115,6 +125,7 @@ class Application:
         for processor in self._processors:
             parts.callback(processor.stop)
             processor.start()
+        check_tables(settings)
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         retrying = retry(ground, settings)
@@ -158,8 +169,36 @@ def retry(ground: Foundation, settings: Settings) -> Retrying:
     )
 
 
+def check_tables(settings: Settings) -> None:
+    """Return when the read side's tables fit the settings; those that were missing are there.
+
+    Raises:
+        VerdictError: All that depend on a setting were built with another one, or the database
+            does not fit, or is out of reach.
+    """
+    database, read_models = made_read_side(settings)
+    try:
+        check_built(database, read_models)
+    finally:
+        database.dispose()
+
+
+def made_read_side(settings: Settings) -> tuple[Engine, Sequence[Projection]]:
+    """Return the database, and the projections at the versions that readers see.
+
+    Tables and views that were missing are there.
+
+    Raises:
+        VerdictError: The database does not fit, or is out of reach.
+    """
+    database = open_database(database_url(settings))
+    read_models = projections(settings.us_exchanges, live_versions(database))
+    create_read_side(database, read_models, settings.reader_role)
+    return database, read_models
+
+
 def project(ground: Foundation, settings: Settings) -> Projecting:
-    """Start the projections, at the versions that readers see.
+    """Start the projections, at the versions that readers see; one that does not fit is parked.
 
     Args:
         ground: What they stand on.
@@ -171,9 +210,7 @@ def project(ground: Foundation, settings: Settings) -> Projecting:
     Raises:
         VerdictError: The database does not fit, or is out of reach.
     """
-    database = open_database(database_url(settings))
-    read_models = projections(settings.us_exchanges, live_versions(database))
-    create_read_side(database, read_models, settings.reader_role)
+    database, read_models = made_read_side(settings)
     size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
     batches = KafkaBatches(ground.spark, {**ground.source, **size}, settings.topics)
     servers = {"bootstrap.servers": ground.servers}

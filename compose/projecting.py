@@ -5,6 +5,7 @@ which offsets a batch covers. Projections that are far behind come up to the que
 """
 
 import tempfile
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from sqlalchemy.exc import DBAPIError
 
 from compose.catching_up.cohorts import CatchingUp
 from compose.catching_up.leading import Leading
-from compose.errors import Unreachable, VerdictError
+from compose.errors import Unreachable
 from compose.exactly_once.checkpoint import batch_of, starting_offsets
 from compose.exactly_once.offsets import Offsets
 from compose.kafka.batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
-from compose.sql.database import one_line
+from compose.sql.database import one_line, snapshot
+from projections.engine import versions
 from projections.engine.applier import Applier
 from projections.engine.batch import Partition, Span, Spans
 from projections.engine.position import AnotherRunner
@@ -31,6 +33,7 @@ from projections.missing_events import missing_events
 from schemas.topics import Topics
 
 NAME = "projections"
+LOOK_S = 1.0  # how often versions that stand still are looked after
 
 LogBounds = Callable[[Sequence[Partition]], Sequence[tuple[int, int]]]
 
@@ -73,6 +76,7 @@ class Projecting:
         self._running: StreamingQuery | None = None
         self._failure: Exception | None = None
         self._scratch = Path()
+        self._look_at = 0.0
 
     def start(self, scratch: Path, trigger_ms: int = 0) -> None:
         """Begin where those stand that are near the end of the log; bring the others there.
@@ -113,15 +117,20 @@ class Projecting:
 
         Raises:
             Superseded: Readers were given another version of a projection to see.
+            Unreachable: The database failed.
+            AnotherRunner: Somebody else moved the position of a projection.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
         if self._running is not None and not self._running.isActive:
-            if isinstance(self._failure, Superseded):
+            if isinstance(self._failure, Superseded | AnotherRunner):
                 raise self._failure
             failure = self._failure or self._running.exception()
             stopped = failure or RuntimeError(f"{NAME} stopped")
             raise query_failed(stopped, self._scratch, recoverable=False)
+        if self._leading is not None and time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_S
+            self._look_after(self._leading.standing_still())
 
     def stop(self) -> None:
         """End the query; what it has not committed by then is applied after the next start."""
@@ -133,6 +142,22 @@ class Projecting:
             self._catching_up.stop()
         if self._checkpoint is not None:
             self._checkpoint.cleanup()
+
+    def _look_after(self, projections: Sequence[Projection]) -> None:
+        """Return when readers see these versions still; another one may go on where these do not.
+
+        Raises:
+            Superseded: They do not.
+            Unreachable: The database failed.
+        """
+        if not projections:
+            return
+        try:
+            with snapshot(self._database) as connection:
+                for projection in projections:
+                    versions.check_live(connection, projection)
+        except DBAPIError as error:
+            raise _for_people(error) from error
 
     def _log(self, topics: Collection[str]) -> Spans:
         followed = [topic for topic in self._topics.all() if topic.name in topics]
@@ -184,8 +209,6 @@ def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:
 
 
 def _for_people(error: Exception) -> Exception:
-    if isinstance(error, AnotherRunner):
-        return VerdictError(str(error))
     if isinstance(error, DBAPIError):
         return Unreachable(f"the database of the read side failed: {one_line(error.orig)}")
     return error

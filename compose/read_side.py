@@ -6,17 +6,20 @@ from collections.abc import Callable
 
 from compose.errors import Unreachable, VerdictError
 from compose.projecting import Projecting
+from projections.engine.position import AnotherRunner
 from projections.engine.versions import Superseded
 
 LOG = logging.getLogger("verdict.read_side")
 RETRY_S = 5.0
+LATE_COMMIT_S = 60.0  # by then a server has given up whom it lost
 
 
 class ReadSide:
     """Starts the projections again while their database, or Kafka, is out of reach.
 
     Anything else that ends them, a second runner or a bug, is said once and needs a person; the
-    write side goes on, and the positions in SQL say where to continue.
+    write side goes on, and the positions in SQL say where to continue. Another runner soon after a
+    failure of the database may be ourselves: a commit that was under way then.
 
     Args:
         start: Starts the projections and returns them, running.
@@ -26,6 +29,7 @@ class ReadSide:
         self._start = start
         self._projecting: Projecting | None = start()
         self._retry_at: float | None = None
+        self._commit_may_come_until = 0.0
 
     def check(self) -> None:
         """Look after the projections; returns at once."""
@@ -54,12 +58,24 @@ class ReadSide:
             self.stop()
             self._try(self._restart)
         except Unreachable as error:
-            LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
-            self._retry_at = time.monotonic() + RETRY_S
-            self.stop()
+            self._try_later(error)
+            self._commit_may_come_until = time.monotonic() + LATE_COMMIT_S
+        except AnotherRunner as error:
+            if time.monotonic() < self._commit_may_come_until:
+                self._try_later(error)
+            else:
+                self._give_up(error)
         except VerdictError as error:
-            LOG.error("the projections stopped, commands are decided on: %s", error)
-            self.stop()
+            self._give_up(error)
         except Exception as error:
             LOG.error("the projections stopped, commands are decided on: %s", error, exc_info=error)
             self.stop()
+
+    def _try_later(self, error: Exception) -> None:
+        LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
+        self._retry_at = time.monotonic() + RETRY_S
+        self.stop()
+
+    def _give_up(self, error: Exception) -> None:
+        LOG.error("the projections stopped, commands are decided on: %s", error)
+        self.stop()

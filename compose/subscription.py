@@ -2,10 +2,10 @@
 
 The archive moves its position in the transaction that appends the events, so one query tells both:
 which rows there are, and from which offsets on Kafka has to be read. It does not matter what Kafka
-has dropped before those.
+has dropped before those; when it drops more before that is read, the archive is asked again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -13,9 +13,12 @@ from compose.configuration.loading import load_settings
 from compose.configuration.settings import Settings
 from compose.errors import VerdictError
 from compose.kafka.config import librdkafka_options
+from compose.kafka.errors import RecordsDropped
 from compose.kafka.log import KafkaLog, Span
+from compose.materialising.archive_position import ArchivePosition
 from compose.service import bootstrap_servers
 from compose.sql.reader import Reader, reader_of
+from projections.engine.batch import Partition
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -41,13 +44,17 @@ WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset
 
 
 class Place(NamedTuple):
-    """A partition of a topic of events."""
+    """A partition of a topic of events.
+
+    JSON has no such keys: keep `[[*place, offset] for place, offset in places.items()]`, and read
+    `{Place(topic, number): offset for topic, number, offset in kept}`.
+    """
 
     topic: str
     partition: int
 
 
-Places = Mapping[Place, int]
+Places = Mapping[Place, int]  # the next offset of each
 
 
 class Followed(NamedTuple):
@@ -74,7 +81,7 @@ def subscribe(
 
     Raises:
         Unreachable: Kafka or the database does not answer, or nothing says where they are.
-        VerdictError: A setting is wrong.
+        VerdictError: A setting is wrong, or there is no such category.
     """
     known = settings or load_settings()
     options = librdkafka_options(known) | {"bootstrap.servers": bootstrap_servers(known)}
@@ -94,6 +101,10 @@ class Subscription:
         topics: Of the deployment.
         category: An aggregate type, None for all.
         from_position: After this global position; or from `places`, as they were kept.
+
+    Raises:
+        Unreachable: The database does not answer.
+        VerdictError: There is no such category.
     """
 
     def __init__(
@@ -107,16 +118,15 @@ class Subscription:
         self._reader = reader
         self._log = log
         self._topics = topics
-        names = [category] if category else aggregate_types()
-        self._followed = {topics.events(name): name for name in names}
+        self._followed = {topics.events(name): name for name in _followed(category)}
         self._from = from_position
         self._places: dict[Place, int] = (
-            {} if isinstance(from_position, int) else dict(from_position)
+            self._behind(from_position) if isinstance(from_position, int) else dict(from_position)
         )
 
     @property
     def places(self) -> Places:
-        """The next offset of each partition, behind what has been yielded."""
+        """The next offset of each partition, behind what has been yielded or was not asked for."""
         return dict(self._places)
 
     def events(self, follow: bool = True) -> Iterator[Followed]:
@@ -128,12 +138,22 @@ class Subscription:
         """
         after = self._from if isinstance(self._from, int) else self._first_after()
         while True:
+            ends = yield from self._all_archived(after)
+            try:
+                yield from self._from_kafka(ends, follow)
+                return
+            except RecordsDropped as dropped:
+                self._see_that_it_is_archived(dropped)
+                after = self._first_after()
+
+    def _all_archived(self, after: int) -> Generator[Followed, None, Places]:
+        """Yield what is archived, and return from where on Kafka must be read."""
+        while True:
             ends, last = self._standing()
             if after >= last:
-                break
+                return ends
             yield from self._archived(after, last)
             after = last
-        yield from self._from_kafka(ends, follow)
 
     def _standing(self) -> tuple[dict[Place, int], int]:
         """Return from where on Kafka must be read, and the position of the last archived event."""
@@ -141,12 +161,27 @@ class Subscription:
         ends = {Place(topic, int(number)): int(offset) for topic, number, offset, _ in rows}
         return ends, max((int(last or 0) for *_, last in rows), default=0)
 
+    def _behind(self, position: int) -> dict[Place, int]:
+        """Return the next offset of each followed partition after a global position."""
+        if position <= 0:
+            return {}
+        ends, _ = self._standing()
+        archive = ArchivePosition(self._reader)
+        behind = {
+            place: archive.end_at_position(Partition(*place), position)
+            for place in self._of_followed(ends)
+        }
+        return {place: offset for place, offset in behind.items() if offset > 0}
+
+    def _of_followed(self, places: Iterable[Place]) -> Iterator[Place]:
+        return (place for place in places if place.topic in self._followed)
+
     def _first_after(self) -> int:
         """Return the position behind which lies all that `places` have not seen."""
         ends, last = self._standing()
         found = [
             position
-            for place in {*ends, *self._places}
+            for place in self._of_followed({*ends, *self._places})
             for (position,) in self._reader.select(
                 FIRST, {**place._asdict(), "offset": self._places.get(place, 0)}
             ).rows
@@ -184,9 +219,24 @@ class Subscription:
         start = max(ends.get(place, 0), self._places.get(place, 0))
         earliest, end = self._log.bounds(*place)
         if start < earliest:
-            raise VerdictError(
-                f"events of {place.topic}:{place.partition} are archived up to offset {start} and "
-                f"Kafka has them from {earliest} only: what is between is lost; give the topic "
-                "unlimited retention, or more than the archive is ever behind"
-            )
+            raise RecordsDropped(*place, start, earliest)
         return Span(*place, start, None if follow else end)
+
+    def _see_that_it_is_archived(self, dropped: RecordsDropped) -> None:
+        ends, _ = self._standing()
+        reached = ends.get(Place(dropped.topic, dropped.partition), 0)
+        if reached < dropped.earliest:
+            raise VerdictError(
+                f"events of {dropped.topic}:{dropped.partition} are archived up to offset "
+                f"{reached} and Kafka has them from {dropped.earliest} only: what is between is "
+                "lost; give the topic unlimited retention, or more than the archive is ever behind"
+            ) from dropped
+
+
+def _followed(category: str | None) -> Sequence[str]:
+    known = aggregate_types()
+    if category is None:
+        return known
+    if category not in known:
+        raise VerdictError(f"there is no category {category!r}: there are {', '.join(known)}")
+    return [category]

@@ -49,6 +49,8 @@ class EventArchive(Feedless):
     name: str = "event_archive"
     settings: str = ""
 
+    waits_for_events = False  # it holds nothing
+
     @property
     def metadata(self) -> MetaData:
         """The table of this projection and no others."""

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from sqlalchemy import BigInteger, Boolean, LargeBinary, Table, Text
 
 from projections.engine.amended import amended
+from projections.engine.batch import Delivery, Unreadable
 from projections.engine.builder import Builder, Built, readable
 from projections.engine.instant import InstantType
 from projections.engine.intervention import Amendments
@@ -69,8 +70,8 @@ def opened(chunk: pa.Buffer) -> pa.RecordBatch:
     """Return the rows in a chunk.
 
     They have the table's columns, times in epoch milliseconds, and two more, mostly null: `gap`,
-    for `gap_of`, of an aggregate that waits for a missing event (there may be no row then); and
-    `error`, of a task that stopped at a record, without a row.
+    for `gap_of`, of an aggregate that waits for a missing event or whose newest state is at fault
+    (there may be no row then); and `error`, of a task that stopped at a record, without a row.
     """
     with pa.ipc.open_stream(chunk) as stream:
         return stream.read_next_batch()
@@ -78,7 +79,18 @@ def opened(chunk: pa.Buffer) -> pa.RecordBatch:
 
 def gap_of(text: str) -> Gap:
     """Return the gap that a `gap` column tells of."""
-    return Gap(**from_json(text))
+    aggregate_type, name, needed, seen, fault = from_json(text)
+    return Gap(aggregate_type, name, needed, seen, fault and _fault_of(*fault))
+
+
+def _gap_text(gap: Gap) -> str:
+    fault = gap.fault and (*gap.fault.delivery[:3], gap.fault.problem)
+    known = gap.aggregate_type, gap.aggregate_id, gap.version_needed, gap.version_seen
+    return to_json((*known, fault)).decode()
+
+
+def _fault_of(topic: str, partition: int, offset: int, problem: str) -> Unprojectable:
+    return Unprojectable(Delivery(topic, partition, offset, Unreadable(problem)), problem)
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,7 @@ class FinalRows:
     def _batch(self, built: Sequence[Built]) -> pa.RecordBatch:
         rows = [one.values or {} for one in built]
         columns = {name: [row.get(name) for row in rows] for name in self.schema.names[:-2]}
-        columns[GAP] = [one.gap and to_json(one.gap).decode() for one in built]
+        columns[GAP] = [one.gap and _gap_text(one.gap) for one in built]
         columns[ERROR] = [None] * len(rows)
         return pa.RecordBatch.from_pydict(columns, self.schema)
 

@@ -90,12 +90,13 @@ def _event(values: tuple[Any, ...]) -> RecordedEvent:
 
 
 def _carried_row(carried: Carried) -> tuple[Any, ...]:
-    return carried.key, carried.value and carried.value.model_dump_json()
+    state = carried.value
+    return carried.key, state.model_dump_json() if isinstance(state, ShareHolding) else state
 
 
 def _carried(values: tuple[Any, ...]) -> Carried:
-    key, payload = values
-    value = None if payload is None else ShareHolding.model_validate_json(payload)
+    key, state = values
+    value = ShareHolding.model_validate_json(state) if isinstance(state, str) else state
     return Carried(key, value)
 
 

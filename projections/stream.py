@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import starmap
 
 import pyarrow as pa
@@ -21,7 +22,8 @@ from schemas.wire.records import decode, decode_event
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
 SHOWN_CHARS = 500
 TASK_BYTES = 16 * 2**20  # that one task may hand over; the JVM collects those of all tasks
-
+NO_ID = "no id: "
+HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
 
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -88,7 +90,7 @@ class Decoder:
         try:
             return self._record(topic, key, value)
         except Exception as error:  # a bug or tampering, for the driver to report with the place
-            return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])
+            return _unreadable(error)
 
     def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
         if topic == self.topics.share_holders:
@@ -110,13 +112,43 @@ class Decoder:
 
 
 def _carried(key: bytes | None, value: bytes | None) -> Carried:
-    try:
-        name = name_rule.validate_python(key)
-    except ValidationError as error:
-        raise ValueError(f"the key {key!r} is no id") from error
+    """Return a state by its key, also when only the key can be told.
+
+    Raises:
+        ValueError: There is no key, which Kafka refuses on a compacted topic.
+    """
+    if key is None:
+        raise ValueError("the record has no key")
+    name = _name(key)
     if value is None:
         return Carried(name, None)
+    try:
+        return Carried(name, _holding(name, key, value))
+    except Exception as error:  # whatever it is, it concerns this key alone
+        return Carried(name, _unreadable(error))
+
+
+def _name(key: bytes) -> str:
+    """Return the id that a key is; of a key that is none, a name that no id has."""
+    try:
+        name = name_rule.validate_python(key)
+        if not name.startswith(NO_ID):
+            return name
+    except ValidationError:
+        pass
+    if len(key) <= HEX_BYTES:
+        return f"{NO_ID}0x{key.hex()}"
+    return f"{NO_ID}SHA-256 {sha256(key).hexdigest()}"
+
+
+def _holding(name: str, key: bytes, value: bytes) -> ShareHolding:
+    if name.startswith(NO_ID):
+        raise ValueError(f"the key {key!r} is no id")
     holding = ShareHolding.model_validate_json(value)
     if holding.id != name:
         raise ValueError(f"the state is that of {holding.id!r}, its key is {name!r}")
-    return Carried(name, holding)
+    return holding
+
+
+def _unreadable(error: Exception) -> Unreadable:
+    return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])

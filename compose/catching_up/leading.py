@@ -9,7 +9,9 @@ from compose.catching_up.split import beginning, next_part, split
 from compose.kafka.batches import KafkaBatches
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans
+from projections.engine.projection import Projection
 
+NOTHING = Batch([], {})
 NO_BOUND = 2**62  # who joins is near
 
 
@@ -66,7 +68,13 @@ class Leading:
         for batch in self._batches.batches(frame, spans) if leading else ():
             for applier in leading:
                 applier.apply(batch)
+        for applier in self._leading:
+            self._release(applier)
         self.front.end_batch()
+
+    def standing_still(self) -> list[Projection]:
+        """Return who does not go on, and so does not find out what readers see by now."""
+        return [applier.projection for applier in self._all if applier.stands_still]
 
     def _take_along(self, joining: Sequence[Applier], spans: Spans) -> None:
         """Bring those who join to where the batch starts; it is their next one then."""
@@ -76,3 +84,8 @@ class Leading:
             for applier in joining:
                 applier.apply(batch)
         self._leading |= {*joining}
+
+    def _release(self, applier: Applier) -> None:
+        """Apply the rest of what came for held aggregates: nobody knows when a batch follows."""
+        while applier.released and not self.front.is_closed:
+            applier.apply(NOTHING)

@@ -6,11 +6,12 @@ from heapq import merge
 from itertools import groupby
 
 from aggregates.recording import StoredEvent
+from compose.cli.behind_archive import span_behind
 from compose.cli.options import kafka_options
 from compose.cli.output import note
 from compose.configuration.settings import Settings
-from compose.errors import Unreachable, VerdictError
-from compose.kafka.log import KafkaLog, Span
+from compose.errors import Unreachable
+from compose.kafka.log import KafkaLog
 from compose.sql.archive import Archive, Placed
 from compose.sql.reader import reader_of
 from schemas.source import Source
@@ -61,7 +62,7 @@ class EveryAggregate:
     def _behind(self, reached: Mapping[int, int], until: int | None) -> Iterator[Placed]:
         log = self._parts.enter_context(KafkaLog(kafka_options(self._settings)))
         spans = [
-            self._span(log, number, reached.get(number, 0))
+            span_behind(log, self._topic, number, reached.get(number, 0))
             for number in range(log.partitions(self._topic))
         ]
         for message in log.read(spans):
@@ -70,16 +71,6 @@ class EveryAggregate:
             place = Source(message.topic() or "", message.partition() or 0, message.offset() or 0)
             if until is None or stored.event.decided_at <= until:
                 yield Placed(place, stored)
-
-    def _span(self, log: KafkaLog, number: int, start: int) -> Span:
-        earliest, end = log.bounds(self._topic, number)
-        if start < earliest:
-            raise VerdictError(
-                f"events of {self._topic}:{number} are archived up to offset {start} and Kafka has "
-                f"them from {earliest} only, so aggregates could be missing: name the read side "
-                "whose archive has them with --database-url, or ask for one aggregate"
-            )
-        return Span(self._topic, number, start, end)
 
     @property
     def _topic(self) -> str:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from confluent_kafka import Message
 
 from aggregates.recording import StoredEvent
+from compose.cli.behind_archive import span_behind
 from compose.cli.decoding import Kind, topic_of
 from compose.cli.options import kafka_options
 from compose.cli.output import note
@@ -33,28 +34,38 @@ class Aggregate:
         self._type = aggregate_type
         self._key = key.encode()
 
-    def records(self, kind: Kind, known: Mapping[int, int] | None = None) -> Iterator[Message]:
-        """Yield its records of one kind, in order.
-
-        Args:
-            kind: Of the records.
-            known: By partition, the offset to begin at; where there is none, at the beginning.
+    def records(self, kind: Kind) -> Iterator[Message]:
+        """Yield its records of one kind that Kafka still holds, in order.
 
         Raises:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
-        topic = topic_of(self._topics, kind, self._type)
-        partition = partition_of(self._key, self._log.partitions(topic))
-        first, end = self._log.bounds(topic, partition)
-        span = Span(topic, partition, max(first, (known or {}).get(partition, 0)), end)
-        return (message for message in self._log.read([span]) if message.key() == self._key)
+        topic, partition = self._place(kind)
+        return self._of(Span(topic, partition, *self._log.bounds(topic, partition)))
 
     def events(self, known: Mapping[int, int]) -> Iterator[Placed]:
-        """Yield its events; arguments and errors as of `records`."""
-        for message in self.records(Kind.EVENTS, known):
+        """Yield all its events behind those that are archived.
+
+        Args:
+            known: By partition, the offset up to which all is archived.
+
+        Raises:
+            VerdictError: Kafka has dropped what is not archived.
+            Unreachable: As for `KafkaLog`.
+        """
+        topic, partition = self._place(Kind.EVENTS)
+        span = span_behind(self._log, topic, partition, known.get(partition, 0))
+        for message in self._of(span):
             value = message.value() or b""
             place = Source(message.topic() or "", message.partition() or 0, message.offset() or 0)
             yield Placed(place, StoredEvent(decode_event(self._type, value), value))
+
+    def _place(self, kind: Kind) -> tuple[str, int]:
+        topic = topic_of(self._topics, kind, self._type)
+        return topic, partition_of(self._key, self._log.partitions(topic))
+
+    def _of(self, span: Span) -> Iterator[Message]:
+        return (message for message in self._log.read([span]) if message.key() == self._key)
 
 
 class History:
@@ -75,7 +86,12 @@ class History:
         self._parts = parts
 
     def __iter__(self) -> Iterator[Placed]:
-        """Yield the events in order, some perhaps twice."""
+        """Yield the events in order, some perhaps twice.
+
+        Raises:
+            VerdictError: Kafka has dropped what is not archived.
+            Unreachable: Kafka does not answer.
+        """
         settings, reached = self._settings, dict[int, int]()
         try:
             archive = Archive(self._parts.enter_context(reader_of(settings)))

@@ -21,7 +21,7 @@ app = typer.Typer(add_completion=False)
 
 Name = Annotated[str, typer.Argument(help="Of the projection, such as us_holder.")]
 Accept = Annotated[
-    bool, typer.Option("--accept-differences", help="Swap although the two versions differ.")
+    bool, typer.Option("--accept-differences", help="Swap without comparing the two versions.")
 ]
 
 
@@ -110,6 +110,7 @@ def swap(
     """Let readers see the built version, in one transaction, after comparing it with the live one.
 
     The version that they saw is kept for `verdict projection rollback`; one before that is dropped.
+    With --accept-differences nothing is compared.
     """
     with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
         put = rebuilder.swap(accept_differences)

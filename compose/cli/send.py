@@ -29,10 +29,9 @@ from compose.cli.output import note, show, show_json
 from compose.cli.positions import parse_time
 from compose.cli.send_file import Tally, envelopes, send_all
 from compose.configuration.settings import Settings
-from compose.declared_projection import see_that_it_shows
 from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.kafka.errors import advice, settings_refused
-from compose.sql.read_your_writes import Token
+from compose.sql.read_your_writes import Token, see_that_it_shows
 from compose.sql.read_your_writes import wait as wait_until_shown
 from compose.sql.reader import reader_of
 from schemas.command_envelope import Expectation
@@ -108,7 +107,7 @@ def send(  # noqa: PLR0913  (options)
             "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
         )
     if projection is not None:
-        see_that_it_shows(settings, projection, aggregate)
+        see_that_it_shows(projection, aggregate)
     about = _About(
         _expectation(expected_version),
         command_id,
@@ -122,7 +121,7 @@ def send(  # noqa: PLR0913  (options)
         _show_sent(pending, json)
         return
     _show(response, json)
-    if projection is not None and wait is not None:
+    if projection is not None and wait is not None and not response.reason:
         _await_projection(settings, projection, response, wait)
     raise typer.Exit(REJECTED if response.reason else 0)
 

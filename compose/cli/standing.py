@@ -206,6 +206,8 @@ def _place(row: Facts, ends: Ends) -> Facts:
 
 def _standing_still(facts: Facts) -> Iterator[str]:
     for projection in facts["projections"] or ():
+        if projection["role"] != "live":
+            continue
         name = f"projection {projection['projection']} v{projection['version']}"
         if projection["parked"]:
             yield f"{name} is parked: {projection['parked']}"

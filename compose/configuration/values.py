@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic_core import from_json
+
 from compose.mailing.server import parse_server
 
 
@@ -12,7 +14,16 @@ def dotted(value: Any) -> Any:
 
 
 def listed(value: Any) -> Any:
-    """Return `a, b` as it is written in an environment variable as a tuple."""
+    """Return `a, b` or `["a", "b"]`, as either is written in an environment variable, as a tuple.
+
+    Raises:
+        ValueError: It begins as JSON and is none.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return from_json(value)
+        except ValueError as error:
+            raise ValueError(f"begins as a JSON list and is none, {error}: write a, b") from error
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value

@@ -21,6 +21,36 @@ OURS = {
 }
 
 
+class RecordsDropped(VerdictError):
+    """Kafka has dropped what was to be read next.
+
+    Args:
+        topic: Of the records.
+        partition: Of the topic.
+        needed: The offset that was asked for.
+        earliest: The first one that Kafka has.
+    """
+
+    def __init__(self, topic: str, partition: int, needed: int, earliest: int) -> None:
+        self.topic, self.partition = topic, partition
+        self.needed, self.earliest = needed, earliest
+        super().__init__(
+            f"{topic}:{partition} was to be read from offset {needed}, and Kafka has it from "
+            f"{earliest} only: begin again, at {earliest} or later where you name the offset, and "
+            "give the topic unlimited retention, or more than a reader is ever behind"
+        )
+
+
+class NotThereYet(VerdictError):
+    """What was to be read lies behind the end of a partition."""
+
+    def __init__(self, topic: str, partition: int, needed: int, end: int) -> None:
+        super().__init__(
+            f"{topic}:{partition} was to be read from offset {needed}, and Kafka has it up to "
+            f"{end} only: ask for an offset up to that, or find out who created the topic anew"
+        )
+
+
 def kafka_failed(what: str, servers: str, error: KafkaException, said: str = "") -> VerdictError:
     """Return the error to raise for `error`.
 

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from commands.sending.listing import list_topics
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import ClientLog
-from compose.kafka.errors import kafka_failed, settings_refused
+from compose.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
 
 ANSWER_S = 5.0
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
@@ -60,7 +60,7 @@ class KafkaLog:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
+            "auto.offset.reset": "error",  # what Kafka has dropped is never jumped over
             "fetch.wait.max.ms": 50,
         }
         try:
@@ -126,9 +126,11 @@ class KafkaLog:
         return found.offset if found.offset >= 0 else self.bounds(topic, partition)[1]
 
     def read(self, spans: Iterable[Span]) -> Iterator[Message]:
-        """Yield the records of `spans`, in order within each partition.
+        """Yield the records of `spans`, in order within each partition, and all of them.
 
         Raises:
+            RecordsDropped: Kafka has dropped some before they were read; those before are yielded.
+            NotThereYet: A span without an end begins behind the end of its partition.
             Unreachable: Kafka does not answer any more.
             VerdictError: A topic is gone.
         """
@@ -164,7 +166,17 @@ class KafkaLog:
             return False
         if error.code() == KafkaError._PARTITION_EOF:
             return True
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise self._out_of_range(
+                str(message.topic()), message.partition() or 0, message.offset() or 0
+            )
         raise self._failed(f"{message.topic()} cannot be read", KafkaException(error))
+
+    def _out_of_range(self, topic: str, partition: int, needed: int) -> VerdictError:
+        earliest, end = self.bounds(topic, partition)
+        if needed < earliest:
+            return RecordsDropped(topic, partition, needed, earliest)
+        return NotThereYet(topic, partition, needed, end)
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
         return kafka_failed(what, self._servers, error, self._last_failure())

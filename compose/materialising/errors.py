@@ -59,11 +59,17 @@ class Compacted(VerdictError):
 
 
 class Incomplete(VerdictError):
-    """An aggregate's events have a gap, or one cannot be applied; its rows would be too old."""
+    """An aggregate's events have a gap, or one cannot be applied; its rows would be too old.
 
-    def __init__(self, name: str, held: int, first: str, error: str | None) -> None:
+    So they would be when a key's newest state cannot be applied.
+    """
+
+    def __init__(
+        self, name: str, held: int, first: str, error: str | None, of_events: bool = True
+    ) -> None:
+        mend = "edit or evict it, or mend the projection" if of_events else "have it written again"
         why = (
-            f"{error}; see `verdict letters list`: edit or evict it, or mend the projection"
+            f"{error}; see `verdict letters list`: {mend}"
             if error
             else f"{first}; see `verdict history` of it, and find out who removed the event"
         )

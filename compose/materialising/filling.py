@@ -75,7 +75,11 @@ class Records:
     def before(
         self, ends: Mapping[Partition, int], dropped: Mapping[Partition, int]
     ) -> Iterator[Delivery]:
-        """Yield what lies before `ends`, each partition's records in their order."""
+        """Yield what lies before `ends`, each partition's records in their order.
+
+        Raises:
+            RecordsDropped: Kafka dropped more meanwhile; who begins again finds it archived.
+        """
         decoder = Decoder(self.topics)
         if dropped:
             with self.archive() as reader:
@@ -100,7 +104,8 @@ def fill(engine: Engine, projection: Projection, records: Records, resolved: Res
 
     Raises:
         RecordsGone: Neither Kafka nor the archive has the beginning.
-        Incomplete: An aggregate's events have a gap.
+        RecordsDropped: Kafka dropped what was to be read next.
+        Incomplete: An aggregate's events have a gap, or a key's newest state cannot be applied.
         VerdictError: A record cannot be read or applied.
     """
     dropped = records.dropped(projection, resolved.ends)
@@ -149,5 +154,6 @@ def _see_that_nothing_is_held(engine: Engine, projection: Projection) -> None:
         row = connection.execute(first).mappings().first()
     if row is not None:
         name = f"{row['aggregate_type']} {row['aggregate_id']!r}"
+        of_events = projection.waits_for_events
         lacks = f"{name} needs version {row['version_needed']}"
-        raise Incomplete(projection.name, row["held"], lacks, row["error"])
+        raise Incomplete(projection.name, row["held"], lacks, row["error"], of_events)

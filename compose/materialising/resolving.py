@@ -9,6 +9,7 @@ from compose.materialising.archive_position import ArchivePosition
 from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.decided import Decided
 from compose.materialising.errors import Compacted, NotByPosition, NotPassed
+from compose.rebuilding.errors import RecordsGone
 from compose.sql.reader import Reader
 from projections.engine.applier import wall_clock
 from projections.engine.batch import Partition
@@ -59,6 +60,8 @@ class Resolver:
             NotPassed, NotDecided: More may come to be before the time that was asked for.
             NoSuchPosition, NotByPosition: There is no such global position, or none helps here.
             Compacted: Kafka does not hold any more what was known at that time.
+            RecordsGone: Kafka has dropped events that are not archived; they may be of that time.
+            RecordsDropped: Kafka dropped what was to be read next.
             Unreachable: Kafka does not answer, or the archive, where a global position needs it; or
                 a transaction stays open, and what is in it could still count.
         """
@@ -96,7 +99,9 @@ class Resolver:
         spans = []
         for place in places:
             earliest, end = self._log.bounds(*place)
-            spans.append(Offsets(*place, max(earliest, reached.get(place, 0)), end))
+            if earliest > reached[place]:
+                raise RecordsGone(self._name, *place, reached[place], earliest)
+            spans.append(Offsets(*place, reached[place], end))
         decoder = Decoder(self._topics)
         for m in self._log.read(spans):
             place = Partition(str(m.topic()), m.partition() or 0)
@@ -116,6 +121,8 @@ class Resolver:
                 reached = {place: archive.reached(place) for place in places}
                 return {place: archive.end_at_time(place, millis) for place in places}, reached
         except Unreachable:
+            if any(self._log.bounds(*place)[0] > 0 for place in places):
+                raise
             return nothing, nothing  # all of it is in Kafka too, and takes longer to read
 
     def _records_until(self, place: Partition, millis: int) -> int:

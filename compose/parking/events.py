@@ -2,7 +2,8 @@
 
 What is done takes charge of the projection for a transaction, beside a service that runs or not: it
 waits for the batch that is being applied, and the next batch finds what was done. The position does
-not move, so that the service goes on; the log is never changed.
+not move, so that the service goes on; the log is never changed. A state that cannot be applied is
+shown beside them; only a newer record of its key takes its place.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,16 +18,17 @@ from compose.parking import waiting_events
 from compose.parking.kind import By, Facts, NothingParked
 from compose.parking.waiting_events import parts_of
 from compose.sql.database import one_line, snapshot
-from projections.engine import creation, holding, intervention, versions
+from projections.engine import built, holding, intervention, versions
 from projections.engine.applier import database_failed, wall_clock
 from projections.engine.batch import Delivery, Unreadable
+from projections.engine.built import BuiltOtherwise
 from projections.engine.holding import AggregateKey, Hold
 from projections.engine.intervention import Intervention, Kind
 from projections.engine.projection import Projection, Unprojectable
 from projections.engine.retrial import take_charge, try_again
 from projections.engine.versions import Superseded
 from projections.missing_events import events_of
-from projections.registry import AtVersion
+from projections.registry import FIRST, AtVersion
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.payload import payload_from, payload_json
 
@@ -53,6 +55,17 @@ class _Item(NamedTuple):
     events: Sequence[Delivery]
 
 
+class IsState(VerdictError):
+    """It is a state that cannot be applied, and nothing here can mend it."""
+
+    def __init__(self, address: str, projection: Projection, topic: str) -> None:
+        super().__init__(
+            f"{address} is a state, which only the next record of its key supersedes: write the "
+            f"whole state to {topic} again, or no value if there is none; when it is the code that "
+            f"was mended, `verdict projection rebuild {projection.name}` reads it again"
+        )
+
+
 class ParkedEvents:
     """Parked events by `PROJECTION/AGGREGATE_TYPE/AGGREGATE_ID`.
 
@@ -64,6 +77,7 @@ class ParkedEvents:
     def __init__(self, engine: Engine, declared: Mapping[str, AtVersion]) -> None:
         self._engine = engine
         self._declared = declared
+        self._of_states = {name for name, at in declared.items() if not at(FIRST).waits_for_events}
 
     def knows(self, address: str) -> bool:
         """Tell whether the address begins with the name of a projection."""
@@ -72,7 +86,7 @@ class ParkedEvents:
     def listed(self) -> Iterator[Facts]:
         """Yield the parked events by projection and aggregate, without their payloads."""
         with snapshot(self._engine) as connection:
-            yield from waiting_events.every(connection)
+            yield from waiting_events.every(connection, self._of_states)
 
     def shown(self, address: str) -> Facts:
         """Return a parked event, as it was decided and as it was replaced, and all that was done.
@@ -81,7 +95,7 @@ class ParkedEvents:
             NothingParked: There is none.
         """
         with snapshot(self._engine) as connection:
-            return waiting_events.one(connection, address)
+            return waiting_events.one(connection, address, self._of_states)
 
     def edit(self, address: str, document: bytes, by: By) -> str:
         """Let the projection use another payload than the event's, from its next try on.
@@ -89,7 +103,7 @@ class ParkedEvents:
         Raises:
             NothingParked: There is none.
             VerdictError: The payload does not fit the event's class, or the database refuses what
-                comes of it; nothing is changed.
+                comes of it, or it is a state; nothing is changed.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
@@ -107,7 +121,7 @@ class ParkedEvents:
 
         Raises:
             NothingParked: There is none.
-            VerdictError: It cannot be applied; it stays parked.
+            VerdictError: It cannot be applied, or is a state; it stays parked.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
@@ -125,6 +139,7 @@ class ParkedEvents:
 
         Raises:
             NothingParked: There is none.
+            IsState: Nothing waits behind it.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
@@ -138,6 +153,8 @@ class ParkedEvents:
         hold = holding.load(connection, projection).get(key)
         if hold is None or hold.error is None:
             raise NothingParked(address)
+        if not projection.waits_for_events:
+            raise IsState(address, projection, key[0])
         events = events_of(connection, projection, key)
         if not events:
             raise VerdictError(
@@ -162,10 +179,10 @@ class ParkedEvents:
         projection = self._declared[name](version)
         try:
             take_charge(connection, projection)
-            creation.check_settings(connection, projection)
+            built.check(connection, projection)
         except Superseded as error:
             raise VerdictError(f"{error}: try again") from error
-        except creation.BuiltOtherwise as error:
+        except BuiltOtherwise as error:
             raise VerdictError(str(error)) from error
         return projection, (key[0], key[1])
 

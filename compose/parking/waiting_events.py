@@ -1,6 +1,6 @@
-"""What is known of events that a projection cannot apply."""
+"""What is known of events, and of states, that a projection cannot apply."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from pydantic_core import from_json
@@ -15,13 +15,21 @@ from schemas.wire.payload import payload_json
 from schemas.wire.records import decode_event
 
 
-def every(connection: Connection) -> Iterator[Facts]:
-    """Yield the events by projection and aggregate, without their payloads."""
-    yield from map(_facts, connection.execute(_asked()))
+def every(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
+    """Yield the events by projection and aggregate, without their payloads.
+
+    Args:
+        connection: Of the read side.
+        of_states: Names of projections that follow states: theirs are known by their place only.
+    """
+    for row in connection.execute(_asked()):
+        yield _facts(row, of_states)
 
 
-def one(connection: Connection, address: str) -> Facts:
+def one(connection: Connection, address: str, of_states: Collection[str]) -> Facts:
     """Return an event, as it was decided and as it was replaced, and all that was done about it.
+
+    The arguments are those of `every`, and an item's `id`.
 
     Raises:
         NothingParked: There is none.
@@ -47,7 +55,7 @@ def one(connection: Connection, address: str) -> Facts:
         raise NothingParked(address)
     in_force = intervention.in_force(connection, name)
     replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
-    return _facts(row) | {
+    return _facts(row, of_states) | {
         "payload": _payload(row),
         "replacement": replaced and from_json(replaced),
         "interventions": [_read(dict(made._mapping)) for made in connection.execute(of_it)],
@@ -87,8 +95,17 @@ def _asked() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _facts(row: Row[Any]) -> Facts:
+def _facts(row: Row[Any], of_states: Collection[str]) -> Facts:
     """Return what is known of a parked event; what the archive does not have yet is None."""
+    facts = _event_facts(row)
+    if row.projection not in of_states:
+        return facts
+    offset = row.version_needed - 1
+    known = {"topic": row.aggregate_type, "offset": offset}
+    return facts | known | {"kind": "state", "what": f"state, offset {offset}"}
+
+
+def _event_facts(row: Row[Any]) -> Facts:
     return {
         "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
         "kind": "event",

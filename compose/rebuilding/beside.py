@@ -6,7 +6,8 @@ from sqlalchemy import Connection, Engine
 
 from compose.errors import VerdictError
 from compose.rebuilding.errors import NotBuilt
-from projections.engine import creation, position, versions
+from projections.engine import creation, versions
+from projections.engine.built import begin_build, is_torso, versions_of
 from projections.engine.projection import Projection
 from projections.registry import AtVersion
 
@@ -37,10 +38,11 @@ def begin_another(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     with engine.begin() as connection:
         live = _live(connection, name)
         kept = {live, versions.previous(connection, name) or live}
-        for version in creation.built_versions(connection, name) - kept:
+        for version in versions_of(connection, name) - kept:
             creation.drop(connection, at_version(version))
         other = at_version(max(kept) + 1)
         creation.create(connection, [other])
+        begin_build(connection, other)
     return Beside(at_version(live), other, at_version)
 
 
@@ -52,11 +54,8 @@ def built(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     """
     with engine.begin() as connection:
         live = _live(connection, name)
-        found = Beside(
-            at_version(live), at_version(max(creation.built_versions(connection, name))), at_version
-        )
-        begun = position.load(connection, found.live)
-        if found.other.version <= live or (begun and not position.load(connection, found.other)):
+        found = Beside(at_version(live), at_version(max(versions_of(connection, name))), at_version)
+        if found.other.version <= live or is_torso(connection, found.other):
             raise NotBuilt(name, live)
     return found
 

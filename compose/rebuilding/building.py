@@ -14,6 +14,8 @@ from compose.rebuilding.whole_log import WholeLog
 from projections.engine import filling, holding, intervention, position
 from projections.engine.applier import wall_clock
 from projections.engine.builder import Rebuildable
+from projections.engine.built import end_build
+from projections.engine.holding import Held, TooManyAtFault
 from projections.engine.position import Positions
 from projections.engine.projection import Applied, Projection
 from projections.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
@@ -72,7 +74,7 @@ class Building:
         """Make the tables as they are after everything before `ends`.
 
         The service may run meanwhile: it writes other tables. The position is written last, with
-        what follows from the rows; a version without it is a torso, and is begun anew.
+        what follows from the rows; up to then the version is a torso, and is begun anew.
 
         Raises:
             RecordsGone: Neither Kafka nor the archive has all of it any more.
@@ -84,10 +86,11 @@ class Building:
         self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
         rows = self._folded(projection, ends)
         table, written = projection.tables[0], 0
+        held: Held = {}
         with self._engine.begin() as connection:
             filling.drop_indexes(connection, table)
         for batch in rows:
-            self._write(projection, batch)
+            held = self._write(projection, batch, held)
             written += batch.num_rows
             self._tell(f"{name}: {written:,} rows")
             self._on_step(Step.WRITTEN)
@@ -95,6 +98,7 @@ class Building:
             filling.create_indexes(connection, table)
             projection.complete(connection)
             position.advance(connection, projection, {}, ends)
+            end_build(connection, projection)
         self._on_step(Step.BUILT)
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
@@ -116,18 +120,25 @@ class Building:
                     yield opened(one.column(CHUNK)[0].as_buffer())
         shutil.rmtree(self._scratch)
 
-    def _write(self, projection: Rebuildable, batch: pa.RecordBatch) -> None:
-        """Write some rows in one transaction; on SQLite a running service waits for its end."""
+    def _write(self, projection: Rebuildable, batch: pa.RecordBatch, held: Held) -> Held:
+        """Write some rows in one transaction; on SQLite a running service waits for its end.
+
+        Returns:
+            What the version holds then, as `held` says what it holds before.
+        """
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:
             raise StandsStill(projection.name, projection.version, found[0])
         table = projection.tables[0]
-        held = [gap_of(gap) for gap in filter(None, gaps)]
+        found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
         key = columns[next(iter(table.primary_key)).name]
         if None in key:  # a gap without a row
             kept = [at for at, value in enumerate(key) if value is not None]
             columns = {name: [values[at] for at in kept] for name, values in columns.items()}
         with self._engine.begin() as connection:
             filling.fill(connection, table, columns)
-            holding.record(connection, projection, Applied(gaps=held), wall_clock(), held={})
+            try:
+                return holding.record(connection, projection, found_gaps, wall_clock(), held)
+            except TooManyAtFault as error:
+                raise StandsStill(projection.name, projection.version, str(error)) from error

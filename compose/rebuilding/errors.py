@@ -44,6 +44,40 @@ class NeverLevel(VerdictError):
         )
 
 
+class NotComparable(VerdictError):
+    """The version that readers see stands still, and the other one is ahead of it."""
+
+    def __init__(self, name: str, live: int, other: int) -> None:
+        super().__init__(
+            f"projection {name} v{live}, which readers see, is parked, and v{other} is ahead of "
+            "it: they cannot be compared at one position; mend what parked it (`verdict status`) "
+            "and start again, or let readers see the other one as it is: `verdict projection "
+            f"swap {name} --accept-differences`"
+        )
+
+
+class SetOtherwise(VerdictError):
+    """The version that is brought forward was built with other settings than are set here."""
+
+    def __init__(self, name: str, version: int, found: str, settings: str) -> None:
+        super().__init__(
+            f"projection {name} v{version} was built with {found!r}, and {settings!r} is set where "
+            "you type this: set what it was built with, then try again; readers see what they saw"
+        )
+
+
+class StillRead(VerdictError):
+    """Somebody reads from the projection's views or tables, and does not come to an end."""
+
+    def __init__(self, name: str, patience_s: int) -> None:
+        super().__init__(
+            f"the views of {name} cannot be replaced: somebody has been reading from them, or from "
+            f"a table behind them, for more than {patience_s} s, in a transaction that is still "
+            "open; readers see what they saw: try again, or end that one (pg_stat_activity names "
+            "it; a backup is one, too)"
+        )
+
+
 class Differs(VerdictError):
     """Live and built version do not hold the same."""
 

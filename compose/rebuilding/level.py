@@ -1,4 +1,7 @@
-"""Two versions at the same position: the other one is brought to where the live one stands."""
+"""Two versions at the same position: the other one is brought to where the live one stands.
+
+A live version that is parked does not move: the other one, which may be ahead of it, stays there.
+"""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -8,14 +11,22 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
+from compose.kafka.errors import RecordsDropped
 from compose.kafka.log import KafkaLog, Span
 from compose.rebuilding.beside import Beside
-from compose.rebuilding.errors import KafkaCut, NeverLevel, StandsStill
+from compose.rebuilding.errors import (
+    KafkaCut,
+    NeverLevel,
+    NotComparable,
+    SetOtherwise,
+    StandsStill,
+)
 from compose.sql.database import snapshot
-from projections.engine import position
+from projections.engine import parking, position
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition
 from projections.engine.batch import Span as Offsets
+from projections.engine.built import BuiltOtherwise
 from projections.engine.position import Positions
 from projections.missing_events import missing_events
 from projections.stream import Decoder
@@ -53,6 +64,7 @@ class Level:
             StandsStill: The other one cannot be brought there.
             KafkaCut: Kafka has dropped what it needs.
             NeverLevel: The live one is behind it, and does not move.
+            NotComparable: The live one is behind it, and parked.
         """
         while True:
             self.follow()
@@ -60,36 +72,55 @@ class Level:
                 if self.is_level(connection):
                     yield connection
                     return
+                if self._is_ahead_of_parked(connection):
+                    live, other = self.beside.live, self.beside.other
+                    raise NotComparable(live.name, live.version, other.version)
 
     def follow(self) -> None:
-        """Bring the other version to where the live one stands now."""
+        """Bring the other version to where the live one stands now, unless it is ahead."""
         applier = Applier(
             self.engine, self.beside.other, self.topics, live=False, missing=missing_events
         )
         ends = self._live_positions(applier.positions)
         for batch in self._between(applier.positions, ends):
             apply(applier, batch)
+        while applier.released:
+            apply(applier, Batch([], {}))
 
     def is_level(self, connection: Connection) -> bool:
         """Return whether both stand at the same position, as `connection` sees it."""
         live = position.load(connection, self.beside.live)
         return live == position.load(connection, self.beside.other)
 
+    def may_replace(self, connection: Connection) -> bool:
+        """Return whether readers miss nothing with the other one, as `connection` sees it."""
+        return self.is_level(connection) or self._is_ahead_of_parked(connection)
+
+    def _is_ahead_of_parked(self, connection: Connection) -> bool:
+        live = position.load(connection, self.beside.live)
+        other = position.load(connection, self.beside.other)
+        ahead = other != live and all(other.get(place, 0) >= at for place, at in live.items())
+        return ahead and parking.is_parked(connection, self.beside.live)
+
     def _live_positions(self, reached: Mapping[Partition, int]) -> Positions:
-        """Return where the live version stands, once that is nowhere behind `reached`."""
+        """Return where the live version stands, once that moves no more or is not behind."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             with snapshot(self.engine) as connection:
                 live = position.load(connection, self.beside.live)
+                moves = not parking.is_parked(connection, self.beside.live)
             behind = sum(max(0, at - live.get(place, 0)) for place, at in reached.items())
-            if not behind:
+            if not (behind and moves):
                 return live
             if time.monotonic() > deadline:
                 raise NeverLevel(self.beside.live.name, behind)
             time.sleep(PAUSE_S)
 
     def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
-        spans = {place: Offsets(starts.get(place, 0), end) for place, end in ends.items()}
+        spans = {
+            place: Offsets(start := starts.get(place, 0), max(start, end))
+            for place, end in ends.items()
+        }
         for place, span in spans.items():
             earliest, _ = self.log.bounds(*place)
             if span.start < min(earliest, span.end):
@@ -102,7 +133,12 @@ class Level:
             )
             for m in self.log.read(wanted)
         )
-        yield from _batches(records, spans)
+        try:
+            yield from _batches(records, spans)
+        except RecordsDropped as dropped:
+            place = Partition(dropped.topic, dropped.partition)
+            name = self.beside.other.name
+            raise KafkaCut(name, place, dropped.needed, dropped.earliest) from dropped
 
 
 def apply(applier: Applier, batch: Batch) -> None:
@@ -110,11 +146,17 @@ def apply(applier: Applier, batch: Batch) -> None:
 
     Raises:
         StandsStill: The projection failed.
+        SetOtherwise: It was built with other settings.
     """
     applier.apply(batch)
-    if applier.failure is not None:
-        projection = applier.projection
-        raise StandsStill(projection.name, projection.version, str(applier.failure))
+    failure, projection = applier.failure, applier.projection
+    if isinstance(failure, BuiltOtherwise):
+        settings = projection.settings
+        raise SetOtherwise(
+            projection.name, projection.version, failure.found, settings
+        ) from failure
+    if failure is not None:
+        raise StandsStill(projection.name, projection.version, str(failure)) from failure
 
 
 def _batches(records: Iterator[Delivery], spans: Mapping[Partition, Offsets]) -> Iterator[Batch]:

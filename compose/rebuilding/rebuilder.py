@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
 from compose.configuration.settings import Settings
 from compose.declared_projection import declared_projection
-from compose.errors import VerdictError
+from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.foundation import SOURCE, SPARK
 from compose.kafka.batches import KafkaBatches
@@ -27,8 +28,10 @@ from compose.rebuilding.swapping import Verified
 from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
 from compose.sql.archive import Archive
-from compose.sql.database import open_database
+from compose.sql.database import one_line, open_database, parse, shown
 from compose.sql.reader import reader_of
+from projections.engine.applier import database_failed
+from projections.engine.position import AnotherRunner
 from projections.registry import FIRST, AtVersion
 
 Tell = Callable[[str], None]
@@ -77,7 +80,7 @@ class Rebuilder:
             RecordsGone: Neither Kafka nor the archive has all of it any more.
             StandsStill: The projection failed.
         """
-        with self._database() as engine, self._whole_log() as log:
+        with self._alone() as lock, self._database() as engine, self._whole_log(lock) as log:
             made = beside.begin_another(engine, self._name, self._at_version)
             scratch = self._folder / "scratch"
             building = Building(log, engine, scratch, self._cores, self._tell, self._on_step)
@@ -92,6 +95,7 @@ class Rebuilder:
             StandsStill: It cannot be brought to the live one's position.
             KafkaCut: Kafka has dropped what it needs to come there.
             NeverLevel: The live version is behind, and does not move.
+            NotComparable: It is behind, and parked.
         """
         with self._level(beside.built) as level:
             return swapping.verify(level)
@@ -99,15 +103,18 @@ class Rebuilder:
     def swap(self, accept_differences: bool = False) -> Beside:
         """Let readers see the version that was built, if it holds the same.
 
+        Args:
+            accept_differences: Do not compare: whatever it holds.
+
         Raises:
             Differs: It does not; readers see what they saw.
             ViewsInUse: A view of somebody else's stands on one of the projection's.
-            NotBuilt, StandsStill, KafkaCut, NeverLevel: As `verify`.
+            StillRead: Somebody reads from one, and does not come to an end.
+            NotBuilt, StandsStill, KafkaCut, NeverLevel, NotComparable: As `verify`.
         """
         with self._level(beside.built) as level:
-            verified = swapping.verify(level)
-            if not verified.equal and not accept_differences:
-                raise _differs(verified)
+            if not accept_differences:
+                _check_equal(swapping.verify(level))
             swapping.swap(level, self._settings.reader_role, self._on_step)
             return level.beside
 
@@ -116,7 +123,7 @@ class Rebuilder:
 
         Raises:
             VerdictError: None is kept.
-            ViewsInUse, StandsStill, KafkaCut, NeverLevel: As `swap`.
+            ViewsInUse, StillRead, StandsStill, KafkaCut, NeverLevel: As `swap`.
         """
         with self._level(beside.before) as level:
             swapping.swap(level, self._settings.reader_role, self._on_step)
@@ -124,23 +131,30 @@ class Rebuilder:
 
     @contextmanager
     def _level(self, choose: Callable[[Engine, str, AtVersion], Beside]) -> Iterator[Level]:
-        with self._database() as engine, self._log() as log:
+        with self._alone(), self._database() as engine, self._log() as log:
             chosen = choose(engine, self._name, self._at_version)
             yield Level(engine, log, self._settings.topics, chosen)
 
     @contextmanager
     def _database(self) -> Iterator[Engine]:
-        engine = open_database(database_url(self._settings))
+        url = database_url(self._settings)
+        engine = open_database(url)
         try:
             yield engine
+        except DBAPIError as error:
+            if not database_failed(error):
+                raise
+            raise Unreachable(f"{shown(parse(url))}: {one_line(error.orig)}") from error
+        except AnotherRunner as error:
+            raise VerdictError(f"{error}; then try again") from error
         finally:
             engine.dispose()
 
     @contextmanager
-    def _whole_log(self) -> Iterator[WholeLog]:
+    def _whole_log(self, lock: DataDirectoryLock) -> Iterator[WholeLog]:
         topics = self._settings.topics
         kafka = spark_options(self._settings) | SOURCE
-        with reader_of(self._settings) as reader, self._log() as log, self._spark() as spark:
+        with reader_of(self._settings) as reader, self._log() as log, self._spark(lock) as spark:
             kafka |= {"kafka.bootstrap.servers": self._servers}
             yield WholeLog(spark, KafkaBatches(spark, kafka, topics), log, Archive(reader), topics)
 
@@ -156,22 +170,25 @@ class Rebuilder:
     def _folder(self) -> Path:
         return self._settings.data_dir / f"rebuild-{self._name}"
 
+    def _alone(self) -> DataDirectoryLock:
+        """Let nobody else build, compare or swap this projection meanwhile, on this machine."""
+        return DataDirectoryLock(self._folder, f"the workspace of projection {self._name}")
+
     @contextmanager
-    def _spark(self) -> Iterator[SparkSession]:
-        """Give a session of our own, in a folder that only one rebuild of a projection uses."""
-        folder = self._folder
-        with DataDirectoryLock(folder) as lock:
-            shutil.rmtree(folder / SPARK, ignore_errors=True)  # of one that was killed
-            self._tell("starting Spark")
-            memory = self._settings.driver_memory
-            title = f"verdict projection rebuild {self._name}"
-            spark = spark_session(
-                title, self._cores, self._cores, memory, folder / SPARK, keep_open=[lock.fileno()]
-            )
-            try:
-                yield spark
-            finally:
-                spark.stop()
+    def _spark(self, lock: DataDirectoryLock) -> Iterator[SparkSession]:
+        """Give a session of our own; `lock` is held by what of it outlives us, too."""
+        folder = self._folder / SPARK
+        shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+        self._tell("starting Spark")
+        memory = self._settings.driver_memory
+        title = f"verdict projection rebuild {self._name}"
+        spark = spark_session(
+            title, self._cores, self._cores, memory, folder, keep_open=[lock.fileno()]
+        )
+        try:
+            yield spark
+        finally:
+            spark.stop()
 
 
 def _buildable(settings: Settings, name: str) -> AtVersion:
@@ -184,9 +201,16 @@ def _buildable(settings: Settings, name: str) -> AtVersion:
     return at_version
 
 
-def _differs(verified: Verified) -> Differs:
+def _check_equal(verified: Verified) -> None:
+    """Return when both versions hold the same.
+
+    Raises:
+        Differs: They do not.
+    """
     unequal = [table for table in verified.tables if not table.equal]
+    if not unequal:
+        return
     first = next(row for table in unequal for row in table.differing)
     key = ", ".join(map(str, first.key))
     said = f"{key} ({first.live or 'nothing'} live, {first.built or 'nothing'} built)"
-    return Differs(verified.projection, sum(len(table.differing) for table in unequal), said)
+    raise Differs(verified.projection, sum(len(table.differing) for table in unequal), said)

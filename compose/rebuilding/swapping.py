@@ -1,21 +1,28 @@
 """Compares a version with the one that readers see, and gives readers another one to see."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from compose.rebuilding.errors import ViewsInUse
+from compose.errors import VerdictError
+from compose.rebuilding.errors import StillRead, ViewsInUse
 from compose.rebuilding.level import Level
 from compose.sql.database import one_line
-from projections.engine import creation, position, versions
+from projections.engine import creation, parking, position, versions
 from projections.engine.applier import wall_clock
 from projections.engine.comparison import Compared, compare
 from projections.engine.position import AnotherRunner
+from projections.engine.projection import Projection
+from projections.engine.statements import wait_for_locks
+from projections.engine.versions import Superseded
 
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
+LOCK_NOT_AVAILABLE = "55P03"
+PATIENCE_S = 5  # for readers; those who come then wait as long, and so does the service
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ def verify(level: Level) -> Verified:
     Raises:
         StandsStill: The built version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
+        NotComparable: It is behind, and parked.
     """
     live, other = level.beside.live, level.beside.other
     with level.reached() as connection:
@@ -62,8 +70,8 @@ def swap(level: Level, role: str, on_step: OnStep) -> None:
     """Let readers see the other version, from one commit to the next.
 
     It stands at the position of the live one then, which a running service cannot move meanwhile;
-    the service goes on with the version that it finds. The version that readers saw is kept,
-    and the one before that is dropped.
+    the service goes on with the version that it finds. It may be ahead of a live one that is
+    parked. The version that readers saw is kept, and the one before that is dropped.
 
     Args:
         level: Of the two versions.
@@ -72,40 +80,67 @@ def swap(level: Level, role: str, on_step: OnStep) -> None:
 
     Raises:
         ViewsInUse: A view of somebody else's stands on one that is to show the other version.
+        StillRead: Somebody reads from one, and does not come to an end.
+        VerdictError: Somebody else has swapped the projection meanwhile.
         StandsStill: The other version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
     """
-    while True:
-        level.follow()
+    level.follow()
+    on_step(Step.LEVEL)
+    while not _switched(level, role, on_step):
+        level.follow()  # the live one moved on before it could be stopped
         on_step(Step.LEVEL)
-        try:
-            with level.engine.begin() as connection:
-                if _stopped_level(level, connection):
-                    _switch(level, role, connection)
-                    on_step(Step.SWITCHED)
-                    break
-        except AnotherRunner:
-            continue  # the live one moved on before it could be stopped
     on_step(Step.SWAPPED)
 
 
-def _stopped_level(level: Level, connection: Connection) -> bool:
-    """Lock the live version's position to the end of the transaction; return whether it fits."""
+def _switched(level: Level, role: str, on_step: OnStep) -> bool:
+    """Let readers see the other version, unless the live one has moved on; tell which it was."""
+    try:
+        with _in_words(level.beside.live), level.engine.begin() as connection:
+            fits = _stopped(level, connection)
+            if fits:
+                _switch(level, role, connection)
+                on_step(Step.SWITCHED)
+            return fits
+    except AnotherRunner:
+        return False
+
+
+def _stopped(level: Level, connection: Connection) -> bool:
+    """Lock the live version's position to the end of the transaction; return whether it fits.
+
+    Raises:
+        Superseded: It is not live any more.
+    """
     live = level.beside.live
     position.advance(connection, live, position.load(connection, live), {})
-    return level.is_level(connection)
+    versions.check_live(connection, live)
+    return level.may_replace(connection)
 
 
 def _switch(level: Level, role: str, connection: Connection) -> None:
     live, other = level.beside.live, level.beside.other
     older = versions.previous(connection, live.name)
-    try:
-        creation.show(connection, other, role)
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) == DEPENDENT_OBJECTS:
-            raise ViewsInUse(live.name, one_line(error.orig)) from error
-        raise
+    wait_for_locks(connection, PATIENCE_S)
+    creation.show(connection, other, role)
     other.announce(connection, live, wall_clock())
     versions.switch(connection, other, before=live.version)
+    parking.unpark(connection, live)  # nobody brings it forward any more
     if older is not None and older != other.version:
         creation.drop(connection, level.beside.at_version(older))
+
+
+@contextmanager
+def _in_words(projection: Projection) -> Iterator[None]:
+    """Say why a swap cannot be."""
+    try:
+        yield
+    except Superseded as error:
+        raise VerdictError(f"{error}; see `verdict projection list`") from error
+    except DBAPIError as error:
+        state = getattr(error.orig, "sqlstate", None)
+        if state == DEPENDENT_OBJECTS:
+            raise ViewsInUse(projection.name, one_line(error.orig)) from error
+        if state == LOCK_NOT_AVAILABLE:
+            raise StillRead(projection.name, PATIENCE_S) from error
+        raise

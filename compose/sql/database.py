@@ -20,7 +20,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, Progr
 
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
 from compose.sql import processor_tables, sqlite_file
-from projections.engine import creation, reader_role, versions
+from projections.engine import built, creation, reader_role, versions
 from projections.engine.layout import TABLES, VIEWS
 from projections.engine.projection import Projection
 from projections.engine.reader_role import READER
@@ -35,6 +35,11 @@ PATIENCE = {  # libpq's own defaults are minutes, and hours once connected
     "keepalives_interval": "5",
     "keepalives_count": "4",
     "tcp_user_timeout": "30000",
+}
+SERVERS_PATIENCE = {  # with us: a writer that vanished in a transaction keeps its successor out
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "4",
 }
 
 
@@ -81,14 +86,43 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
         role: The role that may select from the views and do nothing else.
 
     Raises:
-        VerdictError: Tables are there that were built with other settings, or the user may not
-            create any.
+        VerdictError: The user may not create any.
         Unreachable: The database went away.
     """
     with _creation(engine) as connection:
         creation.create(connection, projections)
         processor_tables.create(connection)
         _let_in(connection, role, processor_tables.readable(projections))
+
+
+def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
+    """Return when no setting is one that no table was filled under.
+
+    Where some tables fit and others do not, somebody is about to swap them one after the other,
+    and has to be let in with either setting: the engine parks those that do not fit.
+
+    Args:
+        engine: With the tables of `create_read_side`.
+        projections: To look at.
+
+    Raises:
+        VerdictError: Of all that depend on a setting, the tables were filled under another one.
+    """
+    with engine.connect() as connection:
+        found = {one.name: built.settings_of(connection, one) for one in projections}
+    known = {one.settings for one in projections if found[one.name] == one.settings}
+    if foreign := [one for one in projections if one.settings not in known]:
+        raise _built_otherwise(foreign, found)
+
+
+def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]) -> VerdictError:
+    were = ", ".join(f"{one.name} v{one.version} with {found[one.name]!r}" for one in projections)
+    return VerdictError(
+        f"nothing was built with {projections[0].settings!r}, which is configured now: {were}; set "
+        "it back and start again; with that running, and the new one set where you type, "
+        "`verdict projection rebuild` and then `verdict projection swap --accept-differences` "
+        f"{' and '.join(one.name for one in projections)}, and start again with the new one"
+    )
 
 
 def create_processor_tables(engine: Engine, role: str = READER) -> None:
@@ -117,8 +151,6 @@ def _creation(engine: Engine) -> Iterator[Connection]:
     try:
         with engine.begin() as connection:
             yield connection
-    except creation.BuiltOtherwise as error:
-        raise VerdictError(str(error)) from error
     except ProgrammingError as error:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
             raise
@@ -217,6 +249,8 @@ def patience(url: URL) -> dict[str, str]:
 def _find_tables(connection: Any, record: Any) -> None:
     connection.autocommit = True
     connection.execute(f"SET search_path TO {TABLES}, {VIEWS}")
+    for name, value in SERVERS_PATIENCE.items():
+        connection.execute(f"SET {name} TO {value}")
     connection.autocommit = False
 
 

@@ -7,6 +7,7 @@ of each aggregate, of removed ones too. So a reader knows whether a row is new e
 import time
 from typing import NamedTuple
 
+from compose.declared_projection import NotDeclared, row_per_aggregate
 from compose.errors import TimedOut, VerdictError
 from compose.sql.reader import Reader
 from schemas.response import Response
@@ -23,14 +24,36 @@ class Token(NamedTuple):
 
     @classmethod
     def of(cls, response: Response) -> "Token | None":
-        """Return the token of a command's outcome; None when it changed nothing."""
+        """Return the token of a command's outcome, a rejection or one that changed nothing too.
+
+        Returns:
+            None for INVALID_COMMAND and UNKNOWN_TYPE, for which no aggregate was looked at.
+        """
         if response.to_version is None:
             return None
         return cls(response.aggregate_type, response.aggregate_id, response.to_version)
 
 
 class NeverShown(VerdictError):
-    """The projection will not show it before somebody has looked after it."""
+    """The projection does not follow the type, or shows it only after somebody looked after it."""
+
+
+def see_that_it_shows(projection: str, aggregate_type: str) -> None:
+    """Return when a projection keeps a row for each aggregate of a type.
+
+    Raises:
+        NeverShown: It does not.
+        NotDeclared: There is no such projection.
+    """
+    types = row_per_aggregate()
+    if projection not in types:
+        raise NotDeclared(projection, types)
+    if types[projection] != aggregate_type:
+        those = [name for name, kind in types.items() if kind == aggregate_type]
+        raise NeverShown(
+            f"{projection} keeps no row for each {aggregate_type}, so there is nothing to wait "
+            f"for: {', '.join(those) or 'no projection'} does"
+        )
 
 
 def wait(
@@ -47,9 +70,11 @@ def wait(
 
     Raises:
         TimedOut: It is not there in time.
-        NeverShown: The projection is parked, or holds the aggregate for a missing event.
-        VerdictError: The projection keeps no versions.
+        NeverShown: The projection keeps no row for each aggregate of that type, is parked, or
+            holds the aggregate for a missing event.
+        NotDeclared: There is no such projection.
     """
+    see_that_it_shows(projection, token.aggregate_type)
     deadline = time.monotonic() + timeout_s
     while True:
         reached = _version(reader, projection, token)
@@ -69,15 +94,9 @@ def wait(
 
 
 def _version(reader: Reader, projection: str, token: Token) -> int:
-    view = f"{projection}_version"
-    if view not in reader.views:
-        known = sorted(name.removesuffix("_version") for name in reader.views if "_version" in name)
-        raise VerdictError(
-            f"projection {projection!r} keeps no version for each aggregate: these do: "
-            f"{', '.join(known)}"
-        )
     found = reader.select(
-        f"SELECT version FROM {view} WHERE aggregate_type = :type AND aggregate_id = :id",
+        f"SELECT version FROM {projection}_version "
+        "WHERE aggregate_type = :type AND aggregate_id = :id",
         {"type": token.aggregate_type, "id": token.aggregate_id},
     ).rows
     return max((int(version) for (version,) in found), default=0)

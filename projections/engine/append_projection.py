@@ -36,6 +36,7 @@ class AppendProjection(Feedless):
     settings: str = ""
 
     sequences = ()
+    waits_for_events = False  # it holds nothing
 
     @property
     def metadata(self) -> MetaData:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 
-from projections.engine import holding, intervention, parking, position, versions
+from projections.engine import built, holding, intervention, parking, position, versions
 from projections.engine.amended import amended
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from projections.engine.builder import readable
+from projections.engine.built import BuiltOtherwise
 from projections.engine.holding import Held, Missing, nothing_missing
 from projections.engine.intervention import Amendments
 from projections.engine.position import AnotherRunner
@@ -47,7 +48,10 @@ class Applier:
     `projection_held`, and the others go on. A projection that fails otherwise is parked: this
     applier leaves it as it is from then on, and the error is in `projection_parked`. The next
     applier tries both again, since the code may have been mended, and success takes the error away.
-    Meanwhile people may have an aggregate tried again, or an event replaced or passed over.
+    Only a key whose newest state is at fault waits on, with the error, for a newer one: nothing
+    would bring that state again. Meanwhile people may have an aggregate tried again, or an event
+    replaced or passed over. A projection whose tables were filled under other settings than it has
+    now is parked from the start.
 
     Args:
         engine: Where the tables are; `creation.create` has made them.
@@ -55,7 +59,7 @@ class Applier:
         topics: Of the deployment.
         clock: Epoch milliseconds, for what people want to know of gaps and failures.
         live: Whether readers see this version; one that they do not see is brought forward
-            without a word in the feeds that they follow.
+            without a word in the feeds that they follow, and in `projection_parked`.
         missing: Fetches events that held aggregates wait for; asked once a batch as long as
             something is held.
     """
@@ -75,12 +79,16 @@ class Applier:
         self._clock = clock
         self._live = live
         self._missing = missing
+        self._released = False
         self._failure: Exception | None = None
         with engine.connect() as connection:
             self._positions = position.load(connection, projection)
             self._was_parked = parking.is_parked(connection, projection)
             self._held = holding.load(connection, projection)
-        self._tries_again = any(hold.error for hold in self._held.values())
+        self._tries_again = projection.waits_for_events and any(
+            hold.error for hold in self._held.values()
+        )
+        self._park_if_built_otherwise()
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -93,6 +101,11 @@ class Applier:
         return self._failure is not None
 
     @property
+    def released(self) -> bool:
+        """Whether held aggregates got events with the last batch; more of them may have come."""
+        return self._released
+
+    @property
     def failure(self) -> Exception | None:
         """Why it stands still."""
         return self._failure
@@ -101,7 +114,7 @@ class Applier:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
 
         With it go missing events of held aggregates that have come by now, which any batch can
-        bring, an empty one too.
+        bring, an empty one too; not all of them when they are many: see `released`.
 
         Returns:
             What became of the records, nothing when the projection stands still.
@@ -118,7 +131,8 @@ class Applier:
             for place, span in spans.items()
             if span.end > self._positions.get(place, 0)
         }
-        if self.stands_still or not (ends or self._waits):
+        self._released = False
+        if self.stands_still or not (ends or self._waits or self._was_parked):
             return Applied()
         try:
             return self._apply(batch, spans, ends)
@@ -149,6 +163,7 @@ class Applier:
                 parking.unpark(connection, self.projection)
         self._positions, self._held = reached, held
         self._was_parked = self._tries_again = False
+        self._released = bool(missing)
         return applied
 
     def _still_held(self, connection: Connection) -> Held:
@@ -193,10 +208,20 @@ class Applier:
             if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
         )
 
+    def _park_if_built_otherwise(self) -> None:
+        try:
+            with self._engine.connect() as connection:
+                built.check(connection, self.projection)
+        except BuiltOtherwise as error:
+            self._park(error)
+
     def _park(self, error: Exception) -> None:
-        name, version = self.projection.name, self.projection.version
-        log.error("projection %s v%s stands still: %s", name, version, error, exc_info=error)
         self._failure = error
+        if not self._live:
+            return  # it is for whoever brings it forward to say; readers do not miss it
+        name, version = self.projection.name, self.projection.version
+        bug = None if isinstance(error, BuiltOtherwise) else error
+        log.error("projection %s v%s stands still: %s", name, version, error, exc_info=bug)
         with self._engine.begin() as connection:
             parking.park(connection, self.projection, error, self._clock())
 

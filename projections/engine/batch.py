@@ -60,10 +60,13 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The whole state of a key as it is from now on; None when there is none any more."""
+    """The whole state of a key as it is from now on; None when there is none any more.
+
+    What cannot be decoded is a state of its key, too, which nobody knows.
+    """
 
     key: str
-    value: ShareHolding | None
+    value: ShareHolding | Unreadable | None
 
 
 Record = RecordedEvent | Response | Carried

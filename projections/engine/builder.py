@@ -11,8 +11,9 @@ from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection
 
-from projections.engine.batch import Carried, Delivery, Record, Unreadable
+from projections.engine.batch import Delivery, Record, Unreadable
 from projections.engine.fold import Evolve, Fold, Group, Kept, Row
+from projections.engine.newest_states import NewestStates, carried
 from projections.engine.projection import Gap, Projection, Unprojectable
 from projections.engine.statements import Values
 from projections.engine.stored_rows import stored_values
@@ -72,10 +73,8 @@ class RowBuilder(Generic[Row]):
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per aggregate, also of those that are no more."""
-        histories = (events for _, events in groupby(deliveries, _aggregate_id))
-        for first in histories:
-            following = chain.from_iterable(islice(histories, HISTORIES - 1))
-            yield from self._folded(chain(first, following))
+        for some in _histories(deliveries, _aggregate_id):
+            yield from self._folded(some)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         fold = Fold(self.aggregate_type, self.evolve, self.group)
@@ -99,18 +98,18 @@ class StateBuilder(Generic[Row]):
     by_key = True
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per key that has a state."""
-        for key, records in groupby(deliveries, lambda delivery: _carried(delivery).key):
-            *_, newest = records
-            if (state := _carried(newest).value) is not None:
-                yield Built(stored_values(self.row, key, self._kept(newest, state)))
+        """Yield a row per key that has a state, and the gap of each whose newest is at fault."""
+        for some in _histories(deliveries, lambda delivery: carried(delivery).key):
+            yield from self._newest(some)
 
-    def _kept(self, delivery: Delivery, state: Any) -> Kept[Row]:
-        try:
-            row = self.shown(state)
-            return Kept(delivery.offset + 1, row, self.group(row))
-        except Exception as error:
-            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+    def _newest(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
+        states = NewestStates(self.shown, self.group)
+        gaps = {gap.aggregate_id: gap for gap in states.run({}, deliveries).gaps}
+        for name in {**states.changes, **gaps}:
+            kept: Kept[Row] = states.changes[name].after if name in states.changes else Kept()
+            values = None if kept.row is None else stored_values(self.row, name, kept)
+            if values is not None or name in gaps:
+                yield Built(values, gaps.get(name))
 
 
 @dataclass(frozen=True)
@@ -152,11 +151,15 @@ def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
         yield delivery
 
 
+def _histories(
+    deliveries: Iterable[Delivery], key: Callable[[Delivery], str]
+) -> Iterator[Iterable[Delivery]]:
+    """Yield the records of `HISTORIES` keys at a time, to be used up before the next ones."""
+    histories = (records for _, records in groupby(deliveries, key))
+    for first in histories:
+        yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
+
+
 def _aggregate_id(delivery: Delivery) -> str:
     assert isinstance(delivery.record, RecordedEvent), "rows are folded from events only"
     return delivery.record.aggregate_id
-
-
-def _carried(delivery: Delivery) -> Carried:
-    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
-    return delivery.record

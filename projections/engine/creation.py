@@ -2,18 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    MetaData,
-    Table,
-    Text,
-    delete,
-    select,
-)
+from sqlalchemy import Connection, select
 
 from projections.engine import (
+    built,
     holding,
     intervention,
     layout,
@@ -25,20 +17,11 @@ from projections.engine import (
     versions,
 )
 from projections.engine.projection import Projection, View
-from projections.engine.statements import add_new, exclude_others
-
-metadata = MetaData()
-built = Table(
-    "projection_built_v1",
-    metadata,
-    Column("projection", Text, primary_key=True),
-    Column("version", BigInteger, primary_key=True),
-    Column("settings", Text, nullable=False),
-)
+from projections.engine.statements import exclude_others
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    intervention.metadata, letter.metadata, metadata,
+    intervention.metadata, letter.metadata, built.metadata,
 )  # fmt: skip
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": select(position.table),
@@ -51,25 +34,11 @@ OWN_VIEWS: Mapping[str, View] = {
 }
 
 
-class BuiltOtherwise(Exception):
-    """The tables of a projection were filled under other settings than it has now."""
-
-    def __init__(self, projection: Projection, found: str) -> None:
-        super().__init__(
-            f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
-            f"configured with {projection.settings!r} now: set it back; or build the next version "
-            f"as configured now, with `verdict projection rebuild {projection.name}` and "
-            "`verdict projection swap --accept-differences`, and start again"
-        )
-
-
 def create(connection: Connection, projections: Sequence[Projection]) -> None:
     """Create the tables, views and sequences that are missing.
 
     A view that exists is left alone: which version it shows is nobody's choice but that of a swap.
-
-    Raises:
-        BuiltOtherwise: A projection's settings differ from those that its tables were built with.
+    Tables that were built with other settings are, too; who would fill them is told.
     """
     exclude_others(connection, "creation")
     layout.create_schema(connection)
@@ -82,14 +51,8 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
         layout.create_views(connection, projection.views)
         for name in projection.sequences:
             sequence.begin(connection, name)
-        check_settings(connection, projection)
+        built.begin(connection, projection)
         versions.begin(connection, projection)
-
-
-def built_versions(connection: Connection, name: str) -> set[int]:
-    """Return the versions of a projection that have tables."""
-    statement = select(built.c.version).where(built.c.projection == name)
-    return {*connection.execute(statement).scalars()}
 
 
 def drop(connection: Connection, projection: Projection) -> None:
@@ -102,11 +65,7 @@ def drop(connection: Connection, projection: Projection) -> None:
     position.forget(connection, projection)
     holding.forget(connection, projection)
     parking.unpark(connection, projection)
-    connection.execute(
-        delete(built).where(
-            built.c.projection == projection.name, built.c.version == projection.version
-        )
-    )
+    built.forget(connection, projection)
 
 
 def show(connection: Connection, projection: Projection, role: str) -> None:
@@ -125,23 +84,3 @@ def show(connection: Connection, projection: Projection, role: str) -> None:
 def view_names(projections: Sequence[Projection]) -> list[str]:
     """Return the names of all views that readers may select from, sorted."""
     return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
-
-
-def check_settings(connection: Connection, projection: Projection) -> None:
-    """Return when the tables were built with the settings that the projection has now.
-
-    Raises:
-        BuiltOtherwise: They were not.
-    """
-    row = {
-        "projection": projection.name,
-        "version": projection.version,
-        "settings": projection.settings,
-    }
-    add_new(connection, built, [row])
-    statement = select(built.c.settings).where(
-        built.c.projection == projection.name, built.c.version == projection.version
-    )
-    found: str = connection.execute(statement).scalar_one()
-    if found != projection.settings:
-        raise BuiltOtherwise(projection, found)

@@ -1,7 +1,8 @@
 """Aggregates that wait, for a missing event or for one at fault to be mended; never passed over.
 
 What came behind a gap is not kept here. Once the missing event is there, all that follows it is
-fetched from where every event is kept, by a function that the engine is given.
+fetched from where every event is kept, by a function that the engine is given. A key whose newest
+state is at fault waits here, too, for a newer record, which takes the place of that one.
 """
 
 import logging
@@ -100,7 +101,7 @@ def try_again(connection: Connection, projection: Projection, held: Held) -> Hel
 
     Args:
         connection: Inside the projection's transaction.
-        projection: Whose aggregates.
+        projection: Whose aggregates; it waits for events, which come again.
         held: What it holds.
 
     Returns:

@@ -3,7 +3,6 @@
 from sqlalchemy import (
     BigInteger,
     Column,
-    ColumnElement,
     Connection,
     MetaData,
     Table,
@@ -13,6 +12,7 @@ from sqlalchemy import (
 )
 
 from projections.engine.instant import InstantType
+from projections.engine.position import is_of
 from projections.engine.projection import Projection, Unprojectable
 from projections.engine.statements import put
 
@@ -49,13 +49,9 @@ def park(connection: Connection, projection: Projection, error: Exception, now: 
 
 def is_parked(connection: Connection, projection: Projection) -> bool:
     """Tell whether `projection` was parked by an earlier run, or is."""
-    return connection.execute(select(table).where(_of(projection))).first() is not None
+    return connection.execute(select(table).where(is_of(projection, table))).first() is not None
 
 
 def unpark(connection: Connection, projection: Projection) -> None:
     """Forget why `projection` stood still, as it goes on."""
-    connection.execute(delete(table).where(_of(projection)))
-
-
-def _of(projection: Projection) -> ColumnElement[bool]:
-    return (table.c.projection == projection.name) & (table.c.version == projection.version)
+    connection.execute(delete(table).where(is_of(projection, table)))

@@ -6,6 +6,7 @@ from typing import Protocol
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
     MetaData,
     Table,
@@ -54,10 +55,15 @@ class AnotherRunner(Exception):
         )
 
 
+def is_of(projection: Follower, among: Table) -> ColumnElement[bool]:
+    """Return the condition that a row of a table is of this version of a projection."""
+    return (among.c.projection == projection.name) & (among.c.version == projection.version)
+
+
 def load(connection: Connection, projection: Follower) -> Positions:
     """Return the next offset of every partition that `projection` has read from."""
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
-        table.c.projection == projection.name, table.c.version == projection.version
+        is_of(projection, table)
     )
     return {
         Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
@@ -97,7 +103,5 @@ def advance(
 
 def forget(connection: Connection, projection: Follower) -> None:
     """Remove how far it came, for a version that is dropped."""
-    statement = delete(table).where(
-        table.c.projection == projection.name, table.c.version == projection.version
-    )
+    statement = delete(table).where(is_of(projection, table))
     connection.execute(statement)

@@ -17,6 +17,8 @@ class Gap:
     """An aggregate whose events from `version_needed` on are not applied.
 
     Those beyond it came without that one; or it came, and `fault` says why it cannot be applied.
+    A key whose newest state cannot be applied has one, too: its topic is the type, and a record's
+    offset plus 1 the version.
     """
 
     aggregate_type: str
@@ -45,7 +47,8 @@ class Projection(Protocol):
 
     `name` and `version` say whose position it is: another version is built beside this one, with
     tables of its own. `settings` spells what the tables depend on besides the records; tables that
-    were built with other settings are refused.
+    were built with other settings are refused. `waits_for_events` says whether what it holds waits
+    for events, which the archive gives again; else it waits for newer records.
     """
 
     @property
@@ -60,6 +63,8 @@ class Projection(Protocol):
     def views(self) -> Mapping[str, View]: ...
     @property
     def sequences(self) -> Sequence[str]: ...
+    @property
+    def waits_for_events(self) -> bool: ...
     @property
     def tables(self) -> Sequence[Table]:
         """The tables that follow from the records alone, in an order that all versions share."""
@@ -104,3 +109,4 @@ class Unprojectable(Exception):
             f"record {delivery.topic}:{delivery.partition}:{delivery.offset}: {problem}"
         )
         self.delivery = delivery
+        self.problem = problem

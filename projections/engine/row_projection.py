@@ -79,6 +79,8 @@ class RowProjection(Generic[Row]):
     sequences: Sequence[str] = ()
     settings: str = ""
 
+    waits_for_events = True
+
     @property
     def metadata(self) -> MetaData:
         """The tables of this projection and no others."""

@@ -3,6 +3,10 @@
 Offsets take the place of versions. There is no gap to be seen: what compaction has removed was
 overtaken. A record without a value removes the row, and nothing remains, as nothing remains in
 the topic either; so a table that is built from the compacted topic is the same.
+
+A record at fault holds its key only: the row stays as it was until the key's next record takes the
+place of that one. If compaction has removed the record before it, too, a table that is built then
+has no row of the key.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +15,12 @@ from typing import Any, Generic
 
 from sqlalchemy import Connection, MetaData, Table, delete
 
-from projections.engine.batch import Carried, Delivery
+from projections.engine.batch import Delivery
 from projections.engine.builder import StateBuilder
 from projections.engine.feedless import Feedless
-from projections.engine.fold import Change, Group, Kept, Row
-from projections.engine.projection import Applied, Unprojectable, View
+from projections.engine.fold import Group, Row
+from projections.engine.newest_states import NewestStates, carried
+from projections.engine.projection import Applied, View
 from projections.engine.row_projection import GroupView
 from projections.engine.statements import is_any_of
 from projections.engine.stored_rows import StoredRows
@@ -51,6 +56,7 @@ class StateProjection(Feedless, Generic[Row]):
     settings: str = ""
 
     sequences = ()
+    waits_for_events = False
 
     @property
     def metadata(self) -> MetaData:
@@ -69,14 +75,15 @@ class StateProjection(Feedless, Generic[Row]):
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the rows of the batch's keys, put the newest states in their place."""
         rows = StoredRows(self.table, self.row)
-        kept = rows.load(connection, {_carried(delivery).key for delivery in deliveries})
-        changes: dict[str, Change[Row]] = {}
-        applied = sum(self._take(changes, kept, delivery) for delivery in deliveries)
+        kept = rows.load(connection, {carried(delivery).key for delivery in deliveries})
+        states = NewestStates(self.shown, self.group)
+        applied = states.run(kept, deliveries)
+        changes = states.changes
         present = {name: one.after for name, one in changes.items() if one.after.row is not None}
         rows.put(connection, present)
         self._remove(connection, [name for name in changes if name in kept.keys() - present.keys()])
         self.shows.update(connection, changes)
-        return Applied(applied=applied, skipped=len(deliveries) - applied)
+        return applied
 
     @property
     def builder(self) -> StateBuilder[Row]:
@@ -87,29 +94,7 @@ class StateProjection(Feedless, Generic[Row]):
         """Make the groups from the rows."""
         self.shows.fill(connection)
 
-    def _take(
-        self, changes: dict[str, Change[Row]], kept: Mapping[str, Kept[Row]], delivery: Delivery
-    ) -> bool:
-        """Note what a record makes of its key; tell whether it is news."""
-        carried, version = _carried(delivery), delivery.offset + 1
-        change = changes.get(carried.key) or Change(kept.get(carried.key, Kept()))
-        if version <= change.after.version or (carried.value is None and change.after.row is None):
-            return False
-        try:
-            row = None if carried.value is None else self.shown(carried.value)
-            group = None if row is None else self.group(row)
-        except Exception as error:
-            raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
-        change.after = Kept(version, row, group)
-        changes[carried.key] = change
-        return True
-
     def _remove(self, connection: Connection, keys: Sequence[str]) -> None:
         if keys:
             gone = is_any_of(connection, self.table.c.aggregate_id, keys)
             connection.execute(delete(self.table).where(gone))
-
-
-def _carried(delivery: Delivery) -> Carried:
-    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
-    return delivery.record

@@ -171,3 +171,12 @@ def test_a_projection_that_will_never_show_it_is_named_before_anything_is_sent(
     assert refused.exit_code == 1
     assert said in " ".join(refused.stderr.split())
     assert verdict(*PLACE, "--id", f"never-{projection}").stdout.endswith("version 0 → 1\n")
+
+
+def test_a_rejected_command_is_told_as_such_whatever_a_projection_shows(verdict: Run) -> None:
+    assert verdict(*PLACE, "--id", "again").exit_code == 0
+
+    again = verdict(*PLACE, "--id", "again", "--projection", "client_recent_order")
+
+    assert again.exit_code == 3
+    assert "REJECTED" in again.stdout

@@ -1,6 +1,5 @@
 """`verdict state` without an id: every aggregate of a type, now or as of a time."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
 from tests.conftest import NewDatabase
-from tests.materialising.world import World
+from tests.materialising.world import World, deployment_name
 from tests.projections.event_log import SECOND, START, opened
 
 pytestmark = pytest.mark.kafka
@@ -25,7 +24,7 @@ def world(
     tmp_path: Path,
 ) -> Iterator[World]:
     """Return positions of which some events are archived, and some are on Kafka only."""
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[5:55]
+    name = deployment_name(request.node.name)
     world = World(broker, name, new_database(), tmp_path / "data")
     world.happen("p-1", opened("ada"), PositionAdjusted(amount=2))
     world.happen("é", opened("bob"))
@@ -120,3 +119,26 @@ def test_an_aggregate_with_a_gap_and_events_that_are_lost_are_named(
     assert broken.exit_code == lost.exit_code == 1
     assert "position 'p-1': version 5 follows version 3; no state can be told" in broken.stderr
     assert "are archived up to offset" in lost.stderr
+
+
+def test_one_is_not_told_when_events_could_be_lost(
+    state: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A-04."""
+    world.happen("a-1", opened("ada"))
+    world.write()
+    world.archive()
+    world.happen("a-1", PositionAdjusted(amount=7))
+    world.write()
+    end = world.ends(world.topic)[0][1]
+    world.drop(before=end)
+
+    lost = [state(name, "--json") for name in ("a-1", "never-0")]  # both are of partition 0
+    [then] = state("a-1", "--json", "--at-version", 1).lines
+    monkeypatch.setenv("VERDICT_DATABASE_URL", "sqlite:////nowhere/read.db")
+    lost.append(state("never-0", "--json"))
+
+    for one in lost:
+        assert (one.exit_code, one.stdout) == (1, "")
+        assert f"and Kafka has them from {end} only, so events could be missing" in one.stderr
+    assert then["state"]["amount"] == 1

@@ -1,6 +1,8 @@
 """Events on a topic of their own, some of them archived, some of them dropped by Kafka."""
 
-from confluent_kafka import Producer, TopicPartition
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from compose.kafka.log import KafkaLog, Span
@@ -10,7 +12,8 @@ from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition
 from projections.engine.batch import Span as Offsets
 from projections.stream import Decoder
-from schemas.position import PositionAdjusted
+from schemas.message import Event
+from schemas.position import PositionAdjusted, PositionClosed
 from schemas.topics import Topics
 from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog, opened
@@ -35,8 +38,7 @@ class Followable:
 
     def happen(self, rounds: int) -> None:
         """Let every position have so many events more, in transactions, one of them aborted."""
-        producer = Producer(self.options | {"transactional.id": self.topics.prefix})
-        producer.init_transactions(30)
+        producer = self._producer()
         for nth in range(rounds + 1):
             producer.begin_transaction()
             for number in range(POSITIONS):
@@ -46,16 +48,39 @@ class Followable:
                 producer.abort_transaction(30)
             else:
                 producer.commit_transaction(30)
+        self._producer()
+
+    def _producer(self) -> Producer:
+        """Return one for transactions, when the markers of all before are in the log.
+
+        A commit returns before they are written, and until then nobody reads what it wrote.
+        """
+        producer = Producer(self.options | {"transactional.id": self.topics.prefix})
+        producer.init_transactions(30)
+        return producer
 
     def _one(self, producer: Producer, name: str, aborted: bool) -> None:
         begun = any(d.record.aggregate_id == name for d in self._events.deliveries)  # type: ignore[union-attr]
         payload = PositionAdjusted(amount=3) if begun else opened("ada")
         if aborted:
-            value = b"never"
+            place = self._events.place_of(name)
+            producer.produce(self.topic, b"never", name, partition=place.partition)
         else:
-            self._events.add(name, payload)
-            value = encode_event(self._events.deliveries[-1].record)  # type: ignore[arg-type]
+            self._produce(producer, name, payload)
+
+    def _produce(self, producer: Producer, name: str, payload: Event) -> None:
+        self._events.add(name, payload)
+        value = encode_event(self._events.deliveries[-1].record)  # type: ignore[arg-type]
         producer.produce(self.topic, value, name, partition=self._events.place_of(name).partition)
+
+    def close_all(self) -> None:
+        """Let every position be closed."""
+        producer = self._producer()
+        producer.begin_transaction()
+        for number in range(POSITIONS):
+            self._produce(producer, f"p-{number}", PositionClosed())
+        producer.commit_transaction(30)
+        self._producer()
 
     def archive(self) -> None:
         """Archive all that Kafka has."""
@@ -95,3 +120,24 @@ class Followable:
             (d.record.aggregate_id, d.record.version)  # type: ignore[union-attr]
             for d in self._events.deliveries
         )
+
+
+class CutLog(KafkaLog):
+    """Of a Kafka that drops records between the question what it has and the reading.
+
+    Args:
+        options: librdkafka's.
+        cut: Drops them, once.
+    """
+
+    def __init__(self, options: Mapping[str, str], cut: Callable[[], None]) -> None:
+        super().__init__(options)
+        self._cut: Callable[[], None] | None = cut
+
+    def read(self, spans: Iterable[Span]) -> Iterator[Message]:
+        """Yield what is left after the cut."""
+        wanted = [*spans]
+        if self._cut is not None:
+            self._cut()
+            self._cut = None
+        return super().read(wanted)

@@ -16,9 +16,12 @@ from compose.rebuilding.whole_log import WholeLog
 from compose.sql.archive import Archive
 from projections.engine import creation, holding, intervention, position
 from projections.engine.batch import Delivery
+from projections.engine.builder import Rebuildable
 from projections.engine.comparison import compare
 from projections.engine.intervention import Intervention, Kind
 from projections.registry import declared
+from projections.us_holder import us_holder
+from projections.us_holder_from_state import us_holder_from_state
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from schemas.recorded_event import RecordedEvent
 from schemas.wire.records import encode_event
@@ -28,7 +31,7 @@ from tests.projections.event_log import EventLog, opened
 pytestmark = pytest.mark.spark
 
 NAME = "us_holder"
-BUILT = declared()[NAME](2)
+BUILT = us_holder(version=2)
 
 
 @pytest.fixture
@@ -39,14 +42,14 @@ def followable(followable: Followable) -> Followable:
     return followable
 
 
-def build(spark: SparkSession, of: Followable, scratch: Path) -> None:
+def build(spark: SparkSession, of: Followable, scratch: Path, built: Rebuildable = BUILT) -> None:
     """Build version 2 from all that there ever was."""
     kafka = {f"kafka.{name}": value for name, value in of.options.items()}
     with KafkaLog(of.options) as log, of.read_side.reader() as reader:
         batches = KafkaBatches(spark, kafka, of.topics)
         whole = WholeLog(spark, batches, log, Archive(reader), of.topics)
         building = Building(whole, of.read_side.engine, scratch, 3, untold, unobserved)
-        building.build(BUILT, whole.ends(BUILT))
+        building.build(built, whole.ends(built))
 
 
 def test_what_kafka_has_dropped_comes_from_the_archive(
@@ -148,3 +151,31 @@ def test_an_aggregate_behind_a_gap_is_held(
         assert connection.execute(held).all() == [("b", 1)]
         rows = connection.execute(select(BUILT.tables[1])).all()
     assert [row.client for row in rows] == ["ada"]
+
+
+def test_a_key_whose_newest_state_cannot_be_read_is_held(
+    spark: SparkSession, followable: Followable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, topic = us_holder_from_state(version=2), followable.topics.share_holders
+    engine = followable.read_side.engine
+    with engine.begin() as connection:
+        creation.create(connection, [built])
+    good = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE"}'
+    producer = Producer(followable.options)
+    for key, value in ((b"1", good), (b"1", b"{}"), (b"2", b"?"), (b"3", b"?"), (b"3", None)):
+        producer.produce(topic, value, key)
+    producer.flush(30)
+    monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
+
+    with pytest.raises(StandsStill, match="more than 1 aggregates cannot be applied"):
+        build(spark, followable, tmp_path, built)
+    monkeypatch.undo()
+    with engine.begin() as connection:
+        creation.drop(connection, built)
+        creation.create(connection, [built])
+    build(spark, followable, tmp_path, built)
+
+    held = select(holding.table.c.aggregate_type, holding.table.c.aggregate_id)
+    with engine.begin() as connection:
+        assert {*map(tuple, connection.execute(held))} == {(topic, "1"), (topic, "2")}
+        assert [row.client for row in connection.execute(select(built.tables[1]))] == ["ada"]

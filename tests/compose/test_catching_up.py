@@ -15,13 +15,13 @@ from sqlalchemy import Engine, select
 from sqlalchemy import event as sql_event
 
 from compose.catching_up.cohorts import NAME
-from compose.errors import VerdictError
 from compose.kafka.batches import BATCHES
 from compose.kafka.log import log_bounds
 from compose.projecting import Projecting
 from compose.sql.database import open_database
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
+from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
 from projections.registry import projections
 from projections.us_holder import us_holder
@@ -224,7 +224,7 @@ def test_what_ends_the_catching_up_ends_all_and_is_told(
     another.dispose()
     latch.open.set()
 
-    with pytest.raises(VerdictError, match="another runner advances projection us_holder v1"):
+    with pytest.raises(AnotherRunner, match="another runner advances projection us_holder v1"):
         reaches(projecting, lambda: False)  # which it says once the live query has ended, too
     projecting.stop()
     assert spark.streams.active == []

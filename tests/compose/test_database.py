@@ -8,7 +8,13 @@ from sqlalchemy import Engine, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from compose.errors import Unreachable, VerdictError
-from compose.sql.database import create_read_side, open_database, parse
+from compose.sql.database import (
+    SERVERS_PATIENCE,
+    check_built,
+    create_read_side,
+    open_database,
+    parse,
+)
 from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
 from projections.engine.layout import replace_view
@@ -79,9 +85,28 @@ def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engi
     create_read_side(engine, projections(us_exchanges=["NYSE", "IEX"]))
 
     with pytest.raises(
-        VerdictError, match=r"us_holder v1 was built with 'US exchanges: IEX, NYSE'"
+        VerdictError,
+        match=r"nothing was built with 'US exchanges: NYSE', .*: us_holder v1 with 'US exchanges: "
+        r"IEX, NYSE', us_holder_from_state v1 with 'US exchanges: IEX, NYSE'; set it back",
     ):
-        create_read_side(engine, projections(us_exchanges=["NYSE"]))
+        check_built(engine, projections(us_exchanges=["NYSE"]))
+
+    check_built(engine, projections(us_exchanges=["IEX", "NYSE"]))
+
+
+def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
+    engine: Engine,
+) -> None:
+    create_read_side(engine, projections(us_exchanges=["NYSE"]))
+    swapped = {"us_holder": 2}
+    create_read_side(engine, projections(["IEX"], swapped))
+
+    for exchange in ("NYSE", "IEX"):
+        check_built(engine, projections([exchange], swapped))
+    with pytest.raises(
+        VerdictError, match=r"us_holder v2 with .*IEX', us_holder_from_state v1 with .*NYSE'"
+    ):
+        check_built(engine, projections(["LON"], swapped))
 
 
 def test_a_failure_leaves_no_half_of_a_read_side(engine: Engine) -> None:
@@ -131,3 +156,13 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(Unreachable, match=r"read\.db: file is not a database"):
         open_database(f"sqlite:///{file}")
+
+
+def test_a_server_of_postgresql_is_told_to_give_up_a_client_that_vanished(engine: Engine) -> None:
+    """Its transaction would keep the next runner out, for hours where nobody says otherwise."""
+    if engine.dialect.name == "sqlite":  # where the operating system lets go of a dead process
+        return
+    with engine.connect() as connection:
+        ours = connection.exec_driver_sql("SELECT name FROM pg_settings WHERE source = 'session'")
+
+        assert SERVERS_PATIENCE.keys() <= {*ours.scalars()}  # values count over TCP only

@@ -2,20 +2,27 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Engine, make_url
 
-from compose.errors import Unreachable, VerdictError
+from compose.errors import Unreachable
 from compose.projecting import Projecting
-from compose.sql.database import open_database
+from compose.sql.database import create_read_side, open_database
+from projections import missing_events as releasing
+from projections.engine import creation, versions
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.copying import MANY
+from projections.engine.position import AnotherRunner
+from projections.engine.versions import Superseded
 from projections.registry import projections
+from projections.us_holder import OpenPosition, us_holder
 from schemas.position import PositionClosed, PositionTransferred
+from schemas.recorded_event import RecordedEvent
 from schemas.wire.records import encode
 from tests.compose.deployment import Deployment, reaches
 from tests.postgresql import LET_GO, Server
@@ -25,6 +32,10 @@ from tests.projections.responses import ACCEPTED, REJECTED
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
+
+
+def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
+    raise ZeroDivisionError("a bug")
 
 
 def test_what_is_committed_becomes_rows_once_also_over_a_restart(
@@ -78,6 +89,49 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
+
+
+def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
+    deployment: Deployment,
+    running: Callable[..., Projecting],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More of it than one batch takes, and no batch follows."""
+    monkeypatch.setattr(releasing, "MOST", 2)
+    others = [p for p in projections() if p.name != "us_holder"]
+    names = [f"p-{number}" for number in range(5)]
+    happened = [deployment.happens(name, opened(name)) for name in names]
+    deployment.write(*(record for one in happened for record in one))
+    broken = running(declared=[*others, replace(us_holder(), evolve=fails)])
+    at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
+    reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
+    reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
+    broken.stop()
+
+    mended = running()
+    reaches(mended, lambda: deployment.select("SELECT * FROM projection_held") == [])
+    clients = deployment.select("SELECT client FROM us_holder ORDER BY client")
+    assert clients == [(name,) for name in names]
+
+
+def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the_others_go_on(
+    deployment: Deployment, running: Callable[..., Projecting], engine: Engine
+) -> None:
+    """As after a swap to a version that was built with what the service is not set to."""
+    create_read_side(engine, [us_holder(exchanges=["LON"])])
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+    projecting = running()
+    reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
+    parked = "SELECT projection, version FROM projection_parked"
+    assert deployment.select(parked) == [("us_holder", 1)]
+    assert deployment.select("SELECT * FROM us_holder") == []
+
+    fitting = us_holder(version=2)
+    with engine.begin() as connection:
+        creation.create(connection, [fitting])
+        versions.switch(connection, fitting, before=1)
+    with pytest.raises(Superseded, match="that is v2"):
+        reaches(projecting, lambda: False)
 
 
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
@@ -137,7 +191,7 @@ def test_it_stops_when_somebody_else_advances_a_projection(
 
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
 
-    with pytest.raises(VerdictError, match="another runner advances projection us_holder v1"):
+    with pytest.raises(AnotherRunner, match="another runner advances projection us_holder v1"):
         reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
     assert deployment.select("SELECT client FROM us_holder") == [("ada",)]
 
@@ -151,6 +205,7 @@ def test_carried_states_and_the_bytes_of_events_arrive_whole(
 
     topic = deployment.topics.share_holders
     deployment.write((topic, "ada", holding("ada")), (topic, "bob", holding("bob")))
+    deployment.write((topic, "bob", b'{"id": "bob", "amount": 0}'), (topic, "eve", b"?"))
     events = deployment.happens("p-1", opened("ada"))
     deployment.write((topic, "ada", None), (topic, "nobody", None), *events)
     projecting = running()
@@ -164,6 +219,9 @@ def test_carried_states_and_the_bytes_of_events_arrive_whole(
     reaches(projecting, lambda: bool(archived()) and bool(holders()))
     assert holders() == [("bob", 1)]
     assert archived() == [(1, events[0][2])]
+    held = "SELECT aggregate_type, aggregate_id FROM projection_held ORDER BY aggregate_id"
+    assert deployment.select(held) == [(topic, "bob"), (topic, "eve")]
+    assert not deployment.select("SELECT error FROM projection_parked")
 
 
 class TestOnPostgresql:

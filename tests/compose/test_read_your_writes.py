@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from compose.errors import TimedOut, VerdictError
+from compose.declared_projection import NotDeclared
+from compose.errors import TimedOut
 from compose.sql.read_your_writes import NeverShown, Token, wait
 from compose.sql.reader import Reader
 from projections.engine.batch import Batch, Delivery, Span, Unreadable
@@ -118,13 +119,32 @@ def _never(row: object, event: object) -> None:
     raise ValueError("never")
 
 
-def test_a_projection_without_versions_is_named_with_those_that_have_them(reader: Reader) -> None:
-    with pytest.raises(VerdictError, match=r"'outcome' keeps no version .* us_holder"):
-        wait(reader, "outcome", ADA, AT_ONCE)
+@pytest.mark.parametrize(
+    ("projection", "aggregate_type", "said"),
+    [
+        ("us_holder", "order", "us_holder keeps no row for each order.*: client_recent_order does"),
+        ("outcome", "position", "outcome keeps no row for each position.*: us_holder does"),
+        ("us_holder", "invoice", "nothing to wait for: no projection does"),
+    ],
+)
+def test_what_a_projection_never_shows_is_not_waited_for(
+    reader: Reader, projection: str, aggregate_type: str, said: str
+) -> None:
+    token = ADA._replace(aggregate_type=aggregate_type)
+
+    with pytest.raises(NeverShown, match=said):
+        wait(reader, projection, token, LONG_S, stale=True)
+
+
+def test_a_projection_that_does_not_exist_is_named_with_those_that_do(reader: Reader) -> None:
+    with pytest.raises(NotDeclared, match="no projection 'us_holders': there are event_archive, "):
+        wait(reader, "us_holders", ADA, LONG_S)
 
 
 def test_the_token_comes_from_the_response() -> None:
     accepted = replace(ACCEPTED, to_version=7)
 
     assert Token.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
+    assert Token.of(REJECTED) == (REJECTED.aggregate_type, REJECTED.aggregate_id, 1)
+    assert Token.of(replace(ACCEPTED, from_version=7, to_version=7)) == Token.of(accepted)
     assert Token.of(replace(REJECTED, to_version=None)) is None

@@ -114,10 +114,22 @@ def test_options_of_kafka_pass_through_in_both_ways_of_writing_them(
     assert load_settings().kafka["client.id"].get_secret_value() == "x"
 
 
-def test_exchanges_may_be_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VERDICT_US_EXCHANGES", "NASDAQ, NYSE Arca")
+@pytest.mark.parametrize("listed", ["NASDAQ, NYSE Arca", '["NASDAQ", "NYSE Arca"]'])
+def test_exchanges_may_be_listed_with_commas_or_as_json(
+    monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    monkeypatch.setenv("VERDICT_US_EXCHANGES", listed)
 
     assert load_settings().us_exchanges == ("NASDAQ", "NYSE Arca")
+
+
+def test_exchanges_that_begin_as_json_and_are_none_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VERDICT_US_EXCHANGES", '["NASDAQ", NYSE]')
+
+    with pytest.raises(SettingsInvalid, match=r"setting 'us_exchanges' .*: begins as a JSON list"):
+        load_settings()
 
 
 def test_no_secret_shows_in_the_settings() -> None:

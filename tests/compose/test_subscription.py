@@ -1,5 +1,6 @@
 """A subscriber reads the archive, then Kafka: every event once, in order, from any position."""
 
+import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -9,9 +10,19 @@ import pytest
 from compose.configuration.loading import load_settings
 from compose.errors import VerdictError
 from compose.kafka.log import KafkaLog
+from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
-from compose.subscription import Followed, Place, Subscription, subscribe
-from tests.compose.followable import POSITIONS, Followable
+from compose.sql.selected import Parameters, Selected
+from compose.subscription import ARCHIVED, Followed, Place, Places, Subscription, subscribe
+from projections.registry import projections
+from tests.compose.followable import POSITIONS, CutLog, Followable
+
+# librdkafka asks for a batch of records when the one before is handed over, and not for more
+ONE_BY_ONE = {
+    "queued.min.messages": "1",
+    "max.partition.fetch.bytes": "1",
+    "fetch.queue.backoff.ms": "5",
+}
 
 
 @pytest.fixture
@@ -83,6 +94,58 @@ def test_from_a_global_position_on(followable: Followable, reader: Reader, log: 
     assert [one.position for one in found] == [*range(21, 2 * POSITIONS + 1)]
 
 
+@pytest.mark.parametrize(
+    ("position", "more"), [(1, 0), (20, 0), (20, 1), (20, POSITIONS), (2 * POSITIONS, 0)]
+)
+def test_the_places_behind_a_global_position_are_kept_as_any_others(
+    followable: Followable, reader: Reader, log: KafkaLog, position: int, more: int
+) -> None:
+    """A-07."""
+    followable.happen(2)
+    followable.archive()
+    followable.happen(1)
+    everything = [*Subscription(reader, log, followable.topics).events(follow=False)]
+    first = Subscription(reader, log, followable.topics, "position", position)
+    before = [*islice(first.events(follow=False), more)]
+    kept = json.dumps([[*place, offset] for place, offset in first.places.items()])
+    places = {Place(topic, number): offset for topic, number, offset in json.loads(kept)}
+
+    then = Subscription(reader, log, followable.topics, "position", places).events(follow=False)
+
+    assert identities([*before, *then]) == identities(everything[position:])
+
+
+def test_topics_that_are_not_followed_do_not_bring_the_beginning_back(
+    followable: Followable, log: KafkaLog
+) -> None:
+    followable.happen(2)
+    followable.archive()
+    nowhere: Places = {}
+    reader = Asked(followable.read_side.url, readable(projections()))
+    with reader:
+        orders = Subscription(reader, log, followable.topics, "order", nowhere)
+
+        assert [*orders.events(follow=False)] == []
+        assert reader.pages == 0
+
+
+class Asked(Reader):
+    """Counts how many pages of events it is asked for."""
+
+    pages = 0
+
+    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
+        self.pages += statement == ARCHIVED
+        return super().select(statement, parameters)
+
+
+def test_a_category_that_does_not_exist_is_named_at_once_with_those_that_do(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    with pytest.raises(VerdictError, match=r"no category 'positions': there are .*, position"):
+        Subscription(reader, log, followable.topics, "positions")
+
+
 def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path: Path) -> None:
     followable.happen(2)
     followable.archive()
@@ -122,6 +185,57 @@ def test_what_is_neither_archived_nor_in_kafka_is_named(
 
     with pytest.raises(VerdictError, match="what is between is lost"):
         [*Subscription(reader, log, followable.topics).events(follow=False)]
+
+
+def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
+    followable: Followable, reader: Reader
+) -> None:
+    """A-02."""
+    followable.happen(1)
+    followable.archive()
+    followable.happen(2)
+
+    def cut() -> None:
+        followable.archive()
+        followable.drop()
+
+    with CutLog(followable.options, cut) as log:
+        found = [*Subscription(reader, log, followable.topics).events(follow=False)]
+
+    assert identities(found) == followable.written
+
+
+def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothing(
+    followable: Followable, reader: Reader
+) -> None:
+    """A-02."""
+    followable.happen(1)
+    with KafkaLog(followable.options | ONE_BY_ONE) as log:
+        subscription = Subscription(reader, log, followable.topics)
+        events = subscription.events()
+        found = [*islice(events, POSITIONS)]
+        followable.happen(5)
+        followable.archive()
+        followable.drop()
+        followable.happen(1)
+        found += islice(events, 6 * POSITIONS)
+
+    assert identities(found) == followable.written
+    assert any(one.position for one in found), "the archive was not needed"
+
+
+def test_a_subscriber_who_pauses_is_told_what_is_lost(
+    followable: Followable, reader: Reader
+) -> None:
+    followable.happen(1)
+    with KafkaLog(followable.options | ONE_BY_ONE) as log:
+        events = Subscription(reader, log, followable.topics).events()
+        [*islice(events, POSITIONS)]
+        followable.happen(5)
+        followable.drop({n: log.bounds(followable.topic, n)[1] - 1 for n in range(4)})
+
+        with pytest.raises(VerdictError, match="what is between is lost"):
+            [*islice(events, 5 * POSITIONS)]
 
 
 def test_an_empty_archive_is_no_hindrance(

@@ -1,21 +1,35 @@
 """Versions that change place: who may read then, and what stands in the way."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from compose.errors import VerdictError
 from compose.kafka.log import KafkaLog
-from compose.rebuilding import swapping
+from compose.rebuilding import beside, swapping
+from compose.rebuilding import level as levelling
 from compose.rebuilding.beside import Beside
-from compose.rebuilding.errors import KafkaCut, ViewsInUse
+from compose.rebuilding.errors import (
+    KafkaCut,
+    NeverLevel,
+    NotBuilt,
+    NotComparable,
+    SetOtherwise,
+    StillRead,
+    ViewsInUse,
+)
 from compose.rebuilding.level import Level
 from compose.rebuilding.rebuilder import unobserved
 from compose.sql.reader import Reader
-from projections.engine import creation
+from projections import missing_events as releasing
+from projections.engine import creation, parking
 from projections.engine.applier import Applier
+from projections.engine.built import end_build
+from projections.engine.reader_role import READER
 from projections.us_holder import us_holder
-from tests.compose.followable import POSITIONS, Followable
+from schemas.recorded_event import RecordedEvent
+from tests.compose.followable import POSITIONS, CutLog, Followable
 
 ROLE = "desk_reader"
 FIRST, SECOND = us_holder(version=1), us_holder(version=2)
@@ -30,9 +44,9 @@ def level(followable: Followable) -> Iterator[Level]:
     followable.happen(1)
     for version in (FIRST, SECOND):
         follow(followable, version)
-    beside = Beside(FIRST, SECOND, lambda version: us_holder(version=version))
+    both = Beside(FIRST, SECOND, lambda version: us_holder(version=version))
     with KafkaLog(followable.options) as log:
-        yield Level(engine, log, followable.topics, beside)
+        yield Level(engine, log, followable.topics, both)
 
 
 def follow(followable: Followable, version: object) -> None:
@@ -44,6 +58,13 @@ def follow(followable: Followable, version: object) -> None:
 def holders(followable: Followable, role: str) -> list[tuple[object, ...]]:
     with Reader(followable.read_side.url, ["us_holder"], role) as reader:
         return [*reader.select("SELECT client, positions FROM us_holder").rows]
+
+
+def live_version(followable: Followable) -> object:
+    [(version,)] = followable.read_side.select(
+        "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    )
+    return version
 
 
 def test_the_role_of_the_settings_reads_on_after_a_swap(
@@ -65,9 +86,23 @@ def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
     with pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"):
         swapping.swap(level, ROLE, unobserved)
 
-    assert followable.read_side.select(
-        "SELECT version FROM projection_live WHERE projection = 'us_holder'"
-    ) == [(1,)]
+    assert live_version(followable) == 1
+
+
+def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
+    followable: Followable, level: Level
+) -> None:
+    followable.happen(2)
+    follow(followable, FIRST)
+    cut = {n: level.log.bounds(followable.topic, n)[1] - 1 for n in range(4)}
+
+    with (
+        CutLog(followable.options, lambda: followable.drop(cut)) as log,
+        pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"),
+    ):
+        swapping.swap(replace(level, log=log), ROLE, unobserved)
+
+    assert live_version(followable) == 1
 
 
 def test_a_view_of_somebody_elses_is_named_and_left_alone(
@@ -87,3 +122,143 @@ def test_a_view_of_somebody_elses_is_named_and_left_alone(
     with level.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW mine")
     swapping.swap(level, ROLE, unobserved)
+
+
+def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompared(
+    followable: Followable, level: Level
+) -> None:
+    """H-09: as when Kafka has dropped what a projection that was added later needs."""
+    with level.engine.begin() as connection:
+        parking.park(connection, FIRST, ZeroDivisionError("a bug"), 0)
+    followable.close_all()
+    follow(followable, SECOND)
+    with pytest.raises(NotComparable, match=r"us_holder v1, .*, is parked, and v2 is ahead of it"):
+        swapping.verify(level)
+    assert live_version(followable) == 1
+
+    swapping.swap(level, READER, unobserved)
+
+    assert live_version(followable) == 2
+    assert followable.read_side.holders() == {}
+    assert followable.read_side.changes()[-1][:2] == ("ada", "left")
+    assert followable.read_side.select("SELECT * FROM projection_parked") == []
+
+
+def test_one_that_is_behind_and_only_waits_does_not_give_way(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levelling, "PATIENCE_S", 0)
+    followable.happen(1)
+    follow(followable, SECOND)
+
+    for step in (lambda: swapping.verify(level), lambda: swapping.swap(level, READER, unobserved)):
+        with pytest.raises(NeverLevel, match=r"is \d+ offsets behind the one that was built"):
+            step()
+
+    assert live_version(followable) == 1
+
+
+def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
+    followable: Followable, level: Level
+) -> None:
+    swapping.swap(level, READER, unobserved)
+    feed = followable.read_side.changes()
+
+    with pytest.raises(
+        VerdictError, match="v1 is not the one that readers see any more, that is v"
+    ):
+        swapping.swap(level, READER, unobserved)
+
+    assert followable.read_side.changes() == feed
+    back = beside.before(level.engine, "us_holder", level.beside.at_version)
+    swapping.swap(Level(level.engine, level.log, level.topics, back), READER, unobserved)
+    assert live_version(followable) == 1
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+
+
+def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not followable.read_side.is_postgresql:  # on SQLite nobody waits for readers
+        swapping.swap(level, READER, unobserved)
+        return
+    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    with level.engine.connect() as reading:
+        reading.exec_driver_sql("SELECT * FROM us_holder")
+
+        with pytest.raises(StillRead, match="behind them, for more than 1 s"):
+            swapping.swap(level, READER, unobserved)
+
+        assert live_version(followable) == 1
+    swapping.swap(level, READER, unobserved)
+    assert live_version(followable) == 2
+
+
+def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swapping.swap(level, READER, unobserved)
+    third = us_holder(version=3)
+    with level.engine.begin() as connection:
+        creation.create(connection, [third])
+    next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
+    if not followable.read_side.is_postgresql:
+        swapping.swap(next_one, READER, unobserved)
+        return
+    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    with level.engine.connect() as reading:
+        reading.exec_driver_sql("SELECT * FROM us_holder_v1")
+
+        with pytest.raises(StillRead):
+            swapping.swap(next_one, READER, unobserved)
+
+    assert live_version(followable) == 2
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+
+
+def fails(_: object, event: RecordedEvent) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def test_all_that_waited_is_applied_before_versions_are_compared(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of it than one batch takes."""
+    monkeypatch.setattr(releasing, "MOST", 2)
+    followable.happen(1)
+    followable.archive()
+    follow(followable, FIRST)
+    buggy = replace(SECOND, evolve=fails)
+    followable.apply(Applier(level.engine, buggy, followable.topics, live=False))
+    held = "SELECT count(*) FROM projection_held"
+    assert followable.read_side.select(held) == [(POSITIONS,)]
+
+    assert swapping.verify(level).equal
+
+    assert followable.read_side.select(held) == [(0,)]
+
+
+def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
+    followable: Followable, level: Level
+) -> None:
+    otherwise = us_holder(["LON"], version=2)
+    typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
+
+    with pytest.raises(SetOtherwise, match=r"built with .* and 'US exchanges: LON' is set where"):
+        swapping.swap(typed, READER, unobserved)
+
+    assert live_version(followable) == 1
+
+
+def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
+    followable: Followable,
+) -> None:
+    engine, at_version = followable.read_side.engine, lambda version: us_holder(version=version)
+    made = beside.begin_another(engine, "us_holder", at_version)
+    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
+        beside.built(engine, "us_holder", at_version)
+
+    with engine.begin() as connection:
+        end_build(connection, made.other)
+
+    assert beside.built(engine, "us_holder", at_version).other.version == 2

@@ -110,6 +110,9 @@ class Deployment:
                 await_ready(service)
                 yield service
                 stop(service)
+            except AssertionError as error:
+                error.add_note(self.said())
+                raise
             finally:
                 service.kill()
 

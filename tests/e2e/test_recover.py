@@ -96,6 +96,7 @@ def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
     lives_on(deployment, seed=24, placed=placed)
 
 
+@pytest.mark.campaign
 def test_a_recovery_that_is_killed_anywhere_is_run_again(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

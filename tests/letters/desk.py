@@ -122,14 +122,21 @@ class Desk:
             return [row._asdict() for row in found]
 
     def retries(self, topic: str | None = None) -> list[Message]:
-        """Return what a read_committed consumer sees on a topic, on `retry` if none is named."""
+        """Return what a read_committed consumer sees on a topic, on `retry` if none is named.
+
+        A commit returns before its markers are in the log; so all transactions have to be over.
+        """
         name = topic or self.topics.retry
         with Reader(self.kafka, 60) as reader:
             partitions = reader.partitions([name])
-            ends = reader.latest(partitions, committed=True)[name]
+
+            def ends(committed: bool) -> list[int]:
+                return reader.latest(partitions, committed=committed)[name]
+
+            until(lambda: ends(committed=True) == ends(committed=False), lambda: None)
             return [
                 message
-                for number, end in enumerate(ends)
+                for number, end in enumerate(ends(committed=True))
                 for message in reader.records(name, number, 0, end)
             ]
 

@@ -1,20 +1,19 @@
 """A deployment per test."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from compose.local.broker import EmbeddedBroker
-from tests.materialising.world import World
+from tests.materialising.world import World, deployment_name
 
 
 @pytest.fixture
 def world(
     broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[World]:
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name)[5:55]
+    name = deployment_name(request.node.name)
     world = World(broker, name, f"sqlite:///{tmp_path / 'read.db'}", tmp_path / "data")
     yield world
     world.close()

@@ -4,8 +4,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from pydantic import SecretStr
 
 from compose.errors import Unreachable, VerdictError
+from compose.kafka.errors import RecordsDropped
+from compose.kafka.log import KafkaLog
+from compose.materialising.as_of import AsOf
 from compose.materialising.errors import (
     Compacted,
     Incomplete,
@@ -14,6 +18,7 @@ from compose.materialising.errors import (
     NotDecided,
     NotPassed,
 )
+from compose.materialising.materialiser import Materialiser
 from compose.rebuilding.errors import RecordsGone
 from projections.engine import intervention
 from projections.engine.applier import Applier, wall_clock
@@ -23,6 +28,7 @@ from projections.us_holder import us_holder
 from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from schemas.wire.records import encode
+from tests.compose.followable import CutLog
 from tests.materialising.world import World
 from tests.projections.event_log import SECOND, START, opened
 from tests.projections.read_side import ReadSide
@@ -30,6 +36,7 @@ from tests.projections.responses import ACCEPTED, REJECTED
 
 pytestmark = pytest.mark.kafka
 
+NOWHERE = SecretStr("sqlite:////nowhere/read.db")
 HOLDERS = "SELECT client, positions, since FROM us_holder ORDER BY client"
 
 
@@ -214,6 +221,21 @@ def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
         world.told("us_holder_from_state", iso_time(wall_clock() - 1), tmp_path)
 
 
+def test_a_state_that_cannot_be_read_is_named_until_the_next_one_of_its_key(
+    world: World, tmp_path: Path
+) -> None:
+    topic = world.topics.share_holders
+    ada = {"id": "p-1", "client": "ada", "ticker": "FB", "amount": 1, "exchange": "NYSE"}
+    world.put(topic, "p-1", ada)
+    world.put(topic, "p-1", {"id": "p-1"})
+
+    with pytest.raises(Incomplete, match=r"state of 'p-1': not readable: (.|\n)* written again"):
+        world.told("us_holder_from_state", "now", tmp_path)
+
+    world.put(topic, "p-1", ada | {"client": "bob"})
+    assert world.told("us_holder_from_state", "now", tmp_path)[0] == [("bob", 1)]
+
+
 def test_what_kafka_has_dropped_comes_from_the_archive(world: World, tmp_path: Path) -> None:
     traffic(world, 2, Random(3))
     world.archive()
@@ -244,6 +266,53 @@ def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(
         world.told("us_holder", "now", tmp_path)
     assert [one.name for one in tmp_path.iterdir() if one.suffix in (".ndjson", ".new")] == []
     assert [*world.settings.data_dir.iterdir()] == []
+
+
+def test_as_of_a_time_what_is_lost_is_named_though_nothing_that_is_left_is_so_old(
+    world: World, tmp_path: Path
+) -> None:
+    world.happen("é", opened("ada"))
+    world.write()
+    world.archive()
+    then = iso_time(START + 3 * SECOND)
+    world.happen("é-1", opened("bob"))
+    world.write()
+    lost = world.ends(world.topic)[0][1]
+    world.events.pace = 9 * SECOND
+    world.happen("é-1", PositionTransferred(client="cleo"))
+    world.write()
+    world.drop(before=lost)
+
+    with pytest.raises(RecordsGone, match=rf"position\.events:0 .*, and Kafka has it from {lost}"):
+        world.told("us_holder", then, tmp_path)
+
+    world.settings = world.settings.model_copy(update={"database_url": NOWHERE})
+    with pytest.raises(Unreachable):
+        world.told("us_holder", then, tmp_path)
+
+
+def test_what_kafka_drops_before_it_is_read_is_not_left_out(world: World, tmp_path: Path) -> None:
+    """A-03."""
+    traffic(world, 2, Random(3))
+    world.archive()
+    before = world.told("us_holder", "now", tmp_path)
+    cut = Cut(world)
+
+    with pytest.raises(RecordsDropped, match="from offset 0, and Kafka has it from 5 only"):
+        cut.run(AsOf(), str(tmp_path / "cut.ndjson"))
+
+    assert world.told("us_holder", "now", tmp_path) == before
+
+
+class Cut(Materialiser):
+    """Of a Kafka that drops records before they are read."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.settings, "us_holder")
+        self._world = world
+
+    def _log(self) -> KafkaLog:
+        return CutLog(self._world.options, lambda: self._world.drop(before=5))
 
 
 def test_an_event_that_is_passed_over_is_told_so(world: World, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A deployment without a service: events on Kafka, some archived, and a marker as the decider's."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,12 @@ from tests.projections.read_side import ReadSide
 PARTITIONS = 2
 
 Written = tuple[str, bytes, bytes | None, int]  # topic, key, value, partition
+
+
+def deployment_name(test: str) -> str:
+    """Return a name of a test's own: its beginning, and its end, where the parameters are."""
+    name = re.sub(r"[^a-z0-9]+", "-", test)
+    return f"{name[5:43]}-{name[-11:].strip('-')}"
 
 
 class World:

@@ -11,7 +11,7 @@ from projections.engine.batch import Carried, Delivery, Unreadable
 from projections.engine.builder import Rebuildable
 from projections.engine.comparison import Content, content
 from projections.registry import declared
-from tests.projections.read_side import ReadSide
+from tests.projections.read_side import ReadSide, Rows
 
 BESIDE = 2
 
@@ -47,6 +47,26 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
         creation.drop(connection, built)
     engine.dispose()
     return found
+
+
+def held_in_one_go(name: str, deliveries: Iterable[Delivery]) -> Rows:
+    """Return what is held after all of `deliveries` are taken at once, by aggregate.
+
+    Type, id, version needed, version seen and error, as `projection_held` has them.
+    """
+    built = declared()[name](BESIDE)
+    assert isinstance(built, Rebuildable)
+    gaps = [one.gap for one in built.builder(sorted(deliveries, key=_order)) if one.gap]
+    return [
+        (
+            gap.aggregate_type,
+            gap.aggregate_id,
+            gap.version_needed,
+            gap.version_seen,
+            gap.fault and str(gap.fault),
+        )
+        for gap in sorted(gaps, key=lambda gap: gap.aggregate_id)
+    ]
 
 
 def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Delivery]) -> None:

@@ -12,9 +12,10 @@ from schemas.enrolment import LoginRecorded, ParticipantDeactivated, Participant
 from schemas.message import Event
 from schemas.order import OrderDeleted, OrderModified, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
-from tests.projections.beside import compared
+from tests.projections.beside import compared, held_in_one_go
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from tests.projections.state_log import BAD, StateLog
 
 IDS = [f"a-{number}" for number in range(90)]
 
@@ -100,6 +101,29 @@ def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: Ev
     assert {
         (gap.version_needed, gap.version_seen) for gap in (told[n].gap for n in "ab") if gap
     } == {(2, 3), (1, 2)}
+
+
+def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
+    read_side: ReadSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(builder, "HISTORIES", 7)
+    name, random = "us_holder_from_state", Random(7)
+    log, applier = StateLog(), read_side.applier(name)
+    for number, key in enumerate(random.choices(IDS, k=400)):
+        state = random.choice(["ada", "bob"]), random.choice(["IEX", "LON"])
+        log.put(key, random.choice([state, state, BAD, None]))
+        if number % 50 == 0:
+            applier.apply(log.batch())
+    applier.apply(log.batch())
+
+    found = compared(read_side, name, log.deliveries)
+    held = read_side.select(
+        "SELECT aggregate_type, aggregate_id, version_needed, version_seen, error "
+        "FROM projection_held ORDER BY aggregate_id"
+    )
+
+    assert all(one.equal and one.live.rows for one in found)
+    assert held_in_one_go(name, log.deliveries) == held != []
 
 
 def _builder(name: str) -> RowBuilder[tuple[object, ...]]:

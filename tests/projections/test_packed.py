@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import sha256
 
 import pyarrow as pa
 import pytest
@@ -36,6 +37,7 @@ RECORDS: list[Record | Unreadable] = [
     MALFORMED,
     Carried("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
     Carried("1", None),
+    Carried("1", Unreadable("why")),
     Unreadable("why"),
 ]
 
@@ -100,16 +102,61 @@ def test_a_carried_state_is_read_from_json_whatever_else_is_in_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "error"),
+    [
+        (b"1", b'{"id": "1",', "ValidationError: 1 validation error"),
+        (b"1", b"", "ValidationError: 1 validation error"),
+        (b"1", HOLDING.replace(b"33", b"0"), "greater than 0"),
+        (b"1", HOLDING.replace(b"33", b"33.0"), "valid integer"),
+        (b"1", HOLDING.replace(b"33", b'"33"'), "valid integer"),
+        (b"1", HOLDING.replace(b'"id": "1"', b'"id": 1'), "valid string"),
+        (b"1", HOLDING.replace(b"ticker", b"stock"), "Field required"),
+        (b"1", HOLDING.replace(b"ada", b"\\ud800"), "ValidationError: 1 validation error"),
+        (b"1", b"[" * 10_000, "ValidationError: 1 validation error"),
+        (b"2", HOLDING, "the state is that of '1', its key is '2'"),
+    ],
+)
+def test_a_state_that_cannot_be_decoded_keeps_its_key_and_says_why(
+    key: bytes, value: bytes, error: str
+) -> None:
+    [delivery] = decode(("share-holders", 1, 3, key, value))
+
+    assert isinstance(delivery.record, Carried)
+    assert delivery.record.key == key.decode()
+    assert isinstance(delivery.record.value, Unreadable)
+    assert error in delivery.record.value.error
+
+
+LONG = b"x" * 257
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        (b"\xff", "no id: 0xff"),
+        (b"a\0b", "no id: 0x610062"),
+        (b"", "no id: 0x"),
+        (b"no id: 0xff", "no id: 0x6e6f2069643a2030786666"),
+        (LONG, f"no id: SHA-256 {sha256(LONG).hexdigest()}"),
+    ],
+)
+def test_a_key_that_is_no_id_has_a_name_that_no_id_has(key: bytes, name: str) -> None:
+    state, closing = decode(
+        ("share-holders", 1, 3, key, HOLDING), ("share-holders", 1, 4, key, None)
+    )
+
+    assert isinstance(state.record, Carried)
+    assert state.record.key == name
+    assert isinstance(state.record.value, Unreadable)
+    assert state.record.value.error == f"ValueError: the key {key!r} is no id"
+    assert closing.record == Carried(name, None)
+
+
+@pytest.mark.parametrize(
     ("topic", "key", "value", "error"),
     [
-        ("share-holders", b"1", b'{"id": "1",', "ValidationError: 1 validation error"),
-        ("share-holders", b"1", b"", "ValidationError: 1 validation error"),
-        ("share-holders", b"1", HOLDING.replace(b"33", b"0"), "greater than 0"),
-        ("share-holders", b"1", HOLDING.replace(b"33", b'"33"'), "valid integer"),
-        ("share-holders", b"2", HOLDING, "the state is that of '1', its key is '2'"),
-        ("share-holders", b"\xff", HOLDING, "is no id"),
-        ("share-holders", None, None, "the key None is no id"),
-        ("share-holders", b"a\0b", None, "is no id"),
+        ("share-holders", None, HOLDING, "the record has no key"),
+        ("share-holders", None, None, "the record has no key"),
         ("position.events", b"p-1", None, "ValueError: the record has no value"),
         ("position.events", b"p-1", b"garbage", "Undecodable: value has no Confluent header"),
         ("position.events", b"p-1", encode_event(EVENT)[:-1], "Undecodable: Avro body does not"),

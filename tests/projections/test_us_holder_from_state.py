@@ -1,65 +1,35 @@
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.engine.batch import Batch, Carried, Delivery, Partition, Span, Unreadable
+from compose.errors import VerdictError
+from compose.parking.events import ParkedEvents
+from compose.parking.kind import By, NothingParked
+from compose.sql.read_your_writes import NeverShown, Token, wait
+from projections.engine import holding
+from projections.engine.batch import Batch, Unreadable
+from projections.registry import declared
 from projections.us_holder import US_EXCHANGES
-from projections.us_holder_from_state import us_holder_from_state
+from projections.us_holder_from_state import Holding, us_holder_from_state
+from projections.us_holder_from_state import shown as shown_of
 from schemas.share_holding import ShareHolding
-from tests.projections.beside import compared
+from tests.conftest import NewDatabase
+from tests.projections.beside import compared, held_in_one_go
 from tests.projections.read_side import ReadSide, Rows
+from tests.projections.state_log import BAD, TOPIC, State, StateLog
 
-TOPIC = "share-holders"
-PARTITIONS = 3
 NAME = "us_holder_from_state"
-
-State = tuple[str, str] | None  # client, exchange
-
-
-class StateLog:
-    """The topic `share-holders`."""
-
-    def __init__(self) -> None:
-        self.deliveries: list[Delivery] = []
-        self.ends = [0] * PARTITIONS
-        self._taken = [0] * PARTITIONS
-
-    def put(self, position_id: str, state: State) -> None:
-        """Write a position as it is from now on, None once it is closed."""
-        value = state and ShareHolding(
-            id=position_id, client=state[0], ticker="FB", amount=33, exchange=state[1]
-        )
-        self.put_record(position_id, Carried(position_id, value or None))
-
-    def put_record(self, position_id: str, record: Carried | Unreadable) -> None:
-        partition = crc32(position_id.encode()) % PARTITIONS
-        self.deliveries.append(Delivery(TOPIC, partition, self.ends[partition], record))
-        self.ends[partition] += 1
-
-    def batch(self) -> Batch:
-        """Return what came since the last batch."""
-        spans = {
-            Partition(TOPIC, number): Span(self._taken[number], end)
-            for number, end in enumerate(self.ends)
-        }
-        self._taken = [*self.ends]
-        return Batch(
-            [d for d in self.deliveries if d.offset >= spans[Partition(*d[:2])].start], spans
-        )
-
-    def compacted(self, tombstones: bool) -> Batch:
-        """Return all that compaction leaves: the newest record of each key."""
-        newest = {d.record.key: d for d in self.deliveries if isinstance(d.record, Carried)}
-        kept = [
-            d
-            for d in newest.values()
-            if tombstones or (isinstance(d.record, Carried) and d.record.value is not None)
-        ]
-        return Batch(kept, {Partition(TOPIC, n): Span(0, end) for n, end in enumerate(self.ends)})
+HELD = (
+    "SELECT aggregate_type, aggregate_id, version_needed, version_seen, error "
+    "FROM projection_held ORDER BY aggregate_id"
+)
+PARKED = "SELECT error FROM projection_parked"
 
 
 class Shown:
@@ -132,39 +102,211 @@ def test_what_counts_as_a_us_exchange_is_configuration(tmp_path: Path) -> None:
     read_side.close()
 
 
-def test_what_cannot_be_read_is_reported_and_nothing_is_lost(shown: Shown) -> None:
-    shown.after(("1", ("ada", "NYSE")))
-    shown.log.put_record("2", Unreadable("ValidationError: no JSON"))
-    shown.log.put("3", ("bob", "NYSE"))
-    rest = shown.log.batch()
-    shown.applier.apply(rest)
+def held(read_side: ReadSide) -> dict[str, int]:
+    """Return key → version of the record at fault, of the keys that are held with an error."""
+    found = read_side.select(HELD)
+    assert all(kind == TOPIC and needed == seen for kind, _, needed, seen, _ in found)
+    assert all(error for *_, error in found)
+    return {key: needed for _, key, needed, *_ in found}
+
+
+def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
+    shown: Shown, caplog: pytest.LogCaptureFixture
+) -> None:
+    """H-02: the row stays as it was, in the same batch the others go on."""
+    shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")))
+    _, partition, offset = shown.log.next_place("1")
+
+    assert shown.after(("1", BAD), ("2", ("bob", "NYSE")), ("3", BAD), ("4", ("cleo", "IEX"))) == [
+        ("ada", 1), ("bob", 1), ("cleo", 1),
+    ]  # fmt: skip
+
+    assert not shown.applier.stands_still
+    first, third = shown.read_side.select(HELD)
+    assert first == (
+        TOPIC, "1", offset + 1, offset + 1,
+        f"record {TOPIC}:{partition}:{offset}: state of '1': not readable: "
+        "ValidationError: no JSON; the next record of that key takes its place",
+    )  # fmt: skip
+    assert third[1] == "3"
+    assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
+        f"projection {NAME} v1 parks {TOPIC} 1 at version {offset + 1}",
+        f"projection {NAME} v1 parks {TOPIC} 3 at version {third[2]}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("following", "holders"),
+    [(("bob", "IEX"), [("bob", 1)]), (("bob", "LON"), []), (None, [])],
+)
+@pytest.mark.parametrize("before", [("ada", "NYSE"), None])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_next_record_of_the_key_takes_its_place(
+    shown: Shown, before: State, following: State, holders: Rows, at_once: bool
+) -> None:
+    shown.after(("1", before))
+    if not at_once:
+        shown.after(("1", BAD))
+        assert held(shown.read_side) == {"1": 2}
+
+    records = [("1", BAD), ("1", following)]
+    assert shown.after(*records[not at_once :]) == holders
+    assert held(shown.read_side) == {}
+
+
+def test_of_several_at_fault_the_newest_is_told(shown: Shown) -> None:
+    shown.after(("1", ("ada", "NYSE")), ("1", BAD))
+    shown.after(("1", Unreadable("ValidationError: no ticker")))
+
+    assert held(shown.read_side) == {"1": 3}
+    assert "no ticker" in shown.read_side.select(HELD)[0][-1]
+    assert holders(shown.read_side) == [("ada", 1)]
+
+
+def test_it_stays_held_with_the_error_over_restarts_and_when_it_is_read_again(
+    shown: Shown,
+) -> None:
+    shown.after(("1", ("ada", "NYSE")), ("1", BAD))
+    before = shown.read_side.dump()
+
+    shown.applier = shown.read_side.applier(NAME)
+    shown.applier.apply(Batch([], {}))
+    shown.applier.apply(shown.log.everything())
+
+    assert shown.read_side.dump() == before
+    assert shown.after(("1", None)) == []
+    assert held(shown.read_side) == {}
+
+
+def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> None:
+    def buggy(state: ShareHolding) -> Holding:
+        if state.client == "mallory":
+            raise ZeroDivisionError("a bug")
+        return shown_of(state)
+
+    read_side = ReadSide(new_database(), [replace(us_holder_from_state(), shown=buggy)])
+    shown = Shown(read_side)
+
+    assert shown.after(("1", ("mallory", "NYSE")), ("2", ("ada", "NYSE"))) == [("ada", 1)]
+    assert "ZeroDivisionError: a bug; the next" in read_side.select(HELD)[0][-1]
+
+    read_side.projections[NAME] = us_holder_from_state()
+    mended = compared(read_side, NAME, shown.log.deliveries)
+    assert [(one.live.rows, one.built.rows) for one in mended] == [(1, 2), (1, 2)]
+    read_side.close()
+
+
+def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
+    shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "MOST_AT_FAULT", 2)
+    shown.after(("0", ("ada", "NYSE")), ("1", BAD), ("2", BAD))
+    assert {*held(shown.read_side)} == {"1", "2"}
+
+    assert shown.after(("0", None), ("3", BAD)) == [("ada", 1)]
 
     assert shown.applier.stands_still
-    assert holders(shown.read_side) == [("ada", 1)]
-    ((error, topic, _),) = shown.read_side.select(
-        'SELECT error, topic, "offset" FROM projection_parked'
-    )
-    assert "not readable: ValidationError: no JSON" in error
-    assert topic == TOPIC
+    ((error,),) = shown.read_side.select(PARKED)
+    assert "more than 2 aggregates cannot be applied, the last: record share-holders:" in error
 
-    mended = [
-        d._replace(record=Carried("2", None)) if isinstance(d.record, Unreadable) else d
-        for d in shown.log.deliveries
-    ]
-    everything = {Partition(TOPIC, n): Span(0, end) for n, end in enumerate(shown.log.ends)}
-    shown.read_side.applier(NAME).apply(Batch(mended, everything))
-    assert holders(shown.read_side) == [("ada", 1), ("bob", 1)]
-    assert shown.read_side.select("SELECT * FROM projection_parked") == []
+    for key in ("1", "2", "3"):
+        shown.log.put(key, None)
+    shown.applier = shown.read_side.applier(NAME)
+    shown.applier.apply(shown.log.everything())
+    assert holders(shown.read_side) == []
+    assert (held(shown.read_side), shown.read_side.select(PARKED)) == ({}, [])
+
+
+def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
+    shown.after(("1", ("ada", "NYSE")))
+    shown.log.put_record("2", Unreadable("ValueError: the record has no key"))
+
+    assert shown.after(("3", ("bob", "NYSE"))) == [("ada", 1)]
+    assert shown.applier.stands_still
+    ((error,),) = shown.read_side.select(PARKED)
+    assert "not readable: ValueError: the record has no key" in error
+
+
+def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
+    _, _, offset = shown.log.next_place("a/1")
+    shown.after(("a/1", BAD))
+    operator, by = ParkedEvents(shown.read_side.engine, declared()), By("ada", "a test")
+    address = f"{NAME}/{TOPIC}/a/1"
+
+    [item] = operator.listed()
+    assert (item["id"], item["kind"], item["behind"]) == (address, "state", 0)
+    assert (item["what"], item["topic"], item["offset"]) == (
+        f"state, offset {offset}",
+        TOPIC,
+        offset,
+    )
+    assert "state of 'a/1': not readable" in item["error"]
+    told = operator.shown(address)
+    assert (told["payload"], told["replacement"], told["interventions"]) == (None, None, [])
+
+    before = shown.read_side.dump()
+    verbs = (
+        partial(operator.replay, address, by),
+        partial(operator.evict, address, by),
+        partial(operator.edit, address, b"{}", by),
+    )
+    for verb in verbs:
+        with pytest.raises(VerdictError, match="write the whole state to share-holders again"):
+            verb()
+    assert shown.read_side.dump() == before
+
+    shown.after(("a/1", None))
+    assert [*operator.listed()] == []
+    with pytest.raises(NothingParked):
+        operator.replay(address, by)
+
+
+def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown: Shown) -> None:
+    shown.after(("1", BAD))
+
+    with (
+        shown.read_side.reader() as reader,
+        pytest.raises(NeverShown, match=r"keeps no row for each position, .*: us_holder does"),
+    ):
+        wait(reader, NAME, Token("position", "1", 1), 0)
 
 
 states = st.none() | st.tuples(
     st.sampled_from(["ada", "bob", "cleo"]), st.sampled_from(["NASDAQ", "IEX", "LON"])
 )
+puts = st.tuples(st.sampled_from("123456"), states)
 steps = st.one_of(
-    st.tuples(st.sampled_from("123456"), states),
-    st.tuples(st.sampled_from("123456"), states),
-    st.sampled_from(["batch", "restart"]),
+    puts,
+    puts,
+    st.tuples(st.sampled_from("123456"), st.just(BAD)),
+    st.sampled_from(["batch", "restart", "again"]),
 )
+
+
+class Oracle:
+    """What the records say, in plain dictionaries."""
+
+    def __init__(self) -> None:
+        self.known = dict[str, tuple[str, str]]()  # the last state that could be read
+        self.at_fault = dict[str, int]()  # version of the newest record, which cannot be read
+
+    def put(self, key: str, state: State, offset: int) -> None:
+        self.at_fault.pop(key, None)
+        if isinstance(state, Unreadable):
+            self.at_fault[key] = offset + 1
+            return
+        self.known.pop(key, None)
+        if state is not None:
+            self.known[key] = state
+
+    def holders(self, but: Collection[str] = ()) -> Rows:
+        """Return client and number of positions, without those of the keys in `but`."""
+        counted = Counter(
+            client
+            for key, (client, exchange) in self.known.items()
+            if exchange in US_EXCHANGES and key not in but
+        )
+        return sorted(counted.items())
 
 
 @settings(
@@ -175,19 +317,27 @@ def test_holders_are_what_the_newest_states_say_and_compaction_does_not_show(
     read_side: ReadSide, sequence: list[tuple[str, State] | str], tombstones: bool
 ) -> None:
     read_side.clear()
-    shown, newest = Shown(read_side), dict[str, State]()
+    shown, oracle = Shown(read_side), Oracle()
     for step in [*sequence, "batch"]:
         match step:
-            case (str(position_id), state):
-                shown.log.put(position_id, state)
-                newest[position_id] = state
+            case (str(key), state):
+                oracle.put(key, state, shown.log.next_place(key)[2])
+                shown.log.put(key, state)
             case "restart":
                 shown.applier = read_side.applier(NAME)
             case _:
-                counted = Counter(s[0] for s in newest.values() if s and s[1] in US_EXCHANGES)
-                assert shown.after() == sorted(counted.items())
-    rows = rows_of(read_side)
+                shown.applier.apply(
+                    shown.log.everything() if step == "again" else shown.log.batch()
+                )
+                assert holders(read_side) == oracle.holders()
+                assert held(read_side) == oracle.at_fault
+                assert not shown.applier.stands_still
+    rows, faults = rows_of(read_side), read_side.select(HELD)
     assert all(one.equal for one in compared(read_side, NAME, shown.log.deliveries))
+    assert held_in_one_go(NAME, shown.log.deliveries) == faults
     read_side.clear()
     read_side.applier(NAME).apply(shown.log.compacted(tombstones))
-    assert rows_of(read_side) == rows
+    assert read_side.select(HELD) == faults
+    assert holders(read_side) == oracle.holders(but=oracle.at_fault)
+    if not oracle.at_fault:
+        assert rows_of(read_side) == rows

@@ -7,6 +7,8 @@ from sqlalchemy import Connection
 
 from projections.engine import creation, versions
 from projections.engine.applier import Applier
+from projections.engine.batch import Batch
+from projections.engine.built import versions_of
 from projections.engine.comparison import NAMED, compare, content
 from projections.engine.projection import Projection
 from projections.engine.reader_role import READER
@@ -125,6 +127,32 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
     assert [change[:2] for change in built.changes()][-1] == ("dan", "entered")
 
 
+def test_nobody_fills_tables_that_were_built_with_other_settings(
+    built: ReadSide, log: EventLog
+) -> None:
+    tables = {name: rows for name, rows in built.dump().items() if "parked" not in name}
+    log.add("p-bob", PositionClosed())
+    batch = log.batch()
+    foreign = us_holder(exchanges=["NYSE"])
+
+    for live in (False, True):
+        refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
+        refused.apply(batch)
+
+        assert refused.stands_still
+        assert "v1 was built with" in str(refused.failure)
+        assert bool(built.select("SELECT * FROM projection_parked")) is live
+    assert {n: rows for n, rows in built.dump().items() if "parked" not in n} == tables
+    ((said,),) = built.select("SELECT error FROM projection_parked")
+    assert "is configured with 'US exchanges: NYSE' now" in said
+
+    set_back = built.applier("us_holder")
+    set_back.apply(Batch([], {}))
+    assert built.select("SELECT * FROM projection_parked") == []
+    set_back.apply(batch)
+    assert set(built.holders()) == {"ada", "cleo"}
+
+
 def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     built: ReadSide, log: EventLog
 ) -> None:
@@ -150,7 +178,7 @@ def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
 def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
     with built.engine.begin() as connection:
         creation.drop(connection, SECOND)
-        assert creation.built_versions(connection, "us_holder") == {1}
+        assert versions_of(connection, "us_holder") == {1}
 
     assert not [name for name in built.dump() if name.endswith("_v2")]
     assert len(built.changes()) == 3
