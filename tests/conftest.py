@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from compose.local.broker import EmbeddedBroker
 from tests import postgresql as embedded
@@ -13,10 +14,30 @@ NewDatabase = Callable[[], str]
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    """Return a running Kafka; it is shared, so name topics after the test."""
+def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    """Return a running Kafka whose topics stay until the end of the run."""
     with EmbeddedBroker(tmp_path_factory.mktemp("broker")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="module")
+def broker(shared_broker: EmbeddedBroker) -> Iterator[EmbeddedBroker]:
+    """Return a running Kafka; it is shared, so name topics after the test.
+
+    What a module made goes with it: each partition holds a file descriptor and memory of the
+    broker, and the tests together make more than many a machine lets a process have.
+    """
+    admin = AdminClient({"bootstrap.servers": shared_broker.bootstrap_servers, "log_level": 0})
+    before = _topics(admin)
+    yield shared_broker
+    made = sorted(_topics(admin) - before)
+    for deleted in (admin.delete_topics(made) if made else {}).values():
+        deleted.result(60)
+
+
+def _topics(admin: AdminClient) -> set[str]:
+    """Return the topics that are not Kafka's own."""
+    return {name for name in admin.list_topics(timeout=30).topics if not name.startswith("__")}
 
 
 @pytest.fixture(scope="session")
@@ -41,5 +62,5 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[New
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what uses the shared broker."""
     for item in items:
-        if "broker" in getattr(item, "fixturenames", ()):
+        if "shared_broker" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)

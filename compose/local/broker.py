@@ -29,6 +29,7 @@ LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE
 JVM_OPTIONS = (
     "-Xms128m",
     "-Xmx512m",
+    "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of the cores of one machine
     "-Djava.awt.headless=true",

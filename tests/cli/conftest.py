@@ -106,23 +106,23 @@ def command_record(message: Message) -> CommandRecord:
 
 
 @pytest.fixture(scope="session")
-def topics(broker: EmbeddedBroker) -> Topics:
+def topics(shared_broker: EmbeddedBroker) -> Topics:
     """The topics of the service under test, created."""
     topics = Topics(deployment="cli", prefix="cli.")
-    TopicAdmin({"bootstrap.servers": broker.bootstrap_servers}, topics).ensure()
+    TopicAdmin({"bootstrap.servers": shared_broker.bootstrap_servers}, topics).ensure()
     return topics
 
 
 @pytest.fixture(scope="session")
 def service(
-    broker: EmbeddedBroker, topics: Topics, tmp_path_factory: pytest.TempPathFactory
+    shared_broker: EmbeddedBroker, topics: Topics, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """Return the data directory of a service that runs."""
     data_dir = tmp_path_factory.mktemp("service")
     database = f"sqlite:///{data_dir / 'verdict.db'}"
-    decider = Decider(broker.bootstrap_servers, topics)
+    decider = Decider(shared_broker.bootstrap_servers, topics)
     decider.start()
-    announce(data_dir, Service(os.getpid(), broker.bootstrap_servers, database))
+    announce(data_dir, Service(os.getpid(), shared_broker.bootstrap_servers, database))
     yield data_dir
     decider.stop()
 
