@@ -192,8 +192,12 @@ def made_read_side(settings: Settings) -> tuple[Engine, Sequence[Projection]]:
         VerdictError: The database does not fit, or is out of reach.
     """
     database = open_database(database_url(settings))
-    read_models = projections(settings.us_exchanges, live_versions(database))
-    create_read_side(database, read_models, settings.reader_role)
+    try:
+        read_models = projections(settings.us_exchanges, live_versions(database))
+        create_read_side(database, read_models, settings.reader_role)
+    except BaseException:
+        database.dispose()
+        raise
     return database, read_models
 
 

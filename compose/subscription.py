@@ -13,7 +13,7 @@ from compose.configuration.loading import load_settings
 from compose.configuration.settings import Settings
 from compose.errors import VerdictError
 from compose.kafka.config import librdkafka_options
-from compose.kafka.errors import RecordsDropped
+from compose.kafka.errors import NotThereYet, RecordsDropped
 from compose.kafka.log import KafkaLog, Span
 from compose.materialising.archive_position import ArchivePosition
 from compose.service import bootstrap_servers
@@ -134,7 +134,8 @@ class Subscription:
 
         Raises:
             Unreachable: Kafka or the database does not answer.
-            VerdictError: Kafka has dropped what is not archived.
+            VerdictError: Kafka has dropped what is not archived, or ends before what has been read:
+                it is another one than before.
         """
         after = self._from if isinstance(self._from, int) else self._first_after()
         while True:
@@ -220,6 +221,8 @@ class Subscription:
         earliest, end = self._log.bounds(*place)
         if start < earliest:
             raise RecordsDropped(*place, start, earliest)
+        if start > end:
+            raise NotThereYet(*place, start, end)
         return Span(*place, start, None if follow else end)
 
     def _see_that_it_is_archived(self, dropped: RecordsDropped) -> None:

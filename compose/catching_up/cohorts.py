@@ -7,7 +7,7 @@ from contextlib import closing
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
-from compose.catching_up.front import Front, reached_by
+from compose.catching_up.front import Front, apply_rest, reached_by
 from compose.catching_up.read_ahead import read_ahead
 from compose.catching_up.split import Reached, lag, next_part, passed
 from compose.kafka.batches import KafkaBatches
@@ -85,6 +85,8 @@ class CatchingUp:
             else:
                 part = self._next([reached_by(one, ends) for one in near])
                 self._apply(near, self._batches.between(part) if part else ())
+                for applier in near:
+                    apply_rest(applier, self._front)
 
     def _is_near(self, reached: Reached) -> bool:
         return lag(reached, self._front.offsets) <= self._batches.most

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from compose.catching_up.split import lag
 from projections.engine.applier import Applier
-from projections.engine.batch import Partition, Spans
+from projections.engine.batch import Batch, Partition, Spans
 
+NOTHING = Batch([], {})
 GRACE_S = 1.0  # from one batch to the next, as long as records keep coming
 
 Group = Sequence[Applier]
@@ -102,3 +103,14 @@ class Front:
                 return True
             self._waiting.remove(group)
             return False
+
+
+def apply_rest(applier: Applier, front: Front) -> None:
+    """Apply the rest of what came for held aggregates: nobody knows when a batch follows.
+
+    Args:
+        applier: That has applied a batch, and nobody else uses.
+        front: At its end this ends, too.
+    """
+    while applier.released and not front.is_closed:
+        applier.apply(NOTHING)

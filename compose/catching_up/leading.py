@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from compose.catching_up.front import Front, reached_by
+from compose.catching_up.front import Front, apply_rest, reached_by
 from compose.catching_up.split import beginning, next_part, split
 from compose.kafka.batches import KafkaBatches
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Spans
 from projections.engine.projection import Projection
 
-NOTHING = Batch([], {})
 NO_BOUND = 2**62  # who joins is near
 
 
@@ -69,7 +68,7 @@ class Leading:
             for applier in leading:
                 applier.apply(batch)
         for applier in self._leading:
-            self._release(applier)
+            apply_rest(applier, self.front)
         self.front.end_batch()
 
     def standing_still(self) -> list[Projection]:
@@ -84,8 +83,3 @@ class Leading:
             for applier in joining:
                 applier.apply(batch)
         self._leading |= {*joining}
-
-    def _release(self, applier: Applier) -> None:
-        """Apply the rest of what came for held aggregates: nobody knows when a batch follows."""
-        while applier.released and not self.front.is_closed:
-            applier.apply(NOTHING)

@@ -1,6 +1,7 @@
 """What Kafka has of a partition of events behind what is archived of it."""
 
 from compose.errors import VerdictError
+from compose.kafka.errors import NotThereYet
 from compose.kafka.log import KafkaLog, Span
 
 
@@ -15,6 +16,7 @@ def span_behind(log: KafkaLog, topic: str, partition: int, reached: int) -> Span
 
     Raises:
         VerdictError: Kafka has dropped what is not archived.
+        NotThereYet: More is archived than Kafka ever had: it is another one than before.
         Unreachable: Kafka does not answer.
     """
     earliest, end = log.bounds(topic, partition)
@@ -24,4 +26,6 @@ def span_behind(log: KafkaLog, topic: str, partition: int, reached: int) -> Span
             f"from {earliest} only, so events could be missing: name the read side whose archive "
             "has them with --database-url"
         )
+    if reached > end:
+        raise NotThereYet(topic, partition, reached, end)
     return Span(topic, partition, reached, end)

@@ -49,36 +49,38 @@ def write_marker(
         transactions.flush()
         on_step(Step.CLAIM_SENT)
         transactions.commit()
+        return transactions
     except Broken as broken:
-        LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, broken)
-        transactions.abandon()
-        on_step(Step.IN_DOUBT)
-        renewed = _if_written(marker, query, kafka, broken)
-        transactions.close()
-        return renewed
-    return transactions
+        doubt = str(broken)
+    # not while `broken` is handled, as in `Publisher.publish`
+    LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, doubt)
+    transactions.abandon()
+    on_step(Step.IN_DOUBT)
+    renewed = _if_written(marker, query, kafka, doubt)
+    transactions.close()
+    return renewed
 
 
-def _if_written(marker: Marker, query: Query, kafka: Kafka, broken: Broken) -> Transactions:
+def _if_written(marker: Marker, query: Query, kafka: Kafka, doubt: str) -> Transactions:
     """Return a new producer if `marker` is the query's, before and after its initialisation."""
-    _check_written(marker, query, kafka, broken)
+    _check_written(marker, query, kafka, doubt)
     renewed = Transactions(kafka, query.transactional_id)
     try:
-        _check_written(marker, query, kafka, broken)
+        _check_written(marker, query, kafka, doubt)
     except BaseException:
         renewed.close()
         raise
     return renewed
 
 
-def _check_written(marker: Marker, query: Query, kafka: Kafka, broken: Broken) -> None:
+def _check_written(marker: Marker, query: Query, kafka: Kafka, doubt: str) -> None:
     found = read_marker(kafka, query, wait=True).marker
     if found != marker:
         raise NotPublished(
-            f"{query.transactional_id} could not be claimed ({broken}); its marker says: "
+            f"{query.transactional_id} could not be claimed ({doubt}); its marker says: "
             f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
             "not, start again"
-        ) from broken
+        )
 
 
 def taken_over(query: Query, marker: Marker) -> TakenOver:

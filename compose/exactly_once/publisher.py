@@ -78,12 +78,17 @@ class Publisher:
             self._check_replay(batch, outputs)
             self._on_step(Step.SKIPPED)
             return Outcome.SKIPPED
+        doubt = None
         try:
             self._transact(batch, outputs)
         except Broken as broken:
-            LOG.warning("%s is in doubt, the marker will tell: %s", batch, broken)
+            doubt = str(broken)
+        # Not while `broken` is handled: a client of Kafka that raises then (confluent-kafka 2.16)
+        # keeps it for ever, and with it the batch and the producers in the frames that it passed.
+        if doubt is not None:
+            LOG.warning("%s is in doubt, the marker will tell: %s", batch, doubt)
             self._on_step(Step.IN_DOUBT)
-            self._resolve(batch, outputs, broken)
+            self._resolve(batch, outputs, doubt)
         self._on_step(Step.COMMITTED)
         return Outcome.PUBLISHED
 
@@ -132,7 +137,7 @@ class Publisher:
         transactions.commit()
         return marker
 
-    def _resolve(self, batch: Batch, outputs: Collection[OutputRecord], broken: Broken) -> None:
+    def _resolve(self, batch: Batch, outputs: Collection[OutputRecord], doubt: str) -> None:
         """Find out from the marker whether `batch` is published, and publish it if it is not."""
         self._renew()
         if judge(self._marker, batch) is Action.SKIP:
@@ -143,7 +148,7 @@ class Publisher:
         except Broken as again:
             raise NotPublished(
                 f"{batch} could not be published by {self._query.transactional_id}, first "
-                f"({broken}), then ({again}): mend the cause and start again, the marker is kept"
+                f"({doubt}), then ({again}): mend the cause and start again, the marker is kept"
             ) from again
 
     def _renew(self) -> None:

@@ -23,6 +23,9 @@ from compose.exactly_once.offsets import Offsets
 from compose.kafka.errors import advice, settings_refused
 
 RETRY_S = 0.05
+# An answer to a request that librdkafka made before it was connected may wait for a second until it
+# looks again; another request does not. On a slow network it gets more, up to the deadline.
+ANSWER_S = 0.5
 # all else passes while topics are created and brokers restart; librdkafka retries some of it only
 FINAL = frozenset(
     {
@@ -177,9 +180,11 @@ class Reader:
             for topic, count in partitions.items()
             for number in range(count)
         }
+        patience = ANSWER_S
         while True:
             try:
-                return self._listed(partitions, wanted, isolation)
+                patience = min(patience, max(0.1, self.deadline.left()))
+                return self._listed(partitions, wanted, isolation, patience)
             except (KafkaException, FutureTimeout) as error:
                 reason = error if isinstance(error, KafkaException) else None
                 final = reason is not None and reason.args[0].code() in FINAL
@@ -187,19 +192,21 @@ class Reader:
                     what = f"the offsets of {', '.join(partitions)}"
                     raise self.unreachable(what, reason) from error
             time.sleep(RETRY_S)
+            patience *= 2
 
     def _listed(
         self,
         partitions: dict[str, int],
         wanted: dict[TopicPartition, OffsetSpec],
         isolation: IsolationLevel,
+        patience_s: float,
     ) -> Offsets:
         answers = self._admin.list_offsets(
-            wanted, isolation_level=isolation, request_timeout=max(0.1, self.deadline.left())
+            wanted, isolation_level=isolation, request_timeout=patience_s
         )
         found: Offsets = {topic: [0] * count for topic, count in partitions.items()}
         for place, answer in answers.items():
-            found[place.topic][place.partition] = answer.result(self.deadline.left() + 1).offset
+            found[place.topic][place.partition] = answer.result(patience_s + 1).offset
         return found
 
 

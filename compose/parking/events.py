@@ -17,6 +17,7 @@ from compose.errors import VerdictError
 from compose.parking import waiting_events
 from compose.parking.kind import By, Facts, NothingParked
 from compose.parking.waiting_events import parts_of
+from compose.rebuilding.errors import SetOtherwise
 from compose.sql.database import one_line, snapshot
 from projections.engine import built, holding, intervention, versions
 from projections.engine.applier import database_failed, wall_clock
@@ -183,7 +184,7 @@ class ParkedEvents:
         except Superseded as error:
             raise VerdictError(f"{error}: try again") from error
         except BuiltOtherwise as error:
-            raise VerdictError(str(error)) from error
+            raise SetOtherwise(name, version, error.found, projection.settings) from error
         return projection, (key[0], key[1])
 
     def _gone_on(self, address: str, done: str, after: Hold | None) -> str:

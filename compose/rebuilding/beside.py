@@ -8,6 +8,7 @@ from compose.errors import VerdictError
 from compose.rebuilding.errors import NotBuilt
 from projections.engine import creation, versions
 from projections.engine.built import begin_build, is_torso, versions_of
+from projections.engine.position import exclude_others
 from projections.engine.projection import Projection
 from projections.registry import AtVersion
 
@@ -38,8 +39,9 @@ def begin_another(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     with engine.begin() as connection:
         live = _live(connection, name)
         kept = {live, versions.previous(connection, name) or live}
-        for version in versions_of(connection, name) - kept:
-            creation.drop(connection, at_version(version))
+        for dropped in map(at_version, versions_of(connection, name) - kept):
+            exclude_others(connection, dropped)  # who fills it on another host
+            creation.drop(connection, dropped)
         other = at_version(max(kept) + 1)
         creation.create(connection, [other])
         begin_build(connection, other)

@@ -2,19 +2,21 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from compose.rebuilding.errors import StandsStill
+from compose.rebuilding.errors import AnotherBuild, StandsStill
 from compose.rebuilding.whole_log import WholeLog
 from projections.engine import filling, holding, intervention, position
 from projections.engine.applier import wall_clock
 from projections.engine.builder import Rebuildable
-from projections.engine.built import end_build
+from projections.engine.built import begin_build, end_build, is_build
 from projections.engine.holding import Held, TooManyAtFault
 from projections.engine.position import Positions
 from projections.engine.projection import Applied, Projection
@@ -79,22 +81,30 @@ class Building:
         Raises:
             RecordsGone: Neither Kafka nor the archive has all of it any more.
             StandsStill: The projection failed at a record.
+            AnotherBuild: Somebody else has begun the version anew.
         """
         assert isinstance(projection, Rebuildable), "what has tables can be built"
+        build = uuid4().hex
+        with self._engine.begin() as connection:
+            begin_build(connection, projection, build)
         self._on_step(Step.BEGUN)
         name = f"{projection.name} v{projection.version}"
         self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
         rows = self._folded(projection, ends)
         table, written = projection.tables[0], 0
         held: Held = {}
-        with self._engine.begin() as connection:
+        with self._writing(projection, build) as connection:
             filling.drop_indexes(connection, table)
         for batch in rows:
-            held = self._write(projection, batch, held)
+            held = self._write(projection, build, batch, held)
             written += batch.num_rows
             self._tell(f"{name}: {written:,} rows")
             self._on_step(Step.WRITTEN)
-        with self._engine.begin() as connection:
+        if held:
+            self._tell(
+                f"{name}: {len(held):,} are held, as something before them is missing or bad"
+            )
+        with self._writing(projection, build) as connection:
             filling.create_indexes(connection, table)
             projection.complete(connection)
             position.advance(connection, projection, {}, ends)
@@ -120,7 +130,17 @@ class Building:
                     yield opened(one.column(CHUNK)[0].as_buffer())
         shutil.rmtree(self._scratch)
 
-    def _write(self, projection: Rebuildable, batch: pa.RecordBatch, held: Held) -> Held:
+    @contextmanager
+    def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:
+        """Give a transaction in which the version is that of `build`, and nobody begins it anew."""
+        with self._engine.begin() as connection:
+            if not is_build(connection, projection, build):
+                raise AnotherBuild(projection.name, projection.version)
+            yield connection
+
+    def _write(
+        self, projection: Rebuildable, build: str, batch: pa.RecordBatch, held: Held
+    ) -> Held:
         """Write some rows in one transaction; on SQLite a running service waits for its end.
 
         Returns:
@@ -129,16 +149,18 @@ class Building:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:
-            raise StandsStill(projection.name, projection.version, found[0])
+            raise StandsStill(projection, found[0])
         table = projection.tables[0]
         found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
         key = columns[next(iter(table.primary_key)).name]
         if None in key:  # a gap without a row
             kept = [at for at, value in enumerate(key) if value is not None]
             columns = {name: [values[at] for at in kept] for name, values in columns.items()}
-        with self._engine.begin() as connection:
+        with self._writing(projection, build) as connection:
             filling.fill(connection, table, columns)
             try:
-                return holding.record(connection, projection, found_gaps, wall_clock(), held)
+                return holding.record(
+                    connection, projection, found_gaps, wall_clock(), held, seen=False
+                )
             except TooManyAtFault as error:
-                raise StandsStill(projection.name, projection.version, str(error)) from error
+                raise StandsStill(projection, str(error)) from error

@@ -2,6 +2,7 @@
 
 from compose.errors import VerdictError
 from projections.engine.batch import Partition
+from projections.engine.projection import Projection
 
 
 class NotBuilt(VerdictError):
@@ -14,13 +15,26 @@ class NotBuilt(VerdictError):
         )
 
 
+class AnotherBuild(VerdictError):
+    """Somebody else builds the same version of a projection."""
+
+    def __init__(self, name: str, version: int) -> None:
+        super().__init__(
+            f"somebody else has begun to build {name} v{version} anew, from another host or with "
+            "another data directory: what was built here is gone; let that one come to its end"
+        )
+
+
 class StandsStill(VerdictError):
     """The version that is brought forward failed at a record."""
 
-    def __init__(self, name: str, version: int, error: str) -> None:
+    def __init__(self, projection: Projection, error: str) -> None:
+        name = projection.name
+        # a state is written anew by others only, and a key waits for that
+        mend = "the projection" if projection.waits_for_events else "what writes its topic"
         super().__init__(
-            f"projection {name} v{version} stands still: {error}; readers see what they saw: mend "
-            f"the projection, then build it again with `verdict projection rebuild {name}`"
+            f"projection {name} v{projection.version} stands still: {error}; readers see what they "
+            f"saw: mend {mend}, then build it again with `verdict projection rebuild {name}`"
         )
 
 

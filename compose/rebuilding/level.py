@@ -17,6 +17,7 @@ from compose.rebuilding.beside import Beside
 from compose.rebuilding.errors import (
     KafkaCut,
     NeverLevel,
+    NotBuilt,
     NotComparable,
     SetOtherwise,
     StandsStill,
@@ -26,7 +27,7 @@ from projections.engine import parking, position
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition
 from projections.engine.batch import Span as Offsets
-from projections.engine.built import BuiltOtherwise
+from projections.engine.built import BuiltOtherwise, is_torso
 from projections.engine.position import Positions
 from projections.missing_events import missing_events
 from projections.stream import Decoder
@@ -61,6 +62,7 @@ class Level:
         it was, and taken again when it moved on in between.
 
         Raises:
+            NotBuilt: Somebody builds the other one anew.
             StandsStill: The other one cannot be brought there.
             KafkaCut: Kafka has dropped what it needs.
             NeverLevel: The live one is behind it, and does not move.
@@ -81,11 +83,22 @@ class Level:
         applier = Applier(
             self.engine, self.beside.other, self.topics, live=False, missing=missing_events
         )
+        with snapshot(self.engine) as connection:  # behind its position, which excludes others
+            self.check_whole(connection)
         ends = self._live_positions(applier.positions)
         for batch in self._between(applier.positions, ends):
             apply(applier, batch)
         while applier.released:
             apply(applier, Batch([], {}))
+
+    def check_whole(self, connection: Connection) -> None:
+        """Return when nobody builds the other version, as `connection` sees it.
+
+        Raises:
+            NotBuilt: Somebody has begun it anew, on another host.
+        """
+        if is_torso(connection, self.beside.other):
+            raise NotBuilt(self.beside.live.name, self.beside.live.version)
 
     def is_level(self, connection: Connection) -> bool:
         """Return whether both stand at the same position, as `connection` sees it."""
@@ -156,7 +169,7 @@ def apply(applier: Applier, batch: Batch) -> None:
             projection.name, projection.version, failure.found, settings
         ) from failure
     if failure is not None:
-        raise StandsStill(projection.name, projection.version, str(failure)) from failure
+        raise StandsStill(projection, str(failure)) from failure
 
 
 def _batches(records: Iterator[Delivery], spans: Mapping[Partition, Offsets]) -> Iterator[Batch]:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
 
 from compose.configuration.settings import Settings
 from compose.declared_projection import declared_projection
-from compose.errors import Unreachable, VerdictError
+from compose.errors import VerdictError
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.foundation import SOURCE, SPARK
 from compose.kafka.batches import KafkaBatches
@@ -28,9 +27,8 @@ from compose.rebuilding.swapping import Verified
 from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
 from compose.sql.archive import Archive
-from compose.sql.database import one_line, open_database, parse, shown
+from compose.sql.database import failing_in_words, open_database
 from compose.sql.reader import reader_of
-from projections.engine.applier import database_failed
 from projections.engine.position import AnotherRunner
 from projections.registry import FIRST, AtVersion
 
@@ -79,6 +77,7 @@ class Rebuilder:
         Raises:
             RecordsGone: Neither Kafka nor the archive has all of it any more.
             StandsStill: The projection failed.
+            AnotherBuild: Somebody else has begun the version anew.
         """
         with self._alone() as lock, self._database() as engine, self._whole_log(lock) as log:
             made = beside.begin_another(engine, self._name, self._at_version)
@@ -137,14 +136,10 @@ class Rebuilder:
 
     @contextmanager
     def _database(self) -> Iterator[Engine]:
-        url = database_url(self._settings)
-        engine = open_database(url)
+        engine = open_database(database_url(self._settings))
         try:
-            yield engine
-        except DBAPIError as error:
-            if not database_failed(error):
-                raise
-            raise Unreachable(f"{shown(parse(url))}: {one_line(error.orig)}") from error
+            with failing_in_words(engine):
+                yield engine
         except AnotherRunner as error:
             raise VerdictError(f"{error}; then try again") from error
         finally:

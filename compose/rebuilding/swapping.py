@@ -1,5 +1,6 @@
 """Compares a version with the one that readers see, and gives readers another one to see."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +22,11 @@ from projections.engine.statements import wait_for_locks
 from projections.engine.versions import Superseded
 
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
-LOCK_NOT_AVAILABLE = "55P03"
-PATIENCE_S = 5  # for readers; those who come then wait as long, and so does the service
+READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock
+PATIENCE_S = 5  # for readers
+# Those who come then wait as long, and so does the service. Before PostgreSQL's deadlock_timeout of
+# a second, so that it never ends a reader who waits for one view and keeps us from another.
+LOCK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ def verify(level: Level) -> Verified:
     """Compare the two versions at the same position, while the live one goes on.
 
     Raises:
+        NotBuilt: Somebody else builds it anew.
         StandsStill: The built version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
         NotComparable: It is behind, and parked.
@@ -82,19 +87,21 @@ def swap(level: Level, role: str, on_step: OnStep) -> None:
         ViewsInUse: A view of somebody else's stands on one that is to show the other version.
         StillRead: Somebody reads from one, and does not come to an end.
         VerdictError: Somebody else has swapped the projection meanwhile.
+        NotBuilt: Somebody else builds the other version anew.
         StandsStill: The other version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
     """
+    deadline = time.monotonic() + PATIENCE_S
     level.follow()
     on_step(Step.LEVEL)
-    while not _switched(level, role, on_step):
+    while not _switched(level, role, on_step, deadline):
         level.follow()  # the live one moved on before it could be stopped
         on_step(Step.LEVEL)
     on_step(Step.SWAPPED)
 
 
-def _switched(level: Level, role: str, on_step: OnStep) -> bool:
-    """Let readers see the other version, unless the live one has moved on; tell which it was."""
+def _switched(level: Level, role: str, on_step: OnStep, deadline: float) -> bool:
+    """Let readers see the other version; tell whether that could be, or is to be tried again."""
     try:
         with _in_words(level.beside.live), level.engine.begin() as connection:
             fits = _stopped(level, connection)
@@ -104,6 +111,10 @@ def _switched(level: Level, role: str, on_step: OnStep) -> bool:
             return fits
     except AnotherRunner:
         return False
+    except StillRead:
+        if time.monotonic() > deadline:
+            raise
+        return False
 
 
 def _stopped(level: Level, connection: Connection) -> bool:
@@ -111,17 +122,20 @@ def _stopped(level: Level, connection: Connection) -> bool:
 
     Raises:
         Superseded: It is not live any more.
+        NotBuilt: The other one is being built anew.
     """
     live = level.beside.live
     position.advance(connection, live, position.load(connection, live), {})
     versions.check_live(connection, live)
+    position.exclude_others(connection, level.beside.other)
+    level.check_whole(connection)
     return level.may_replace(connection)
 
 
 def _switch(level: Level, role: str, connection: Connection) -> None:
     live, other = level.beside.live, level.beside.other
     older = versions.previous(connection, live.name)
-    wait_for_locks(connection, PATIENCE_S)
+    wait_for_locks(connection, LOCK_S)
     creation.show(connection, other, role)
     other.announce(connection, live, wall_clock())
     versions.switch(connection, other, before=live.version)
@@ -141,6 +155,6 @@ def _in_words(projection: Projection) -> Iterator[None]:
         state = getattr(error.orig, "sqlstate", None)
         if state == DEPENDENT_OBJECTS:
             raise ViewsInUse(projection.name, one_line(error.orig)) from error
-        if state == LOCK_NOT_AVAILABLE:
+        if state in READERS_HAVE_THEM:
             raise StillRead(projection.name, PATIENCE_S) from error
         raise

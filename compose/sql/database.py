@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, ProgrammingError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, ProgrammingError
 
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
 from compose.sql import processor_tables, sqlite_file
 from projections.engine import built, creation, reader_role, versions
+from projections.engine.applier import database_failed
 from projections.engine.layout import TABLES, VIEWS
 from projections.engine.projection import Projection
 from projections.engine.reader_role import READER
@@ -107,8 +108,9 @@ def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
 
     Raises:
         VerdictError: Of all that depend on a setting, the tables were filled under another one.
+        Unreachable: The database went away.
     """
-    with engine.connect() as connection:
+    with failing_in_words(engine), engine.connect() as connection:
         found = {one.name: built.settings_of(connection, one) for one in projections}
     known = {one.settings for one in projections if found[one.name] == one.settings}
     if foreign := [one for one in projections if one.settings not in known]:
@@ -149,7 +151,7 @@ def _let_in(connection: Connection, role: str, views: Sequence[str]) -> None:
 def _creation(engine: Engine) -> Iterator[Connection]:
     """Give a transaction, and say in words why it cannot create what it shall."""
     try:
-        with engine.begin() as connection:
+        with failing_in_words(engine), engine.begin() as connection:
             yield connection
     except ProgrammingError as error:
         if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
@@ -159,13 +161,30 @@ def _creation(engine: Engine) -> Iterator[Connection]:
             f"the database and on the schema {VIEWS}: let it own the database, or "
             f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
         ) from error
-    except OperationalError as error:
+
+
+@contextmanager
+def failing_in_words(engine: Engine) -> Iterator[None]:
+    """Tell a database that fails from one that refuses what it is asked, which is a bug.
+
+    Raises:
+        Unreachable: It went away, has somebody else's lock, or is read-only after a failover.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        if not database_failed(error):
+            raise
         raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error
 
 
 def live_versions(engine: Engine) -> Mapping[str, int]:
-    """Return the version that readers see, by projection; a new read side has none."""
-    with engine.begin() as connection:
+    """Return the version that readers see, by projection; a new read side has none.
+
+    Raises:
+        Unreachable: The database went away.
+    """
+    with failing_in_words(engine), engine.begin() as connection:
         return versions.live(connection)
 
 

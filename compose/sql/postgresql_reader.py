@@ -6,6 +6,7 @@ a session may put its role off: give people a login of their own that is a membe
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -36,7 +37,12 @@ UNQUOTED_OFFSET = re.compile(r'(?<!")\boffset\b', re.IGNORECASE)
 
 
 class PostgresqlReader:
-    """A connection for one thread that reads; each statement in a transaction of its own."""
+    """A connection for one thread that reads; each statement in a transaction of its own.
+
+    It ends before the last row is handed over: one that stayed open would keep the views from being
+    replaced, and the server from cleaning up behind the projections, for as long as nobody asks
+    anything else.
+    """
 
     def __init__(self, url: URL, views: Sequence[str], role: str) -> None:
         """Connect to the database at `url` for reading `views` as `role`.
@@ -61,6 +67,7 @@ class PostgresqlReader:
             raise Unreachable(f"{self._shown}: {one_line(error)}") from error
         try:
             self._connection.execute(self._begin)
+            self._end()
         except (InsufficientPrivilege, InvalidParameterValue) as error:
             self.close()
             raise NotAdmitted(self._shown, role, error.diag.message_primary) from error
@@ -85,12 +92,13 @@ class PostgresqlReader:
             query = _for_driver(statement, parameters)
             stream = cursor.stream(*query, size=_chunk())
             first = next(stream, None)
+            self._rows = stream
             if first is None:  # a stream of no rows does not say their columns
                 cursor.execute(*query, binary=True)
+                self._end()
         except psycopg.Error as error:
             raise self._for_people(error, statement) from error
         columns = tuple(column.name for column in cursor.description or ())
-        self._rows = stream
         return Selected(columns, self._plain(first, stream))
 
     def close(self) -> None:
@@ -102,9 +110,12 @@ class PostgresqlReader:
     ) -> Iterator[tuple[Any, ...]]:
         try:
             row = first
-            while row is not None:
+            while row is not None and self._rows is rest:  # else of a statement before the last
+                following = next(rest, None)
+                if following is None:
+                    self._end()
                 yield tuple(map(_plain, row))
-                row = next(rest, None)
+                row = following
         except psycopg.Error as error:
             raise self._for_people(error) from error
 
@@ -115,6 +126,8 @@ class PostgresqlReader:
         self._connection.execute("ROLLBACK")
 
     def _for_people(self, error: psycopg.Error, statement: str = "") -> VerdictError:
+        with suppress(psycopg.OperationalError):  # the connection is gone, as `error` says
+            self._end()
         said = error.diag.message_primary or one_line(error)
         if isinstance(error, InsufficientPrivilege):
             return NotForReaders(said.removeprefix("permission denied for "), self._views)
@@ -134,7 +147,6 @@ class PostgresqlReader:
     def _table(self, said: str) -> str | None:
         """Return the table of ours that a message is about, which readers cannot see."""
         named = re.search(r'"(?:\w+\.)?(\w+)"', said)
-        self._connection.execute("ROLLBACK")
         known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
         found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
         return found and str(found[0])

@@ -158,7 +158,9 @@ class Applier:
             missing = self._missing(connection, self.projection) if waits else ()
             new = amended([*missing, *self._new(batch, spans)], self._decided(connection))
             applied = self.projection.apply(connection, [*readable(new)])
-            held = holding.record(connection, self.projection, applied, self._clock(), held)
+            held = holding.record(
+                connection, self.projection, applied, self._clock(), held, seen=self._live
+            )
             if self._was_parked:
                 parking.unpark(connection, self.projection)
         self._positions, self._held = reached, held

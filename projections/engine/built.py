@@ -14,9 +14,9 @@ from sqlalchemy import (
     select,
 )
 
-from projections.engine.position import is_of
+from projections.engine.position import exclude_others, is_of
 from projections.engine.projection import Projection
-from projections.engine.statements import add_new
+from projections.engine.statements import add_new, put
 
 metadata = MetaData()
 table = Table(
@@ -31,6 +31,7 @@ torsos = Table(
     metadata,
     Column("projection", Text, primary_key=True),
     Column("version", BigInteger, primary_key=True),
+    Column("build", Text, nullable=False),
 )
 
 
@@ -76,9 +77,24 @@ def settings_of(connection: Connection, projection: Projection) -> str:
     return settings
 
 
-def begin_build(connection: Connection, projection: Projection) -> None:
-    """Note that the tables are a torso, up to `end_build`."""
-    add_new(connection, torsos, [{"projection": projection.name, "version": projection.version}])
+def begin_build(connection: Connection, projection: Projection, build: str = "") -> None:
+    """Note that the tables are a torso, up to `end_build`.
+
+    Args:
+        connection: In a transaction.
+        projection: At the version that is built.
+        build: Tells who fills them from another one; nobody yet when it is empty.
+    """
+    exclude_others(connection, projection)
+    row = {"projection": projection.name, "version": projection.version, "build": build}
+    put(connection, torsos, [row])
+
+
+def is_build(connection: Connection, projection: Projection, build: str) -> bool:
+    """Tell whether the tables are still those of `build`; it is so up to the commit then."""
+    exclude_others(connection, projection)
+    found = select(torsos.c.build).where(is_of(projection, torsos))
+    return connection.execute(found).scalar() == build
 
 
 def end_build(connection: Connection, projection: Projection) -> None:

@@ -112,7 +112,13 @@ def try_again(connection: Connection, projection: Projection, held: Held) -> Hel
 
 
 def record(
-    connection: Connection, projection: Projection, applied: Applied, now: int, held: Held
+    connection: Connection,
+    projection: Projection,
+    applied: Applied,
+    now: int,
+    held: Held,
+    *,
+    seen: bool = True,
 ) -> Held:
     """Write down the gaps of a batch, and drop the holds whose missing events have come.
 
@@ -124,6 +130,7 @@ def record(
         applied: What the batch did.
         now: When a new gap counts as found, in epoch milliseconds.
         held: What the projection held before the batch.
+        seen: Whether readers see this version, and so miss what it holds.
 
     Returns:
         What it holds from the commit on.
@@ -143,7 +150,7 @@ def record(
         [_identity(projection, key) | hold._asdict() for key, hold in waiting.items()],
     )
     _drop(connection, [_identity(projection, key) for key in over])
-    for key in sorted(gaps):
+    for key in sorted(gaps) if seen else ():
         if key not in held or (gaps[key].fault and not held[key].error):
             _report(projection, gaps[key])
     after = {key: hold for key, hold in {**held, **waiting}.items() if key not in over}

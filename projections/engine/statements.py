@@ -51,13 +51,13 @@ def exclude_others(connection: Connection, what: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(key)))
 
 
-def wait_for_locks(connection: Connection, seconds: int) -> None:
+def wait_for_locks(connection: Connection, seconds: float) -> None:
     """Give up a statement of this transaction that waits so long for who holds a lock.
 
     On SQLite no statement waits for another one once the transaction has begun.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(select(func.set_config("lock_timeout", f"{seconds}s", True)))
+        connection.execute(select(func.set_config("lock_timeout", f"{seconds * 1000:.0f}ms", True)))
 
 
 def add_new(

@@ -9,14 +9,16 @@ from sqlalchemy import select
 
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.log import KafkaLog
-from compose.rebuilding.building import Building
-from compose.rebuilding.errors import RecordsGone, StandsStill
+from compose.rebuilding.beside import begin_another
+from compose.rebuilding.building import Building, OnStep, Step
+from compose.rebuilding.errors import AnotherBuild, RecordsGone, StandsStill
 from compose.rebuilding.rebuilder import unobserved, untold
 from compose.rebuilding.whole_log import WholeLog
 from compose.sql.archive import Archive
 from projections.engine import creation, holding, intervention, position
 from projections.engine.batch import Delivery
 from projections.engine.builder import Rebuildable
+from projections.engine.built import is_torso
 from projections.engine.comparison import compare
 from projections.engine.intervention import Intervention, Kind
 from projections.registry import declared
@@ -42,13 +44,19 @@ def followable(followable: Followable) -> Followable:
     return followable
 
 
-def build(spark: SparkSession, of: Followable, scratch: Path, built: Rebuildable = BUILT) -> None:
+def build(
+    spark: SparkSession,
+    of: Followable,
+    scratch: Path,
+    built: Rebuildable = BUILT,
+    on_step: OnStep = unobserved,
+) -> None:
     """Build version 2 from all that there ever was."""
     kafka = {f"kafka.{name}": value for name, value in of.options.items()}
     with KafkaLog(of.options) as log, of.read_side.reader() as reader:
         batches = KafkaBatches(spark, kafka, of.topics)
         whole = WholeLog(spark, batches, log, Archive(reader), of.topics)
-        building = Building(whole, of.read_side.engine, scratch, 3, untold, unobserved)
+        building = Building(whole, of.read_side.engine, scratch, 3, untold, on_step)
         building.build(built, whole.ends(built))
 
 
@@ -179,3 +187,23 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     with engine.begin() as connection:
         assert {*map(tuple, connection.execute(held))} == {(topic, "1"), (topic, "2")}
         assert [row.client for row in connection.execute(select(built.tables[1]))] == ["ada"]
+
+
+def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    engine = followable.read_side.engine
+
+    def on_step(step: Step) -> None:
+        if step is Step.WRITTEN:
+            begin_another(engine, NAME, lambda version: us_holder(version=version))
+
+    with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
+        build(spark, followable, tmp_path, on_step=on_step)
+
+    with engine.begin() as connection:
+        assert is_torso(connection, BUILT)
+        assert position.load(connection, BUILT) == {}
+        for table in BUILT.tables:
+            assert connection.execute(select(table)).all() == []

@@ -1,6 +1,9 @@
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,10 +11,12 @@ from sqlalchemy import Engine, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from compose.errors import Unreachable, VerdictError
+from compose.sql import database
 from compose.sql.database import (
     SERVERS_PATIENCE,
     check_built,
     create_read_side,
+    live_versions,
     open_database,
     parse,
 )
@@ -23,6 +28,7 @@ from projections.outcome import outcome
 from projections.registry import projections
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
+from tests.postgresql import Server
 
 
 @pytest.fixture
@@ -107,6 +113,53 @@ def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
         VerdictError, match=r"us_holder v2 with .*IEX', us_holder_from_state v1 with .*NYSE'"
     ):
         check_built(engine, projections(["LON"], swapped))
+
+
+def made_and_asked(engine: Engine) -> list[Callable[[], object]]:
+    """Return what a start does with a database, first to last, on one that has it all."""
+    read_models = projections()
+    create_read_side(engine, read_models)
+    return [
+        partial(live_versions, engine),
+        partial(create_read_side, engine, read_models),
+        partial(check_built, engine, read_models),
+    ]
+
+
+def test_a_file_that_somebody_else_writes_to_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAIT_FOR_LOCK_S", 0.05)
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+    steps = made_and_asked(engine)
+
+    with closing(sqlite3.connect(tmp_path / "read.db")) as somebody:
+        somebody.execute("BEGIN IMMEDIATE")
+        for step in steps:
+            with pytest.raises(Unreachable, match=r"read\.db: database is locked"):
+                step()
+        somebody.rollback()
+
+    for step in steps:
+        step()
+    engine.dispose()
+
+
+def test_a_server_that_does_not_write_yet_is_out_of_reach(postgresql: Server) -> None:
+    """As after a failover."""
+    with postgresql.database() as url:
+        first = open_database(url)
+        made_and_asked(first)
+        first.dispose()
+        name = first.url.database
+        postgresql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only TO on")
+
+        engine = open_database(url)
+        with pytest.raises(Unreachable, match="cannot execute INSERT in a read-only"):
+            create_read_side(engine, projections())
+        engine.dispose()
+
+        postgresql.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
 
 
 def test_a_failure_leaves_no_half_of_a_read_side(engine: Engine) -> None:

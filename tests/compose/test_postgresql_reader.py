@@ -1,6 +1,6 @@
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import psycopg
 import pytest
@@ -143,6 +143,37 @@ def test_an_answer_that_was_not_read_to_its_end_is_dropped(reader: Reader) -> No
 
     assert list(reader.select("SELECT 2").rows) == [(2,)]
     assert list(rows) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        "SELECT 1 WHERE false",
+        "SELECT * FROM generate_series(1, 2000)",
+        "SELECT nothing",
+    ],
+)
+def test_who_has_read_all_holds_nothing_open(
+    postgresql: Server, url: str, reader: Reader, statement: str
+) -> None:
+    with suppress(VerdictError):
+        for row in reader.select(statement).rows:
+            assert row
+
+    # its locks would keep a swap out, and its snapshot what is to be cleaned up
+    states = "SELECT state FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+    with psycopg.connect(url.replace("+psycopg", "")) as other:
+        [state] = other.execute(states, [other.info.dbname]).fetchall()
+    assert state == ("idle",)
+
+
+def test_the_transaction_ends_before_the_last_row_is_handed_over(url: str, reader: Reader) -> None:
+    next(reader.select("SELECT count(*) FROM us_holder_version").rows)
+
+    with psycopg.connect(url.replace("+psycopg", "")) as other:
+        other.execute("SET lock_timeout TO '2s'")
+        other.execute("LOCK TABLE us_holder_version IN ACCESS EXCLUSIVE MODE")
 
 
 def test_a_query_that_takes_too_long_is_ended(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

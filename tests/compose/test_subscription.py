@@ -9,6 +9,7 @@ import pytest
 
 from compose.configuration.loading import load_settings
 from compose.errors import VerdictError
+from compose.kafka.errors import NotThereYet
 from compose.kafka.log import KafkaLog
 from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
@@ -236,6 +237,20 @@ def test_a_subscriber_who_pauses_is_told_what_is_lost(
 
         with pytest.raises(VerdictError, match="what is between is lost"):
             [*islice(events, 5 * POSITIONS)]
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_subscriber_who_has_more_than_kafka_is_told(
+    followable: Followable, reader: Reader, follow: bool
+) -> None:
+    followable.happen(1)
+    with KafkaLog(followable.options) as log:
+        ends = {Place(followable.topic, n): log.bounds(followable.topic, n)[1] for n in range(4)}
+        places = ends | {Place(followable.topic, 0): ends[Place(followable.topic, 0)] + 1}
+        subscription = Subscription(reader, log, followable.topics, "position", places)
+
+        with pytest.raises(NotThereYet, match="find out who created the topic anew"):
+            next(subscription.events(follow))
 
 
 def test_an_empty_archive_is_no_hindrance(

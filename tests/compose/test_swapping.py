@@ -1,7 +1,9 @@
 """Versions that change place: who may read then, and what stands in the way."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -192,6 +194,56 @@ def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
         assert live_version(followable) == 1
     swapping.swap(level, READER, unobserved)
     assert live_version(followable) == 2
+
+
+def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
+    followable: Followable, level: Level
+) -> None:
+    """The swap has what the reader wants, and waits for what the reader has."""
+    if not followable.read_side.is_postgresql:
+        swapping.swap(level, READER, unobserved)
+        return
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+    with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
+        reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
+        swap = pool.submit(swapping.swap, level, READER, unobserved)
+        while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
+            pass
+
+        [(client, *_)] = reading.exec_driver_sql("SELECT * FROM us_holder").all()
+
+        assert client == "ada"
+        reading.rollback()
+        swap.result(60)
+    assert live_version(followable) == 2
+
+
+@pytest.mark.parametrize(
+    "verb", [swapping.verify, partial(swapping.swap, role=READER, on_step=unobserved)]
+)
+def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
+    followable: Followable, level: Level, verb: Callable[..., object]
+) -> None:
+    beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+
+    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
+        verb(level)
+
+    assert live_version(followable) == 1
+
+
+def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
+    followable: Followable, level: Level
+) -> None:
+    def on_step(step: object) -> None:
+        if step is swapping.Step.LEVEL:
+            beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+
+    with pytest.raises(NotBuilt):
+        swapping.swap(level, READER, on_step)
+
+    assert live_version(followable) == 1
+    assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
 def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(

@@ -3,14 +3,17 @@
 Whatever it does, the batch is there once, and of two owners one goes on.
 """
 
+import gc
 import re
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from compose.errors import Unreachable
+from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.errors import NotPublished, TakenOver
 from compose.exactly_once.publisher import Outcome
 from compose.exactly_once.steps import OnStep, Step
@@ -25,6 +28,10 @@ MOMENTS = (
     Step.BEFORE_COMMIT,
 )
 LOSING = (Fault.DROP_REPLIES, Fault.BLACK_HOLE, Fault.CUT_REPLIES)
+
+
+class Outputs(list[OutputRecord]):
+    """A list that tells when it is gone."""
 
 
 @pytest.fixture(scope="module")
@@ -143,10 +150,15 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
             network.fail(fault)
 
     publisher = proxied_deployment.take_over(on_step=fail_for_good)
+    outputs = Outputs(deployment.outputs(0))
+    kept = weakref.ref(outputs)
 
     with pytest.raises(Unreachable, match=network.address):
-        publisher.publish(deployment.batch(0), deployment.outputs(0))
+        publisher.publish(deployment.batch(0), outputs)
 
+    del outputs
+    gc.collect()
+    assert kept() is None, "somebody keeps the records of every batch in doubt"
     next_owner = deployment.take_over(deployment.checkpoint(0, committed=False))
     assert next_owner.publish(deployment.batch(0), deployment.outputs(0)) is outcome
     assert deployment.visible() == values(0)
