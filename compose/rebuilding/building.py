@@ -101,9 +101,7 @@ class Building:
             self._tell(f"{name}: {written:,} rows")
             self._on_step(Step.WRITTEN)
         if held:
-            self._tell(
-                f"{name}: {len(held):,} are held, as something before them is missing or bad"
-            )
+            self._tell(f"{name}: {len(held):,} aggregates are held, see `verdict projection list`")
         with self._writing(projection, build) as connection:
             filling.create_indexes(connection, table)
             projection.complete(connection)

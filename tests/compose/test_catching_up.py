@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from compose.kafka.batches import BATCHES
 from compose.kafka.log import log_bounds
 from compose.projecting import Projecting
 from compose.sql.database import open_database
+from projections import missing_events as releasing
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.position import AnotherRunner
@@ -263,3 +265,31 @@ def test_one_that_needs_what_kafka_has_dropped_is_parked_and_the_others_go_on(
     ((projection, error),) = deployment.select("SELECT projection, error FROM projection_parked")
     assert projection == "outcome"
     assert "from offset 0 and was given it from 1: Kafka no longer has what is between" in error
+
+
+def fails(*_: object) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def test_one_that_comes_level_applies_all_that_waited_though_nothing_else_happens(
+    old: Deployment,
+    running: Running,
+    wanted: Callable[[], object],
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More of it than the parts on the way bring along."""
+    monkeypatch.setattr(releasing, "MOST", 2)
+    broken = running(declared=[*without_us_holder(), replace(us_holder(), evolve=fails)])
+    reaches(broken, lambda: reached(old, "us_holder") == end(old))
+    broken.stop()
+    more = [old.happens(f"p-{n % MOST}", PositionAdjusted(amount=n)) for n in range(1, 2 * PART)]
+    old.write(*(record for records in more for record in records))
+    others = running(declared=without_us_holder())
+    reaches(others, lambda: reached(old, "event_archive") == end(old))
+    others.stop()
+
+    mended = running()
+
+    reaches(mended, lambda: old.select("SELECT * FROM projection_held") == [])
+    assert rows(engine) == wanted()
