@@ -17,9 +17,7 @@ def connections(spark: SparkSession, servers: str) -> set[int]:
     """Return the connections of Spark's JVM to the broker; each of its consumers keeps one."""
     jvm = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     port = int(servers.rpartition(":")[2])
-    return {
-        one.laddr.port for one in jvm.net_connections() if one.raddr and one.raddr.port == port
-    }
+    return {one.laddr.port for one in jvm.net_connections() if one.raddr and one.raddr.port == port}
 
 
 def test_the_next_part_is_read_by_the_consumer_of_the_last_one(
