@@ -32,11 +32,12 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBro
 
 
 @pytest.fixture
-def deployment(own_broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Deployment:
+def deployment(own_broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Iterator[Deployment]:
     name = request.node.name.replace("_", "-")
     deployment = Deployment(own_broker.bootstrap_servers, name, SHORT_S)
     deployment.create_topics()
-    return deployment
+    yield deployment
+    deployment.close()
 
 
 def test_a_commit_that_times_out_is_settled_by_the_marker(

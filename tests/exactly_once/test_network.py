@@ -49,12 +49,13 @@ def network(proxied: ProxiedBroker) -> Iterator[Proxy]:
 @pytest.fixture
 def deployment(
     proxied: ProxiedBroker, network: Proxy, request: pytest.FixtureRequest
-) -> Deployment:
+) -> Iterator[Deployment]:
     """Return a deployment that is reached without the proxy."""
     name = request.node.name.translate(str.maketrans("[_]", "---"))
     deployment = Deployment(proxied.broker.bootstrap_servers, name, SHORT_S)
     deployment.create_topics()
-    return deployment
+    yield deployment
+    deployment.close()
 
 
 @pytest.fixture
