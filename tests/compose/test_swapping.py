@@ -204,7 +204,12 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
         swapping.swap(level, READER, unobserved)
         return
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+    with level.engine.begin() as connection:  # the server looks for a deadlock for the reader only
+        name = level.engine.url.database
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET deadlock_timeout TO '60s'")
+    level.engine.dispose()
     with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
+        reading.exec_driver_sql("SET deadlock_timeout TO '1s'")
         reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
         swap = pool.submit(swapping.swap, level, READER, unobserved)
         while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
