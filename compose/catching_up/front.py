@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from compose.catching_up.split import lag
 from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Partition, Spans
+from projections.engine.batch import NOTHING, Partition, Spans
 
-NOTHING = Batch([], {})
 GRACE_S = 1.0  # from one batch to the next, as long as records keep coming
 
 Group = Sequence[Applier]

@@ -184,7 +184,7 @@ class ParkedEvents:
         except Superseded as error:
             raise VerdictError(f"{error}: try again") from error
         except BuiltOtherwise as error:
-            raise SetOtherwise(name, version, error.found, projection.settings) from error
+            raise SetOtherwise(projection, error.found) from error
         return projection, (key[0], key[1])
 
     def _gone_on(self, address: str, done: str, after: Hold | None) -> str:

@@ -71,12 +71,13 @@ class NotComparable(VerdictError):
 
 
 class SetOtherwise(VerdictError):
-    """The version that is brought forward was built with other settings than are set here."""
+    """A version that is to be written to was built with other settings than are set here."""
 
-    def __init__(self, name: str, version: int, found: str, settings: str) -> None:
+    def __init__(self, projection: Projection, found: str) -> None:
         super().__init__(
-            f"projection {name} v{version} was built with {found!r}, and {settings!r} is set where "
-            "you type this: set what it was built with, then try again; readers see what they saw"
+            f"projection {projection.name} v{projection.version} was built with {found!r}, and "
+            f"{projection.settings!r} is set where you type this: set what it was built with, then "
+            "try again; readers see what they saw"
         )
 
 

@@ -25,7 +25,7 @@ from compose.rebuilding.errors import (
 from compose.sql.database import snapshot
 from projections.engine import parking, position
 from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Delivery, Partition
+from projections.engine.batch import NOTHING, Batch, Delivery, Partition
 from projections.engine.batch import Span as Offsets
 from projections.engine.built import BuiltOtherwise, is_torso
 from projections.engine.position import Positions
@@ -89,7 +89,7 @@ class Level:
         for batch in self._between(applier.positions, ends):
             apply(applier, batch)
         while applier.released:
-            apply(applier, Batch([], {}))
+            apply(applier, NOTHING)
 
     def check_whole(self, connection: Connection) -> None:
         """Return when nobody builds the other version, as `connection` sees it.
@@ -164,10 +164,7 @@ def apply(applier: Applier, batch: Batch) -> None:
     applier.apply(batch)
     failure, projection = applier.failure, applier.projection
     if isinstance(failure, BuiltOtherwise):
-        settings = projection.settings
-        raise SetOtherwise(
-            projection.name, projection.version, failure.found, settings
-        ) from failure
+        raise SetOtherwise(projection, failure.found) from failure
     if failure is not None:
         raise StandsStill(projection, str(failure)) from failure
 

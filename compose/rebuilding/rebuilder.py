@@ -166,7 +166,7 @@ class Rebuilder:
         return self._settings.data_dir / f"rebuild-{self._name}"
 
     def _alone(self) -> DataDirectoryLock:
-        """Let nobody else build, compare or swap this projection meanwhile, on this machine."""
+        """Let nobody else with this data directory build, compare or swap this projection."""
         return DataDirectoryLock(self._folder, f"the workspace of projection {self._name}")
 
     @contextmanager

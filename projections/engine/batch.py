@@ -107,3 +107,6 @@ class Batch:
         """Yield the records of `topics`, topic by topic, in the order of (partition, offset)."""
         for topic in topics:
             yield from self._of_topic.get(topic, ())
+
+
+NOTHING = Batch([], {})  # brings along what waits, and nothing new
