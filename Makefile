@@ -3,13 +3,18 @@ BIN := .venv/bin
 KILLS ?= 20
 SEED ?= 1
 SECTIONS ?=
+NEEDS := kafka or spark or postgresql or process or slow
+SERVICES := tests/e2e
+CHOSEN := ($(NEEDS)) and not (thorough or campaign)
+PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
+EXAMPLES := quick
 PACKAGES := schemas commands aggregates projections compose
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test bench chaos lint format schemas lock
+.PHONY: help setup demo lint check test test-all services parts bench chaos format schemas lock
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Check Python and Java, fill .venv from the lock, fetch the jars
 	@command -v $(PYTHON) >/dev/null || { \
@@ -22,8 +27,23 @@ setup: ## Check Python and Java, fill .venv from the lock, fetch the jars
 demo: setup ## Run the whole path on throw-away data and tell its story
 	@$(BIN)/verdict demo
 
-test: setup ## Run all tests (a real broker and a real Spark)
-	$(BIN)/python -m pytest
+check: lint ## Lint, and run the tests that need nothing but Python
+	$(PYTEST) -m "not ($(NEEDS) or thorough or campaign)"
+
+test: check ## Check, then test on a real broker, a real Spark and both databases
+	@$(MAKE) --no-print-directory -j2 EXAMPLES=$(EXAMPLES) services parts
+
+test-all: EXAMPLES := thorough
+test-all: test ## Test, with more examples, and all else but what chaos runs
+	@$(MAKE) --no-print-directory -j2 EXAMPLES=thorough CHOSEN="thorough and not campaign" \
+	  services parts
+
+# tests that run services wait a lot, so both halves run at the same time
+services:
+	$(PYTEST) -q -m "$(CHOSEN)" $(SERVICES)
+
+parts:
+	$(PYTEST) -q -m "$(CHOSEN)" $(addprefix --ignore=,$(SERVICES))
 
 bench: setup ## Measure this machine; give it nothing else to do (SECTIONS)
 	$(BIN)/python -m tests.bench $(SECTIONS)

@@ -25,13 +25,14 @@ def acceptance(
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: tuple[StoredEvent, ...],
+    after: Snapshot[Any],
 ) -> Response:
-    """Return the response to a command that caused `events`."""
+    """Return the response to a command that caused `events`, from `snapshot` to `after`."""
     return Response(
         **_about(decider, command),
         status=Status.ACCEPTED,
         from_version=snapshot.version,
-        to_version=snapshot.version + len(events),
+        to_version=after.version,
         event_ids=[stored.event.event_id for stored in events],
         reason=None,
         message=None,
@@ -41,6 +42,7 @@ def acceptance(
         actual_state=None,
         retriable=False,
         decided_at=decided_at(snapshot, command),
+        last_hash=after.last_hash,
     )
 
 
@@ -65,6 +67,7 @@ def rejection(
         actual_state=snapshot.life_cycle,
         retriable=rejected.reason.retriable,
         decided_at=decided_at(snapshot, command),
+        last_hash=snapshot.last_hash,
     )
 
 
@@ -106,4 +109,5 @@ def malformed(command: MalformedCommand) -> Response:
         source=command.record.source,
         decided_at=command.record.timestamp,
         handler_version=decider_of(command.aggregate_type).handler_version,
+        last_hash=None,
     )

@@ -22,7 +22,7 @@ class Limits:
 
     Args:
         events_bytes: Of all encoded events of one command together.
-        memory_ms: How long a command id is remembered, in milliseconds of Kafka's time.
+        memory_ms: How long a command id is remembered at least, in milliseconds.
     """
 
     events_bytes: int = 2**20
@@ -64,7 +64,7 @@ def handle(
         Accepted events numbered from `snapshot.version + 1` without a gap, all or none; or the
         first failed check; or, for a command id that is remembered, the original outcome.
     """
-    if earlier is not None and _within(limits, earlier, command):
+    if earlier is not None:
         return _answer_again(decider, snapshot, command, earlier)
     try:
         _check_deadline(command)
@@ -74,10 +74,6 @@ def handle(
     except Rejected as rejected:
         response = rejection(decider, snapshot, command, rejected)
         return Verdict(response, (), snapshot, None, remembered=not response.retriable)
-
-
-def _within(limits: Limits, earlier: Response, command: ReceivedCommand) -> bool:
-    return command.record.timestamp - earlier.decided_at <= limits.memory_ms
 
 
 def _answer_again(
@@ -163,5 +159,5 @@ def _accept(
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    response = acceptance(decider, snapshot, command, events)
+    response = acceptance(decider, snapshot, command, events, after)
     return Verdict(response, events, after, stored, remembered=True)

@@ -3,7 +3,7 @@
 from aggregates.decider import Decider
 from aggregates.refused import Refused
 from commands.invoice import InvoiceCommand
-from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery, is_prime
+from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery
 from schemas.message import Message
 
 
@@ -18,10 +18,6 @@ def decide(invoice: Invoice | None, command: InvoiceCommand) -> list[InvoiceEven
         Refused: A later step could not do its part.
     """
     assert invoice is None  # RecordInvoice starts without one
-    if is_prime(command.customer_type) and command.customer_card_no is None:
-        raise Refused(
-            "CARD_MISSING", f"a customer of type {command.customer_type} needs a card number"
-        )
     if is_home_delivery(command.delivery_type) and command.delivery_address is None:
         raise Refused(
             "ADDRESS_MISSING", f"a delivery of type {command.delivery_type} needs an address"
@@ -34,4 +30,4 @@ def evolve(invoice: Invoice | None, event: InvoiceEvent) -> Invoice | None:
     return Invoice()
 
 
-decider = Decider("invoice", Invoice, decide, evolve)
+decider = Decider("invoice", Invoice, decide, evolve, handler_version="2")

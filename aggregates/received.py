@@ -19,11 +19,13 @@ from schemas.message import Name
 from schemas.reason import Reason
 from schemas.response import Details
 from schemas.source import Source
+from schemas.topics import LARGEST_BYTES
 from schemas.wire.codec import Undecodable
 from schemas.wire.commands import decode_command
 
 SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
+ERROR_CHARS = 1000
 
 command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
 aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
@@ -37,11 +39,13 @@ class CommandRecord:
     Args:
         source: Its place.
         timestamp: Kafka's, in epoch milliseconds.
-        key: As it was, None for none.
+        key: As it was up to `KEY_BYTES`, of a longer one its beginning; None for none.
         value: Whole up to the command limit, else its beginning; None for none.
         length: Of the whole value, in bytes.
         sha256: Of the whole value when that was cut, else None.
         attempt: How many times a retry has brought it back so far.
+        key_length: Of the whole key, in bytes.
+        key_sha256: Of the whole key when that was cut, else None.
     """
 
     source: Source
@@ -51,6 +55,8 @@ class CommandRecord:
     length: int
     sha256: bytes | None
     attempt: int = 0
+    key_length: int = 0
+    key_sha256: bytes | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -150,16 +156,21 @@ def _with_ids(
 
 
 def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
-    """Return the letter that keeps `record`, with `error` as the reason."""
-    value = record.value or b""
+    """Return the letter that keeps `record`, with `error` as the reason.
+
+    Whatever the record is, the letter fits its topic: of a value it keeps `LARGEST_BYTES` at most.
+    """
+    value = record.value
     return DeadLetter(
         source=record.source,
-        error=error,
+        error=error[:ERROR_CHARS],
         key=record.key,
-        bytes=record.value,
+        bytes=value if value is None else value[:LARGEST_BYTES],
         length=record.length,
-        sha256=record.sha256 or sha256(value).digest(),
+        sha256=record.sha256 or sha256(value or b"").digest(),
         received_at=max(record.timestamp, 0),
+        key_length=None if record.key_sha256 is None else record.key_length,
+        key_sha256=record.key_sha256,
     )
 
 

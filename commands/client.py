@@ -1,5 +1,6 @@
 """The sender's side: send a command, go on, and ask for its outcome when it matters."""
 
+import os
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,7 +10,12 @@ from uuid_utils import uuid7
 
 from commands.catalogue import aggregate_of
 from commands.command import Command
-from commands.sending.errors import NotDelivered, OutcomeUnknown, TooLarge
+from commands.sending.errors import (
+    NotDelivered,
+    OutcomeUnknown,
+    TooLarge,
+    see_that_not_forked,
+)
 from commands.sending.outbox import Outbox
 from commands.sending.pending import Pending, Trouble
 from commands.sending.responses import Responses
@@ -25,6 +31,8 @@ Instant = datetime | int  # with a time zone, or epoch milliseconds
 
 class Client:
     """Sends commands in order and collects their outcomes; safe to share between threads.
+
+    It belongs to the process that made it: one that is forked from that makes its own.
 
     Commands of one aggregate are decided in the order in which one client sent them. Sending does
     not wait for Kafka: `wait` on what `send` returns, or `flush`, or the end of the `with` block
@@ -52,6 +60,7 @@ class Client:
         """
         self._topics = topics or Topics()
         self._limit = command_limit_bytes
+        self._made_by = os.getpid()
         self._trouble = Trouble()
         self._waiting = Waiting()
         extra = config or {}
@@ -95,6 +104,7 @@ class Client:
             ValidationError: A field does not fit the envelope.
             TooLarge: The command is over the limit; it was not sent.
             KafkaUnavailable: Kafka does not answer to the first command of an aggregate type.
+            Forked: The client was made by the process that this one was forked from.
         """
         envelope = CommandEnvelope(
             command_id=command_id or str(uuid7()),
@@ -121,7 +131,9 @@ class Client:
             TooLarge: The value is over the limit; it was not sent.
             KafkaUnavailable: Kafka does not answer to the first command of an aggregate type.
             NotDelivered: The producer has failed for good and does not take it.
+            Forked: The client was made by the process that this one was forked from.
         """
+        see_that_not_forked(self._made_by)
         pending = Pending(aggregate_type, aggregate_id, command_id, self._trouble)
         if self._closed:
             raise ValueError(f"{pending} was sent through a client that is closed")
@@ -133,6 +145,11 @@ class Client:
         self._outbox.put(pending, self._topics.commands(aggregate_type), value)
         return pending
 
+    @property
+    def unreadable(self) -> int:
+        """How many responses could not be read so far; each cost one waiting at most."""
+        return self._responses.unreadable
+
     def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent.
 
@@ -142,7 +159,9 @@ class Client:
         Raises:
             NotDelivered: Kafka did not take some commands since the last flush, and no `wait`
                 has said so; or some are not acknowledged yet.
+            Forked: The client was made by the process that this one was forked from.
         """
+        see_that_not_forked(self._made_by)
         self._outbox.flush(timeout_s)
 
     def close(self) -> None:
@@ -151,7 +170,7 @@ class Client:
         Raises:
             NotDelivered: As for `flush`; the client is closed all the same.
         """
-        if self._closed:
+        if self._closed or os.getpid() != self._made_by:  # to a fork nothing of it belongs
             return
         self._closed = True
         try:

@@ -3,7 +3,8 @@
 What else a till puts into its JSON is its own, and is passed over.
 """
 
-from decimal import ROUND_HALF_UP, Decimal
+import json
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Annotated, Any
 
 from pydantic import (
@@ -15,6 +16,7 @@ from pydantic import (
     PlainSerializer,
     ValidationError,
 )
+from pydantic_core import from_json
 
 from commands.invoice import RecordInvoice
 from schemas.command_envelope import AggregateId, CommandEnvelope, Expectation
@@ -24,6 +26,13 @@ from schemas.till_names import till_name
 
 CENTS = Decimal(100)
 SHOWN_PROBLEMS = 10
+DIGITS = 18  # of an amount
+# a validator of ours may quote the value in its message; a class of ours means nothing to a till
+OWN_WORDS = {
+    "value_error": "Input should be a valid value",
+    "model_type": "Input should be an object",
+}
+LONGEST = 40  # digits of a number that is looked at
 
 
 class NoInvoice(ValueError):
@@ -42,7 +51,9 @@ def _cents(amount: Decimal) -> int:
 
 
 # taxes come with fractions of a cent: half a cent is rounded up
-Money = Annotated[Decimal, Field(ge=0, max_digits=18, allow_inf_nan=False), PlainSerializer(_cents)]
+Money = Annotated[
+    Decimal, Field(ge=0, max_digits=DIGITS, allow_inf_nan=False), PlainSerializer(_cents)
+]
 # some tills write the numbers of invoices, cards and articles as numbers
 Word = Annotated[str, BeforeValidator(_text)]
 Number = Annotated[AggregateId, BeforeValidator(_text)]
@@ -108,7 +119,7 @@ def command_of(value: bytes, source: Source) -> tuple[CommandEnvelope, RecordInv
         NoInvoice: The bytes are something else; the message names the fields.
     """
     try:
-        invoice = Invoice.model_validate_json(value)
+        invoice = Invoice.model_validate(_json(value))
         payload = RecordInvoice.model_validate(invoice.model_dump(exclude={"invoice_number"}))
     except ValidationError as error:
         raise NoInvoice(_problems(error)) from None  # the cause would show what the fields hold
@@ -122,12 +133,33 @@ def command_of(value: bytes, source: Source) -> tuple[CommandEnvelope, RecordInv
     return envelope, payload
 
 
+def _json(value: bytes) -> Any:
+    """Return what JSON says, its fractions as they are written: a float keeps 15 digits of them.
+
+    Raises:
+        NoInvoice: It is no JSON.
+    """
+    try:
+        from_json(value, allow_inf_nan=False)  # strict, and bounded in depth: what follows is not
+        return json.loads(value, parse_float=_fraction)
+    except ValueError as error:
+        raise NoInvoice(f"no invoice: value: Invalid JSON: {error}") from None
+
+
+def _fraction(text: str) -> Decimal | float:
+    """Return a number of any till exactly; one that none writes would take any memory as such."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # it has more digits in its exponent than Decimal takes
+        return float(text)
+    return number if abs(number.adjusted()) <= LONGEST else float(text)
+
+
 def _problems(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     return "no invoice: " + "; ".join(map(_problem, problems[:SHOWN_PROBLEMS]))
 
 
 def _problem(found: Any) -> str:
-    # a validator of ours may quote the value in its message
-    message = "Input should be a valid value" if found["type"] == "value_error" else found["msg"]
+    message = OWN_WORDS.get(found["type"], found["msg"])
     return f"{'.'.join(map(str, found['loc'])) or 'value'}: {message}"

@@ -2,31 +2,39 @@
 
 import os
 import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 
+from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from compose.configuration.settings import Settings
 from compose.deciding import Deciding
+from compose.decisions import copied_decisions
+from compose.dying import jvm_ended
 from compose.errors import VerdictError
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.foundation import SPARK, Foundation, lay_foundation
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.config import librdkafka_options
 from compose.kafka.log import log_bounds
+from compose.kafka.reach import Reach
 from compose.lake.query import Lake
 from compose.letters.retrying import Retrying
 from compose.local.spark import jvm_exit_code
+from compose.log_watch import LogWatch
+from compose.processing.kept_going import KeptGoing
 from compose.processing.processor import Ground
 from compose.projecting import Projecting
 from compose.reacting.query import reacting
 from compose.read_side import ReadSide
 from compose.recovery.progress import Tell, untold
 from compose.recovery.recovering import recover_outdated
-from compose.service import Service, announce, database_url, withdraw
+from compose.service import Service, database_url, withdraw
 from compose.sql.database import (
     check_built,
     check_server,
@@ -34,10 +42,14 @@ from compose.sql.database import (
     live_versions,
     open_database,
 )
+from compose.sql.followed_log import follow_this_log
+from compose.vitals import Vitals
 from projections.engine.projection import Projection
 from projections.registry import projections
 
 CHECK_S = 0.2
+DEATH_S = 2.0  # until a process that is being ended is known to have ended
+LOOK_S = 0.05
 
 
 class Application:
@@ -59,6 +71,8 @@ class Application:
         self._on_step = on_step
         self._tell = tell
         self._parts = ExitStack()
+        self._vitals: Vitals | None = None
+        self._spark: SparkSession | None = None
 
     def __enter__(self) -> "Application":
         """Start everything.
@@ -67,7 +81,13 @@ class Application:
             VerdictError: Something is missing, in use, or does not fit; nothing is left running.
         """
         with ExitStack() as parts:
-            self._start(parts)
+            try:
+                self._start(parts)
+            except VerdictError:
+                raise
+            except Exception:
+                self._check_jvm(DEATH_S)
+                raise
             self._parts = parts.pop_all()
         return self
 
@@ -79,6 +99,23 @@ class Application:
     ) -> None:
         self._parts.close()
 
+    @property
+    def service(self) -> Service:
+        """Where it is found; only inside."""
+        assert self._vitals is not None
+        return self._vitals.service
+
+    @property
+    def kafka_is_there(self) -> bool:
+        """Whether Kafka has answered last; only inside."""
+        return self._reach.there
+
+    @property
+    def spark(self) -> SparkSession:
+        """Spark's session; only inside."""
+        assert self._spark is not None
+        return self._spark
+
     def run_until(self, stopped: threading.Event) -> None:
         """Return when `stopped` is set.
 
@@ -89,57 +126,100 @@ class Application:
             self.check()
 
     def check(self) -> None:
-        """Return while commands are decided; look after the projections.
+        """Return while commands are decided; look after what runs beside that.
 
         Raises:
+            AnotherLog: A topic was deleted, whether created anew or not.
             VerdictError: The decider, Spark's JVM or the embedded broker stopped, and a person can
                 act on it.
         """
         if self._broker is not None:
             self._broker.check()
-        if (code := jvm_exit_code(self.spark)) is not None:
-            log = self.settings.data_dir / SPARK / "spark.log"
-            raise VerdictError(
-                f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
-                f"memory, and the end of {log}, then start again; nothing is lost"
-            )
+        self._check_jvm()
+        failure: Exception | None = None
+        try:
+            self._check_parts()
+        except Exception as error:
+            failure = error
+        if failure is None:
+            return
+        if not isinstance(failure, VerdictError):
+            self._check_jvm(DEATH_S)  # whatever is asked of one that is dying fails, in pages
+        self._log_watch.look()  # a topic that is gone is behind many a failure
+        raise failure
+
+    def _check_jvm(self, patience_s: float = 0) -> None:
+        if self._spark is None:
+            return
+        deadline = time.monotonic() + patience_s
+        while (code := jvm_exit_code(self._spark)) is None and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        if code is not None:
+            raise jvm_ended(code, self.settings, self._kafka) from None
+
+    def _check_parts(self) -> None:
         self._deciding.check()
-        for processor in self._processors:
-            processor.check()
-        self._read_side.check()
+        if self._reach.there:  # else whatever is tried again would only wait
+            self._log_watch.check()
+            for processor in self._processors:
+                processor.check()
+            self._read_side.check()
+        if self._vitals is not None:
+            self._vitals.tell(self._reach.away_since, self._stopped())
 
     def _start(self, parts: ExitStack) -> None:
         settings = self.settings
         check_server(database_url(settings))
         ground = lay_foundation(settings, parts)
-        self.spark = ground.spark
-        self._broker = ground.broker
+        self._spark = ground.spark
+        self._broker, self._kafka = ground.broker, ground.kafka
+        self._log_watch = LogWatch(ground.kafka, settings.topics.of_the_log())
+        check_tables(ground, settings)  # before anything is decided beside tables of another log
         recover_outdated(ground, settings, self._tell)
-        self._deciding = Deciding(
-            ground.spark, ground.kafka, ground.source, settings, self._on_step
-        )
-        parts.callback(self._deciding.stop)
-        self._deciding.start()
+        rehearsal = self._decide(ground, parts)
         beside = processing_ground(ground, settings)
-        self._processors = (reacting(beside, settings), Lake(beside, settings))
+        self._processors = (
+            KeptGoing("reactions", reacting(beside, settings)),
+            KeptGoing("lake", Lake(beside, settings)),
+        )
         for processor in self._processors:
             parts.callback(processor.stop)
             processor.start()
-        check_tables(settings)
         self._read_side = ReadSide(partial(project, ground, settings))
         parts.callback(self._read_side.stop)
         retrying = retry(ground, settings)
         parts.callback(retrying.stop)
         retrying.start()
         retrying.await_ready(self.check)
-        self.service = self._announce(parts, ground.servers)
+        rehearsal.result()  # who is told `ready` may rely on workers that connect
+        self._retrying = retrying
+        service = Service(os.getpid(), ground.servers, database_url(settings))
+        self._vitals = Vitals(settings.data_dir, service, settings.batch_limit_s)
+        parts.callback(withdraw, settings.data_dir)
 
-    def _announce(self, parts: ExitStack, servers: str) -> Service:
-        folder = self.settings.data_dir
-        service = Service(os.getpid(), servers, database_url(self.settings))
-        announce(folder, service)
-        parts.callback(withdraw, folder)
-        return service
+    def _stopped(self) -> dict[str, str]:
+        """Return what stands still, and why; the decider only waits for Kafka, or a worker."""
+        processors = {one.name: one.stopped for one in self._processors if one.stopped is not None}
+        return (
+            self._deciding.stopped | processors | self._read_side.stopped | self._retrying.stopped
+        )
+
+    def _decide(self, ground: Foundation, parts: ExitStack) -> Future[None]:
+        """Begin to decide; return what is done when the operator is known to work."""
+        self._reach = Reach(ground.kafka, self.settings.topics.markers)
+        parts.callback(self._reach.stop)
+        self._reach.start()
+        self._deciding = Deciding(
+            ground.spark,
+            ground.kafka,
+            ground.source,
+            self.settings,
+            self._on_step,
+            lambda: self._reach.there,
+        )
+        parts.callback(self._deciding.stop)
+        self._deciding.start()
+        return parts.enter_context(ThreadPoolExecutor(1)).submit(self._deciding.rehearse)
 
 
 def processing_ground(ground: Foundation, settings: Settings) -> Ground:
@@ -165,36 +245,40 @@ def retry(ground: Foundation, settings: Settings) -> Retrying:
         settings.topics,
         attempts=settings.retry_attempts,
         backoff=settings.retry_backoff,
+        allowed=settings.retry_topics,
         poll_s=settings.retry_poll_ms / 1000,
     )
 
 
-def check_tables(settings: Settings) -> None:
-    """Return when the read side's tables fit the settings; those that were missing are there.
+def check_tables(ground: Foundation, settings: Settings) -> None:
+    """Return when the read side's tables fit log and settings; those that were missing are there.
 
     Raises:
+        AnotherLog: They were filled from other topics.
         VerdictError: All that depend on a setting were built with another one, or the database
             does not fit, or is out of reach.
     """
-    database, read_models = made_read_side(settings)
+    database, read_models = made_read_side(ground, settings)
     try:
         check_built(database, read_models)
     finally:
         database.dispose()
 
 
-def made_read_side(settings: Settings) -> tuple[Engine, Sequence[Projection]]:
+def made_read_side(ground: Foundation, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
     """Return the database, and the projections at the versions that readers see.
 
     Tables and views that were missing are there.
 
     Raises:
+        AnotherLog: The database was filled from other topics.
         VerdictError: The database does not fit, or is out of reach.
     """
     database = open_database(database_url(settings))
     try:
         read_models = projections(settings.us_exchanges, live_versions(database))
-        create_read_side(database, read_models, settings.reader_role)
+        create_read_side(database, read_models, settings.roles)
+        follow_this_log(database, ground.kafka, settings.topics.of_the_log())
     except BaseException:
         database.dispose()
         raise
@@ -214,11 +298,16 @@ def project(ground: Foundation, settings: Settings) -> Projecting:
     Raises:
         VerdictError: The database does not fit, or is out of reach.
     """
-    database, read_models = made_read_side(settings)
+    database, read_models = made_read_side(ground, settings)
     size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
-    batches = KafkaBatches(ground.spark, {**ground.source, **size}, settings.topics)
-    servers = {"bootstrap.servers": ground.servers}
-    bounds = partial(log_bounds, librdkafka_options(settings) | servers)
+    options = librdkafka_options(settings) | {"bootstrap.servers": ground.servers}
+    batches = KafkaBatches(
+        ground.spark,
+        {**ground.source, **size},
+        settings.topics,
+        passed_over=copied_decisions(options, settings.topics, database),
+    )
+    bounds = partial(log_bounds, options)
     projecting = Projecting(ground.spark, batches, bounds, database, settings.topics, read_models)
     projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)
     return projecting

@@ -1,6 +1,6 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,17 @@ from aggregates.handle import Limits
 from aggregates.operator.chunk import unpacked
 from aggregates.operator.handover import chunks_of, in_files
 from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.moved import moves_of
 from aggregates.operator.processor import CommandProcessor
 from aggregates.operator.seed import SEEDS_SCHEMA
-from aggregates.operator.stream import decisions
+from aggregates.operator.stream import decisions, shard_keys
 from compose.configuration.settings import Settings
+from compose.errors import Late
 from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.checkpoint import (
     batch_of,
     checkpoint_position,
+    planned_at,
     remove_torn_files,
     starting_offsets,
 )
@@ -31,15 +34,23 @@ from compose.exactly_once.markers import read_marker
 from compose.exactly_once.owner import take_over
 from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.query import Query
+from compose.exactly_once.shards import told_moves
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.exactly_once.watch import Watch
 from compose.generation import Generation, generation_of
+from compose.lasting import Lasting
 from compose.local.spark import jvm_exit_code
 from compose.queries.decider import NAME, decider_query
 from compose.spark_errors import query_failed
 from schemas.collector import collector_paused
 
 HOUR_MS = 60 * 60 * 1000
+REHEARSALS = 3
+# as Kafka's source of Spark has them
+KAFKA_COLUMNS = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "headers ARRAY<STRUCT<key STRING, value BINARY>>"
+)
 
 
 class Deciding:
@@ -51,6 +62,7 @@ class Deciding:
         source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
         settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
+        reachable: Whether Kafka is there; while it is not, a query that ended is not begun again.
     """
 
     def __init__(
@@ -60,6 +72,7 @@ class Deciding:
         source: Mapping[str, str],
         settings: Settings,
         on_step: OnStep = unobserved,
+        reachable: Callable[[], bool] = lambda: True,
     ) -> None:
         self._spark = spark
         self._kafka = kafka
@@ -67,11 +80,13 @@ class Deciding:
         self._settings = settings
         self._on_step = on_step
         self._checkpoint = Path()
+        self._shards: list[int] = []
         self._outputs = settings.data_dir.absolute() / "outputs"
         self._publisher: Publisher | None = None
         self._watch: Watch | None = None
-        self._running: StreamingQuery | None = None
-        self._failure: BaseException | None = None
+        self._generation: Generation | None = None
+        told = partial(query_failed, data_dir=settings.data_dir)
+        self._query = Lasting(NAME, self._begin, told, reachable)
 
     def start(self) -> None:
         """Become the owner and begin to decide.
@@ -80,73 +95,102 @@ class Deciding:
             Misfit: The checkpoint does not continue where the marker ends.
             NotPublished, Unreachable, VerdictError: As `take_over` does.
         """
-        seeds = self._take_over()
-        assert self._publisher is not None
-        rmtree(self._outputs, ignore_errors=True)  # of a batch that was killed
-        remove_torn_files(self._checkpoint)
-        shards = self._publisher.marker.shards
-        self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
-        decided = decisions(
-            self._commands(),
-            self._processor(),
-            shards,
-            self._settings.command_limit_bytes,
-            self._spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
-        )
-        self._running = (
-            decided.writeStream.queryName(NAME)
-            .option("checkpointLocation", str(self._checkpoint))
-            .outputMode("append")
-            .trigger(processingTime=f"{self._settings.trigger_ms} milliseconds")
-            .foreachBatch(self._publish)
-            .start()
-        )
+        self._take_over()
+        self._query.start()
+
+    def rehearse(self) -> None:
+        """Return when an empty batch has been through the operator: its workers do connect.
+
+        Raises:
+            Late: They did not, again and again.
+        """
+        nothing = self._spark.createDataFrame([], KAFKA_COLUMNS)
+        for left in reversed(range(REHEARSALS)):
+            try:
+                self._decided(nothing, []).toArrow()
+                return
+            except Exception as error:
+                told = query_failed(error, self._settings.data_dir)
+                if not (left and isinstance(told, Late)):
+                    raise told from error
 
     def check(self) -> None:
-        """Return while it runs.
+        """Return while it runs, or waits for Kafka to come back.
 
         Raises:
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
-        if self._running is not None and not self._running.isActive:
-            failure = self._failure or self._running.exception()
-            stopped = failure or RuntimeError("the decider stopped")
-            raise query_failed(stopped, self._settings.data_dir)
+        self._query.check()
         if self._watch is not None:
             self._watch.check()
 
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Its name and what it waits for, as long as a batch cannot be done."""
+        return {} if self._query.waits is None else {NAME: self._query.waits}
+
     def stop(self) -> None:
         """End after the batch that is under way; what is not published by then comes next time."""
-        if self._running is not None and jvm_exit_code(self._spark) is None:
-            self._running.stop()
+        if jvm_exit_code(self._spark) is None:
+            self._query.stop()
         if self._publisher is not None:
             self._publisher.close()
         if self._watch is not None:
             self._watch.close()
 
-    def _take_over(self) -> list[tuple[int, str]]:
-        """Become the owner of the generation that the marker names; return what it begins with."""
+    def _begin(self) -> StreamingQuery:
+        """Start Spark's query where its checkpoint ends; the publisher is there already."""
+        assert self._generation is not None
+        rmtree(self._outputs, ignore_errors=True)  # of a batch that was killed
+        remove_torn_files(self._checkpoint)
+        seeds = self._generation.seeds(checkpoint_position(self._checkpoint))
+        return (
+            self._decided(self._commands(), seeds)
+            .writeStream.queryName(NAME)
+            .option("checkpointLocation", str(self._checkpoint))
+            .outputMode("append")
+            .trigger(processingTime=f"{self._settings.trigger_ms} milliseconds")
+            .foreachBatch(self._query.kept(self._publish))
+            .start()
+        )
+
+    def _decided(self, commands: DataFrame, seeds: list[tuple[int, str]]) -> DataFrame:
+        assert self._publisher is not None
+        shards = self._publisher.marker.shards
+        self._spark.conf.set("spark.sql.shuffle.partitions", str(shards))
+        self._shards = self._shards or shard_keys(self._spark, shards)
+        return decisions(
+            commands,
+            self._processor(),
+            self._shards,
+            self._settings.command_limit_bytes,
+            self._spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
+        )
+
+    def _take_over(self) -> None:
+        """Become the owner of the generation that the marker names."""
         query = decider_query(self._settings.topics, self._settings.shards)
         generation = self._current(query)
         try:
-            return self._take_over_as(query, generation)
+            self._take_over_as(query, generation)
         except Misfit:
             # the marker of a recovery may have stood behind a transaction that was open
             newer = self._current(query)
             if newer.number == generation.number:
                 raise
-            return self._take_over_as(query, newer)
+            self._take_over_as(query, newer)
 
-    def _take_over_as(self, query: Query, generation: Generation) -> list[tuple[int, str]]:
+    def _take_over_as(self, query: Query, generation: Generation) -> None:
         position = checkpoint_position(generation.checkpoint)
+        generation.seeds(position)  # a damaged one is refused before anybody is disturbed
         query = replace(query, seeded=generation.number if generation.seeded else None)
         self._publisher = take_over(query, self._kafka, position, self._on_step)
         self._watch = Watch(self._kafka, query, self._publisher.marker.owner)
         self._checkpoint = generation.checkpoint
+        self._generation = generation
         generation.note_formats()
         generation.tidy(position)
-        return generation.seeds(position)
 
     def _current(self, query: Query) -> Generation:
         marker = read_marker(self._kafka, query, wait=False).marker
@@ -171,22 +215,20 @@ class Deciding:
     def _processor(self) -> CommandProcessor:
         settings = self._settings
         state = partial(LogStructuredState, folder=settings.data_dir.absolute() / "state")
-        return CommandProcessor(settings.topics, limits_of(settings), state, self._outputs)
+        planned = partial(planned_at, self._checkpoint)
+        return CommandProcessor(settings.topics, limits_of(settings), state, self._outputs, planned)
 
     def _publish(self, frame: DataFrame, batch_id: int) -> None:
         assert self._publisher is not None
-        try:
-            table = frame.toArrow()  # the only evaluation: every one runs the operator
-            batch = batch_of(self._checkpoint, batch_id)
-            if in_files(table):
-                self._publisher.publish(batch, Records(table))
-            else:
-                with collector_paused():
-                    self._publisher.publish(batch, list(Records(table)))
-            rmtree(self._outputs, ignore_errors=True)
-        except BaseException as error:
-            self._failure = error  # Spark would keep its text only
-            raise
+        table = frame.toArrow()  # the only evaluation: every one runs the operator
+        moves = told_moves(moves_of(table), self._shards)
+        batch = replace(batch_of(self._checkpoint, batch_id), moves=moves)
+        if in_files(table):
+            self._publisher.publish(batch, Records(table))
+        else:
+            with collector_paused():
+                self._publisher.publish(batch, list(Records(table)))
+        rmtree(self._outputs, ignore_errors=True)
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -19,6 +19,10 @@ class Unreachable(VerdictError):
     exit_code = 5
 
 
+class Late(VerdictError):
+    """A process of this machine did not answer in time; the same may succeed at the next try."""
+
+
 class EnvironmentIncomplete(VerdictError):
     """This machine lacks Java, a jar or a fitting Python."""
 

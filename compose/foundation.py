@@ -10,16 +10,15 @@ from pyspark.sql import SparkSession
 from compose.configuration.batch_size import check_batch_size, transaction_timeout_s
 from compose.configuration.loading import SettingsInvalid
 from compose.configuration.settings import Settings
-from compose.exactly_once.errors import UnreadableMarker
+from compose.ensured_topics import ensured_topics
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.lock import DataDirectoryLock
-from compose.exactly_once.markers import read_marker
 from compose.kafka.config import java_options, librdkafka_options, spark_options
 from compose.kafka.spark_access import see_that_spark_gets_in
 from compose.kafka.topic_check import TopicAdmin
+from compose.local import private
 from compose.local.broker import EmbeddedBroker
 from compose.local.spark import jvm_exit_code, spark_session
-from compose.queries.decider import decider_query
 from compose.service import withdraw
 from schemas.marker import Marker
 
@@ -57,6 +56,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         VerdictError: Something is missing, in use, or does not fit.
     """
     lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
+    private.close(settings.data_dir)
     withdraw(settings.data_dir)  # that of a process that was killed
     check_batch_size(settings)
     _see_that_kafka_lets_us_in(settings)
@@ -78,7 +78,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
         kafka=kafka,
         source=spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers},
         servers=servers,
-        marker=_ensured_topics(settings, kafka),
+        marker=ensured_topics(settings, kafka),
         broker=embedded,
     )
 
@@ -94,19 +94,6 @@ def _see_that_kafka_lets_us_in(settings: Settings) -> None:
             "is not set: the embedded broker is for this machine and knows PLAINTEXT only; name "
             "your Kafka, or unset the kafka_ settings"
         )
-
-
-def _ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
-    """Create what is missing, then check everything against settings and marker."""
-    topics = settings.topics
-    admin = TopicAdmin(kafka.settings, topics)
-    admin.create_missing()
-    try:
-        marker = read_marker(kafka, decider_query(topics, settings.shards), wait=False).marker
-    except UnreadableMarker:
-        marker = None  # whoever goes on from it reads it again; a recovery can do without
-    admin.ensure(None if marker is None else marker.offsets)
-    return marker
 
 
 def _broker(settings: Settings, parts: ExitStack) -> EmbeddedBroker | None:

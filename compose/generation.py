@@ -12,6 +12,7 @@ from pathlib import Path
 from aggregates.decider import decider_of
 from compose.exactly_once.checkpoint import CheckpointPosition
 from compose.exactly_once.fit import FIRST_GENERATION
+from compose.manifest import check_manifest, write_manifest
 from schemas.marker import Marker
 from schemas.registry import aggregate_types
 
@@ -46,27 +47,39 @@ class Generation:
         """Return (shard, file) of all that the checkpoint has yet to take in.
 
         Batch 0 takes it in, so it is kept until Spark is done with that one.
+
+        Raises:
+            DamagedSeed: Some of it is not as the recovery wrote it.
         """
         if not self.seeded or _has_begun(position):
             return []
-        return [
-            (int(file.parent.name.removeprefix(SHARD)), str(file))
-            for file in sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
-        ]
+        files = self._seed_files()
+        check_manifest(self._complete, self.seed, files)
+        return [(int(file.parent.name.removeprefix(SHARD)), str(file)) for file in files]
 
     def clear(self) -> None:
         """Remove all of it: what an interrupted recovery left."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
 
-    def complete(self) -> None:
-        """Say that the seed is whole, after it is safely on the disk."""
+    def complete(self, **counts: int) -> None:
+        """Say that the seed is whole, and of what it consists, after it is safely on the disk.
+
+        Args:
+            **counts: How many of what it holds, for people.
+        """
         self.note_formats()
         for path in (*self.seed.rglob("*"), self.seed, self.folder):
             _flush(path)
-        self._complete.touch()
+        fresh = self._complete.with_suffix(".new")
+        write_manifest(fresh, self.seed, self._seed_files(), **counts)
+        _flush(fresh)
+        fresh.replace(self._complete)
         for path in (self._complete, self.folder, self._all, self._all.parent):
             _flush(path)
+
+    def _seed_files(self) -> list[Path]:
+        return sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
 
     def tidy(self, position: CheckpointPosition) -> None:
         """Remove what this generation, which has started, will never need again."""

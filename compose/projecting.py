@@ -23,11 +23,12 @@ from compose.kafka.batches import KafkaBatches
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
 from compose.sql.database import one_line, snapshot
-from projections.engine import versions
-from projections.engine.applier import Applier
+from compose.under_way import under_way
+from projections.engine import decision, parking, versions
+from projections.engine.applier import Applier, wall_clock
 from projections.engine.batch import Partition, Span, Spans
-from projections.engine.position import AnotherRunner
-from projections.engine.projection import Projection
+from projections.engine.passed_over import PassedOver
+from projections.engine.projection import Projection, StoppedAt
 from projections.engine.versions import Superseded
 from projections.missing_events import missing_events
 from schemas.topics import Topics
@@ -35,14 +36,20 @@ from schemas.topics import Topics
 NAME = "projections"
 LOOK_S = 1.0  # how often versions that stand still are looked after
 
+
+class PassedOverSince(Exception):
+    """People decided to pass over a record at which a projection stands still."""
+
+
 LogBounds = Callable[[Sequence[Partition]], Sequence[tuple[int, int]]]
 
 
 class Projecting:
     """The running read side, from `start` to `stop`.
 
-    A projection that fails is parked and the others go on. The query ends by itself only when the
-    database fails, Kafka lost records, or another runner shows up; `check` says so then.
+    A projection that fails, or that somebody else advances too, is parked and the others go on. The
+    query ends by itself only when the database fails, Kafka lost records, or there is a bug;
+    `check` says so then.
 
     Args:
         spark: Reads and decodes.
@@ -117,13 +124,13 @@ class Projecting:
 
         Raises:
             Superseded: Readers were given another version of a projection to see.
+            PassedOverSince: What a projection could not read is to be passed over.
             Unreachable: The database failed.
-            AnotherRunner: Somebody else moved the position of a projection.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
         if self._running is not None and not self._running.isActive:
-            if isinstance(self._failure, Superseded | AnotherRunner):
+            if isinstance(self._failure, Superseded):
                 raise self._failure
             failure = self._failure or self._running.exception()
             stopped = failure or RuntimeError(f"{NAME} stopped")
@@ -143,19 +150,33 @@ class Projecting:
         if self._checkpoint is not None:
             self._checkpoint.cleanup()
 
-    def _look_after(self, projections: Sequence[Projection]) -> None:
-        """Return when readers see these versions still; another one may go on where these do not.
+    def park(self, error: Exception) -> None:
+        """Write down for readers that all of them stand still, and why; they are stopped.
 
         Raises:
-            Superseded: They do not.
+            DBAPIError: The database failed.
+        """
+        with self._database.begin() as connection:
+            for projection in self._projections:
+                if not parking.is_parked(connection, projection):
+                    parking.park(connection, projection, error, wall_clock())
+
+    def _look_after(self, appliers: Sequence[Applier]) -> None:
+        """Return when nothing has changed for those who stand still.
+
+        Raises:
+            Superseded: Readers see another version, which may go on where this one does not.
+            PassedOverSince: The record that one cannot read is to be passed over.
             Unreachable: The database failed.
         """
-        if not projections:
+        if not appliers:
             return
         try:
             with snapshot(self._database) as connection:
-                for projection in projections:
-                    versions.check_live(connection, projection)
+                passed_over = decision.passed_over(connection)
+                for applier in appliers:
+                    versions.check_live(connection, applier.projection)
+                    see_that_it_must_stand(applier, passed_over, self._batches.passed_over)
         except DBAPIError as error:
             raise _for_people(error) from error
 
@@ -169,8 +190,9 @@ class Projecting:
         assert self._checkpoint is not None
         assert self._leading is not None
         try:
-            planned = batch_of(Path(self._checkpoint.name), batch_id)
-            self._leading.apply(frame, _spans(planned.start, planned.end))
+            with under_way(NAME, batch_id):
+                planned = batch_of(Path(self._checkpoint.name), batch_id)
+                self._leading.apply(frame, _spans(planned.start, planned.end))
         except Exception as error:
             failure = self._failed(error)
             if failure is error:
@@ -190,6 +212,25 @@ class Projecting:
         if self._failure is None:
             self._failure = _for_people(error)
         return self._failure
+
+
+def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: PassedOver) -> None:
+    """Return when nobody decided anew about the place at which a projection stands still.
+
+    Args:
+        applier: Of the projection.
+        passed_over: All that is decided by now.
+        known: What was when this run began: it stands still in spite of that.
+
+    Raises:
+        PassedOverSince: The place is passed over by now.
+    """
+    failure = applier.failure
+    if not isinstance(failure, StoppedAt) or known.holds(*failure.place):
+        return
+    if passed_over.holds(*failure.place):
+        place = ":".join(map(str, failure.place))
+        raise PassedOverSince(f"{place}, which {applier.projection.name} waits at, is passed over")
 
 
 def _from(offsets: Mapping[Partition, int]) -> dict[str, str]:

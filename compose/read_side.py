@@ -4,22 +4,22 @@ import logging
 import time
 from collections.abc import Callable
 
-from compose.errors import Unreachable, VerdictError
-from compose.projecting import Projecting
-from projections.engine.position import AnotherRunner
+from sqlalchemy.exc import DBAPIError
+
+from compose.errors import Late, Unreachable, VerdictError
+from compose.projecting import PassedOverSince, Projecting
+from compose.sql.database import one_line
 from projections.engine.versions import Superseded
 
 LOG = logging.getLogger("verdict.read_side")
 RETRY_S = 5.0
-LATE_COMMIT_S = 60.0  # by then a server has given up whom it lost
 
 
 class ReadSide:
     """Starts the projections again while their database, or Kafka, is out of reach.
 
-    Anything else that ends them, a second runner or a bug, is said once and needs a person; the
-    write side goes on, and the positions in SQL say where to continue. Another runner soon after a
-    failure of the database may be ourselves: a commit that was under way then.
+    Anything else that ends them, a bug say, is said once and in SQL, where readers find it, and
+    needs a person; the write side goes on, and the positions in SQL say where to continue.
 
     Args:
         start: Starts the projections and returns them, running.
@@ -29,7 +29,12 @@ class ReadSide:
         self._start = start
         self._projecting: Projecting | None = start()
         self._retry_at: float | None = None
-        self._commit_may_come_until = 0.0
+        self._why: str | None = None
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Why the projections stand still, for good or until the next try; empty: they do not."""
+        return {} if self._why is None else {"projections": self._why}
 
     def check(self) -> None:
         """Look after the projections; returns at once."""
@@ -48,34 +53,36 @@ class ReadSide:
     def _restart(self) -> None:
         self._retry_at = None
         self._projecting = self._start()
+        self._why = None
         LOG.warning("the projections follow again")
 
     def _try(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except Superseded as error:
-            LOG.warning("%s: the projections go on with what readers see", error)
+        except (Superseded, PassedOverSince) as error:
+            LOG.warning("%s: the projections begin again with what people decided", error)
             self.stop()
             self._try(self._restart)
-        except Unreachable as error:
+        except (Unreachable, Late) as error:
             self._try_later(error)
-            self._commit_may_come_until = time.monotonic() + LATE_COMMIT_S
-        except AnotherRunner as error:
-            if time.monotonic() < self._commit_may_come_until:
-                self._try_later(error)
-            else:
-                self._give_up(error)
         except VerdictError as error:
             self._give_up(error)
         except Exception as error:
-            LOG.error("the projections stopped, commands are decided on: %s", error, exc_info=error)
-            self.stop()
+            self._give_up(error, exc_info=error)
 
     def _try_later(self, error: Exception) -> None:
         LOG.error("%s; trying again in %g s, commands are decided meanwhile", error, RETRY_S)
         self._retry_at = time.monotonic() + RETRY_S
+        self._why = str(error)
         self.stop()
 
-    def _give_up(self, error: Exception) -> None:
-        LOG.error("the projections stopped, commands are decided on: %s", error)
+    def _give_up(self, error: Exception, exc_info: Exception | None = None) -> None:
+        LOG.error("the projections stopped, commands are decided on: %s", error, exc_info=exc_info)
+        self._why = str(error) or type(error).__name__
+        stopped = self._projecting
         self.stop()
+        try:
+            if stopped is not None:
+                stopped.park(error)
+        except DBAPIError as failure:
+            LOG.error("that could not be written down: %s", one_line(failure.orig))

@@ -2,14 +2,18 @@
 
 import contextlib
 import json
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from compose.configuration.settings import Settings
 from compose.errors import Unreachable, VerdictError
 from compose.exactly_once.lock import FILE as LOCK
+from compose.kafka.config import Options, librdkafka_options
 
 FILE = "verdict.json"
 DATABASE = "verdict.db"
@@ -17,13 +21,28 @@ CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was
 
 
 @dataclass(frozen=True, slots=True)
+class Overdue:
+    """A batch that has been under way for longer than it should be, since (epoch seconds)."""
+
+    batch_id: int
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service that takes commands can be found."""
+    """Where a service that takes commands can be found, and what it says of itself.
+
+    `stopped` has what stands still and why, `overdue` the batches that do not end by their query,
+    `kafka_away_since` is in seconds of the epoch.
+    """
 
     pid: int
     bootstrap_servers: str
     database_url: str
     page_url: str | None = None  # there is no page yet; the file has its place already
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    overdue: Mapping[str, Overdue] = field(default_factory=dict)
+    kafka_away_since: float | None = None
 
 
 def announce(data_dir: Path, service: Service) -> None:
@@ -48,9 +67,9 @@ def find_service(data_dir: Path) -> Service | None:
     """
     file = data_dir / FILE
     try:
-        service = Service(**json.loads(file.read_text()))
+        service = _service(json.loads(file.read_text()))
         written = file.stat().st_mtime
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, TypeError) as error:
         raise VerdictError(
@@ -64,6 +83,18 @@ def find_service(data_dir: Path) -> Service | None:
         if process.is_running() and (began_before or _has_open(process, data_dir / LOCK)):
             return service
     return None
+
+
+def silent_s(data_dir: Path) -> float:
+    """Return for how many seconds the service on `data_dir` has given no sign of life."""
+    with contextlib.suppress(FileNotFoundError):  # it has just ended
+        return time.time() - (data_dir / FILE).stat().st_mtime
+    return 0.0
+
+
+def _service(said: dict[str, Any]) -> Service:
+    overdue = {query: Overdue(**batch) for query, batch in said.pop("overdue", {}).items()}
+    return Service(**said, overdue=overdue)
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:
@@ -93,3 +124,12 @@ def database_url(settings: Settings) -> str:
     if service := find_service(settings.data_dir):
         return service.database_url
     return f"sqlite:///{settings.data_dir.absolute() / DATABASE}"
+
+
+def kafka_options(settings: Settings) -> Options:
+    """Return librdkafka's options with the servers.
+
+    Raises:
+        Unreachable: No Kafka is set and no service runs.
+    """
+    return librdkafka_options(settings) | {"bootstrap.servers": bootstrap_servers(settings)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from compose.errors import Unreachable, VerdictError
+from compose.errors import Late, Unreachable, VerdictError
 from compose.exactly_once.errors import DamagedCheckpoint
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
@@ -38,7 +38,7 @@ def query_failed(
     if isinstance(error, VerdictError):
         return error
     text = "\n".join(_texts(error))
-    for cause in (*SURROUNDINGS, STATE) if recoverable else SURROUNDINGS:
+    for cause in (*SURROUNDINGS, LOST, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
             told = cause.error(_line(text, found), data_dir)
             told.__cause__ = error
@@ -87,8 +87,21 @@ def _folder(line: str, data_dir: Path) -> VerdictError:
 
 
 def _kafka(line: str, data_dir: Path) -> VerdictError:
-    return Unreachable(
-        f"Kafka did not answer Spark ({line}): see that it runs, then start again; {NOTHING_LOST}"
+    return Unreachable(f"Kafka did not answer Spark ({line}): see that it runs; {NOTHING_LOST}")
+
+
+def _late(line: str, data_dir: Path) -> VerdictError:
+    return Late(
+        f"a part of Spark on this machine was late, or has ended ({line}): give the machine less "
+        f"to do or more memory; {NOTHING_LOST}; {data_dir / 'spark' / 'spark.log'} has all of it"
+    )
+
+
+def _lost(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
+        "which; their senders have no answer: tell them, then go on without with "
+        "`verdict recover --accept-lost --why …`"
     )
 
 
@@ -110,10 +123,21 @@ SURROUNDINGS = (
         re.compile(
             r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
             r"|Timed out waiting for a node assignment"
+            r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
             r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ "
         ),
         _kafka,
     ),
+    Cause(
+        re.compile(
+            r"Python worker (failed to connect back|exited unexpectedly|did not)"
+            r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
+        ),
+        _late,
+    ),
+)
+LOST = Cause(
+    re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"), _lost
 )
 STATE = Cause(
     re.compile(

@@ -9,14 +9,19 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from confluent_kafka import Message
+
 from compose.configuration.loading import load_settings
 from compose.configuration.settings import Settings
+from compose.decisions import honouring
 from compose.errors import VerdictError
+from compose.event_log.event_log import Gone
 from compose.kafka.config import librdkafka_options
 from compose.kafka.errors import NotThereYet, RecordsDropped
 from compose.kafka.log import KafkaLog, Span
 from compose.materialising.archive_position import ArchivePosition
 from compose.service import bootstrap_servers
+from compose.sql.archive import Archive
 from compose.sql.reader import Reader, reader_of
 from projections.engine.batch import Partition
 from schemas.recorded_event import RecordedEvent
@@ -24,18 +29,11 @@ from schemas.registry import aggregate_types
 from schemas.topics import Topics
 from schemas.wire.records import decode_event
 
-PAGE = 1000  # events that are asked of the archive at a time
-
 STANDING = """
 SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
 FROM projection_position p JOIN projection_live l
 ON l.projection = p.projection AND l.version = p.version
 WHERE p.projection = 'event_archive'
-"""
-ARCHIVED = """
-SELECT global_position, aggregate_type, topic, "partition", "offset", value FROM event_archive
-WHERE global_position > :after AND global_position <= :last
-ORDER BY global_position LIMIT :page
 """
 FIRST = """
 SELECT min(global_position) FROM event_archive
@@ -85,7 +83,7 @@ def subscribe(
     """
     known = settings or load_settings()
     options = librdkafka_options(known) | {"bootstrap.servers": bootstrap_servers(known)}
-    with reader_of(known) as reader, KafkaLog(options) as log:
+    with reader_of(known) as reader, honouring(options, known.topics) as log:
         yield Subscription(reader, log, known.topics, category, from_position)
 
 
@@ -134,8 +132,9 @@ class Subscription:
 
         Raises:
             Unreachable: Kafka or the database does not answer.
-            VerdictError: Kafka has dropped what is not archived, or ends before what has been read:
-                it is another one than before.
+            Gone: Kafka has dropped what is not archived.
+            Altered: A row of the archive is not what was archived.
+            VerdictError: Kafka ends before what has been read: it is another one than before.
         """
         after = self._from if isinstance(self._from, int) else self._first_after()
         while True:
@@ -191,16 +190,13 @@ class Subscription:
         return min(firsts, default=last + 1) - 1
 
     def _archived(self, after: int, last: int) -> Iterator[Followed]:
-        while after < last:
-            page = [
-                *self._reader.select(ARCHIVED, {"after": after, "last": last, "page": PAGE}).rows
-            ]
-            for position, kind, topic, number, offset, value in page:
-                place = Place(topic, int(number))
-                if topic in self._followed and int(offset) >= self._places.get(place, 0):
-                    self._places[place] = int(offset) + 1
-                    yield Followed(decode_event(kind, bytes(value)), place, int(offset), position)
-            after = int(page[-1][0])
+        for row in Archive(self._reader).positions(after, last):
+            place = Place(row.topic, row.partition)
+            if row.topic in self._followed and row.offset >= self._places.get(place, 0):
+                value = row.laid().value or b""
+                self._places[place] = row.offset + 1
+                event = decode_event(row.aggregate_type, value)
+                yield Followed(event, place, row.offset, row.global_position)
 
     def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
         spans = [
@@ -210,11 +206,22 @@ class Subscription:
         ]
         for message in self._log.read(spans):
             place = Place(str(message.topic()), message.partition() or 0)
-            offset, value = message.offset() or 0, message.value()
-            if value is None:
-                raise VerdictError(f"{place.topic}:{place.partition}:{offset} has no value")
+            event = self._event(message)
+            offset = message.offset() or 0
             self._places[place] = offset + 1
-            yield Followed(decode_event(self._followed[place.topic], value), place, offset, None)
+            yield Followed(event, place, offset, None)
+
+    def _event(self, message: Message) -> RecordedEvent:
+        topic = str(message.topic())
+        try:
+            return decode_event(self._followed[topic], message.value() or b"")
+        except ValueError as error:
+            place = f"{topic}:{message.partition()}:{message.offset()}"
+            raise VerdictError(
+                f"{place} cannot be read as an event ({error}): look at it with `verdict letters "
+                f"show {place}`; if it is none, pass it over with `verdict letters evict {place} "
+                "--why …`, and subscribe again from the same places"
+            ) from error
 
     def _span(self, place: Place, ends: Places, follow: bool) -> Span:
         start = max(ends.get(place, 0), self._places.get(place, 0))
@@ -227,13 +234,10 @@ class Subscription:
 
     def _see_that_it_is_archived(self, dropped: RecordsDropped) -> None:
         ends, _ = self._standing()
-        reached = ends.get(Place(dropped.topic, dropped.partition), 0)
+        place = Place(dropped.topic, dropped.partition)
+        reached = ends.get(place, 0)
         if reached < dropped.earliest:
-            raise VerdictError(
-                f"events of {dropped.topic}:{dropped.partition} are archived up to offset "
-                f"{reached} and Kafka has them from {dropped.earliest} only: what is between is "
-                "lost; give the topic unlimited retention, or more than the archive is ever behind"
-            ) from dropped
+            raise Gone(Partition(*place), reached, dropped.earliest) from dropped
 
 
 def _followed(category: str | None) -> Sequence[str]:

@@ -27,9 +27,11 @@ from projections.engine import sequence
 from projections.engine.batch import Delivery, Partition
 from projections.engine.feedless import Feedless
 from projections.engine.instant import InstantType
+from projections.engine.masking import Paths, for_who_may_see, masked
 from projections.engine.projection import Applied, Unprojectable, View
 from projections.engine.statements import add_new, is_any_of
-from schemas.registry import aggregate_types
+from schemas.personal import personal_paths
+from schemas.registry import aggregate_types, event_types
 from schemas.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
@@ -165,10 +167,28 @@ def event_archive(version: int = 1) -> EventArchive:
         UniqueConstraint("aggregate_type", "aggregate_id", "version"),
         UniqueConstraint("topic", "partition", "offset"),
     )
-    shown = (
-        cast(column, JsonType).label(column.name)
-        if column.name in ("payload", "metadata")
-        else column
-        for column in table.columns
-    )
-    return EventArchive(table=table, views={"event_archive": select(*shown)}, version=version)
+    return EventArchive(table=table, views={"event_archive": _view(table)}, version=version)
+
+
+def _view(table: Table) -> View:
+    """Return what readers see: all of it, but for what is personal unless they may see that."""
+    columns = table.c
+    payload = masked(columns.payload, columns.event_type, personal(), columns.value)
+    shown = {
+        "payload": cast(payload, JsonType),
+        "metadata": cast(columns.metadata, JsonType),
+        "value": for_who_may_see(columns.value, columns.value),
+    }
+    return select(*(shown.get(c.name, c).label(c.name) for c in columns))
+
+
+def personal() -> Mapping[str, Paths]:
+    """Return where something personal lies in events, by the type of the event."""
+    every = [event_types(name) for name in aggregate_types()]
+    names = sorted({name for types in every for name in types})
+    return {
+        name: sorted(
+            {path for types in every if name in types for path in personal_paths(types[name])}
+        )
+        for name in names
+    }

@@ -5,9 +5,10 @@ are those of the events before its position, in whatever order these lie on thei
 """
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, Table, and_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, Table, and_, select
 
 from projections.engine import holding, position
 from projections.engine.batch import Delivery, Record, Unreadable
@@ -18,6 +19,7 @@ from schemas.wire.records import decode_event
 MOST = 1_000  # in one batch; what is left comes with the next one
 
 ARCHIVE = event_archive().table  # it has no other version, as it cannot be built again
+ARCHIVED = ARCHIVE.alias("archived")
 
 
 def missing_events(connection: Connection, projection: Projection) -> Sequence[Delivery]:
@@ -31,14 +33,13 @@ def missing_events(connection: Connection, projection: Projection) -> Sequence[D
         `MOST` at most, of each aggregate from the needed one on. What cannot be read is there too,
         with the reason.
     """
-    wait = holding.table.c.error.is_(None)  # else the event is there, and at fault
-    return _fetched(connection, _asked(projection, wait))
+    return _fetched(connection, _released(projection))
 
 
 def events_of(
     connection: Connection, projection: Projection, key: holding.AggregateKey
 ) -> Sequence[Delivery]:
-    """Return archived events of one held aggregate, from the one that it needs on, `MOST` at most.
+    """Return archived events of one held aggregate, from what it needs on, `MOST` at most.
 
     Args:
         connection: Inside a transaction that keeps the projection where it is.
@@ -46,7 +47,7 @@ def events_of(
         key: Of the aggregate.
 
     Returns:
-        As `missing_events`; none when the archive lacks the needed one.
+        As `missing_events`; the first one may be a later one than it needs.
     """
     columns = holding.table.c
     this_one = and_(columns.aggregate_type == key[0], columns.aggregate_id == key[1])
@@ -55,32 +56,28 @@ def events_of(
 
 def _fetched(connection: Connection, asked: Select[*tuple[Any, ...]]) -> Sequence[Delivery]:
     return [
-        Delivery(topic, partition, offset, _record(aggregate_type, value), value)
-        for aggregate_type, topic, partition, offset, value in connection.execute(asked)
+        Delivery(row.topic, row.partition, row.offset, archived_record(row), row.value)
+        for row in connection.execute(asked)
     ]
 
 
 def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
-    """Return one statement for the aggregates `whose` is true of.
-
-    Those whose needed event is not there are out: else the events behind gaps that are never
-    filled would take all the room.
-    """
-    held, needed, archived = holding.table, ARCHIVE.alias("needed"), ARCHIVE.alias("archived")
+    """Return one statement for the aggregates `whose` is true of."""
+    held, archived = holding.table, ARCHIVED
     return (
         select(
             held.c.aggregate_type,
+            held.c.aggregate_id,
+            archived.c.version,
             archived.c.topic,
             archived.c.partition,
             archived.c.offset,
             archived.c.value,
+            archived.c.hash,
         )
-        .join(needed, _of(held, needed) & (needed.c.version == held.c.version_needed))
-        .join(at := position.table.alias("needed_at"), _passed(held, needed, at))
         .join(
             archived,
-            _of(held, archived)
-            & archived.c.version.between(held.c.version_needed, held.c.version_needed + MOST - 1),
+            _of(held, archived) & (archived.c.version >= held.c.version_needed),
         )
         .join(at := position.table.alias("archived_at"), _passed(held, archived, at))
         .where(
@@ -90,6 +87,22 @@ def _asked(projection: Projection, whose: ColumnElement[bool]) -> Select[*tuple[
         )
         .order_by(held.c.aggregate_type, held.c.aggregate_id, archived.c.version)
         .limit(MOST)
+    )
+
+
+def _released(projection: Projection) -> Select[*tuple[Any, ...]]:
+    """Return the statement for the aggregates whose missing event has come.
+
+    Those whose needed event is not there are out: else the events behind gaps that are never
+    filled would take all the room.
+    """
+    held, needed = holding.table, ARCHIVE.alias("needed")
+    at = position.table.alias("needed_at")
+    waits = held.c.error.is_(None)  # else the event is there, and at fault
+    near = ARCHIVED.c.version < held.c.version_needed + MOST
+    of_needed = _of(held, needed) & (needed.c.version == held.c.version_needed)
+    return (
+        _asked(projection, waits & near).join(needed, of_needed).join(at, _passed(held, needed, at))
     )
 
 
@@ -111,8 +124,13 @@ def _passed(held: Table, event: FromClause, at: FromClause) -> ColumnElement[boo
     )
 
 
-def _record(aggregate_type: str, value: bytes) -> Record | Unreadable:
+def archived_record(row: Row[Any]) -> Record | Unreadable:
+    """Return what a row of the archive holds, if its hash is that of its value."""
+    event = row.aggregate_type, row.aggregate_id, row.version
+    if sha256(row.value).hexdigest() != row.hash:
+        altered = "its row in event_archive was altered: the hash is not that of the value"
+        return Unreadable(altered, event)
     try:
-        return decode_event(aggregate_type, value)
+        return decode_event(row.aggregate_type, row.value)
     except Exception as error:  # a bug or tampering, for the engine to report with the place
-        return Unreadable(f"{type(error).__name__}: {error}")
+        return Unreadable(f"{type(error).__name__}: {error}", event)

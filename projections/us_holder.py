@@ -24,6 +24,19 @@ from schemas.recorded_event import RecordedEvent
 US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 
 
+SETTINGS = "US exchanges: "
+
+
+def settings_with(exchanges: Collection[str]) -> str:
+    """Return in words what the tables depend on besides the events."""
+    return SETTINGS + ", ".join(sorted(exchanges))
+
+
+def exchanges_in(settings: str) -> tuple[str, ...] | None:
+    """Return the exchanges that tables were built with, by their settings; None: with none."""
+    return tuple(settings[len(SETTINGS) :].split(", ")) if settings.startswith(SETTINGS) else None
+
+
 class OpenPosition(NamedTuple):
     """What decides who is a holder."""
 
@@ -104,5 +117,5 @@ def us_holder(
             **version_view("us_holder", "position", positions),
         },
         sequences=(changes.name,),
-        settings=f"US exchanges: {', '.join(sorted(exchanges))}",
+        settings=settings_with(exchanges),
     )

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 from projections.engine.state_projection import StateProjection
 from projections.engine.stored_rows import row_table
 from projections.engine.tally import CountedGroups, Tally
-from projections.us_holder import US_EXCHANGES
+from projections.us_holder import US_EXCHANGES, settings_with
 from schemas.share_holding import ShareHolding
 from schemas.topics import Topics
 
@@ -68,7 +68,7 @@ def us_holder_from_state(
             counts={"positions": None},
         ),
         views={"us_holder_from_state": select(holders)},
-        settings=f"US exchanges: {', '.join(sorted(exchanges))}",
+        settings=settings_with(exchanges),
     )
 
 

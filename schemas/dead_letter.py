@@ -11,7 +11,9 @@ class DeadLetter:
     """What arrived and why it could not be handled.
 
     `bytes` is the whole value up to the command limit, else its beginning (and then it cannot be
-    replayed); `length` and `sha256` are of the whole value. `key` is the record's key as it was.
+    replayed); `length` and `sha256` are of the whole value. `key` is the record's key as it was, up
+    to the longest aggregate id; of a longer one its beginning, and then `key_length` and
+    `key_sha256` are of the whole key, and it cannot be replayed either.
     """
 
     source: Source
@@ -21,3 +23,5 @@ class DeadLetter:
     length: int
     sha256: Hash
     received_at: Instant
+    key_length: int | None = None
+    key_sha256: Hash | None = None

@@ -15,8 +15,9 @@ each a text in UTF-8. All of them may be absent; of one that is there twice, the
   both times. It follows from the letter's place on `dead-letters`, so the next pass has another.
 - `retry_reaction`: of verdict's own letters, which policy or notification failed.
 
-Key, value and all other headers are passed on as they are, `retry_attempt` with one more. A service
-that fails again puts the record back on `dead-letters` with the headers that it came with.
+A retry carries `retry_attempt`, one more, `retry_attempts`, `retry_topic` and `retry_id`, whether
+or not the letter did; key, value and all other headers are passed on as they are. A service that
+fails again puts the record back on `dead-letters` with the headers that it came with.
 """
 
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ Pairs = tuple[tuple[str, bytes | None], ...]
 class Letter:
     """A record on `dead-letters`.
 
-    `timestamp` is Kafka's, in epoch milliseconds; `attempt` counts the retries so far.
+    `timestamp` is Kafka's, in epoch milliseconds; `attempt` counts the retries so far; `unfit` says
+    why it cannot go back as it was, when it is not whole here.
     """
 
     source: Source
@@ -51,6 +53,7 @@ class Letter:
     value: bytes | None
     headers: Pairs = ()
     attempt: int = 0
+    unfit: str | None = None
 
     def header(self, name: str) -> bytes | None:
         """Return the last header of that name; None when there is none, or it has no value."""

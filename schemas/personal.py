@@ -1,6 +1,6 @@
 """What is personal is said once, on the field that holds it; whoever hands data on asks here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -24,6 +24,31 @@ def masked(message: Message) -> dict[str, Any]:
         name: None if name in personal_fields(type(message)) else _masked(getattr(message, name))
         for name in type(message).model_fields
     }
+
+
+@cache
+def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
+    """Return the way to each field that `masked` leaves empty, through messages in messages.
+
+    Of a list of messages that hold something personal, the way is to the list itself.
+    """
+    found: list[tuple[str, ...]] = []
+    hints = get_type_hints(kind)
+    for name in kind.model_fields:
+        if name in personal_fields(kind):
+            found.append((name,))
+            continue
+        for inner, in_a_list in _messages_in(hints[name]):
+            paths = personal_paths(inner)
+            found += [(name,)] if in_a_list and paths else [(name, *path) for path in paths]
+    return tuple(dict.fromkeys(found))
+
+
+def _messages_in(annotation: Any, in_a_list: bool = False) -> Iterator[tuple[type[Message], bool]]:
+    if isinstance(annotation, type) and issubclass(annotation, Message):
+        yield annotation, in_a_list
+    for part in get_args(annotation):
+        yield from _messages_in(part, in_a_list or get_origin(annotation) is list)
 
 
 @cache

@@ -24,10 +24,12 @@ class Response:
     """The outcome of one command record; every readable command gets exactly one.
 
     `from_version` and `to_version` are the aggregate's versions before and after, equal when an
-    accepted command changed nothing. A command that could be accepted by no aggregate
-    (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions or state. `retriable` means that
-    the same command id may be sent again. A duplicate repeats the original outcome with its own
-    `source` and `correlation_id`.
+    accepted command changed nothing. `last_hash` is the SHA-256 of the event record that is
+    the aggregate's last one after the command, empty before the first: hashes inside the events
+    look backwards, so only this one tells of the last event. A command that could be accepted by no
+    aggregate (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions, hash or state; older
+    responses have no hash either. `retriable` means that the same command id may be sent again. A
+    duplicate repeats the original outcome with its own `source` and `correlation_id`.
     """
 
     command_id: str
@@ -51,6 +53,7 @@ class Response:
     source: Source
     decided_at: Instant
     handler_version: str
+    last_hash: Hash | None
 
 
 @dataclass(frozen=True, slots=True)

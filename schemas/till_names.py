@@ -24,13 +24,13 @@ def in_till_names(message: Message) -> dict[str, Any]:
     }
 
 
-def units(hundredths: int) -> int | float:
-    """Return cents as an amount, hundredths of points as points: a number that JSON shows whole.
+def units(hundredths: int) -> int | Decimal:
+    """Return cents as an amount, hundredths of points as points, for `exact_json`.
 
-    Beyond 2**53 hundredths the last digits are lost, as they are to most readers of JSON.
+    Most readers of JSON take a number with a fraction as a float, which keeps 15 digits of it.
     """
     amount = hundredths / HUNDRED
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
+    return int(amount) if amount == amount.to_integral_value() else amount
 
 
 def _as_till(name: str, value: Any) -> Any:

@@ -8,6 +8,11 @@ from schemas.registry import aggregate_types
 
 FOREVER = "-1"
 OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
+# Of a command, of the events of one, and of what a dead letter keeps of a value. What a command
+# holds may lie in an output twice, as itself and in a header; the rest is for what is said of it.
+LARGEST_BYTES = 3 * 2**19
+KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8; what is longer is nobody's id
+COMMAND_TOPIC_BYTES = 1_000_000  # what Kafka takes on a topic of commands unless told otherwise
 COMMAND_RETENTION = timedelta(days=30)
 PARTITIONS = 4
 
@@ -47,6 +52,11 @@ class Topics:
     def rejected(self, aggregate_type: str) -> str:
         return f"{self.prefix}{aggregate_type}.rejected"
 
+    def beside(self, topic: str) -> list[str]:
+        """Return the four topics of the aggregate to which `topic` belongs."""
+        of = self.aggregate_of(topic)
+        return [self.commands(of), self.events(of), self.responses(of), self.rejected(of)]
+
     @property
     def dead_letters(self) -> str:
         return f"{self.prefix}dead-letters"
@@ -75,6 +85,18 @@ class Topics:
     def markers(self) -> str:
         return f"{self.prefix}{self.deployment}.markers"
 
+    @property
+    def decisions(self) -> str:
+        return f"{self.prefix}{self.deployment}.decisions"
+
+    @property
+    def owners(self) -> str:
+        return f"{self.prefix}owners"
+
+    def transactional_id(self, name: str) -> str:
+        """Return under which name Kafka fences the former one of a part of this deployment."""
+        return f"{self.prefix}{self.deployment}.{name}"
+
     def aggregate_of(self, topic: str) -> str:
         """Return `order` for `order.commands`."""
         return topic.removeprefix(self.prefix).rpartition(".")[0]
@@ -82,6 +104,11 @@ class Topics:
     def every_commands(self) -> list[str]:
         """Return the commands topics of all aggregates, sorted."""
         return [self.commands(aggregate_type) for aggregate_type in aggregate_types()]
+
+    def of_the_log(self) -> list[str]:
+        """Return all but the books that the deployment keeps for itself."""
+        books = {self.markers, self.decisions, self.owners}
+        return [topic.name for topic in self.all() if topic.name not in books]
 
     def all(self) -> Iterator[Topic]:
         """Yield what must exist, with the settings that must hold."""
@@ -97,6 +124,8 @@ class Topics:
         yield Topic(self.shipment, self.partitions, _output())
         yield Topic(self.loyalty, self.partitions, _output())
         yield Topic(self.markers, 1, _markers())
+        yield Topic(self.decisions, 1, _output())
+        yield Topic(self.owners, 1, _markers())
 
 
 def _commands() -> dict[str, str]:

@@ -12,7 +12,7 @@ from schemas.recorded_event import RecordedEvent
 from schemas.response import Rejection, Response
 from schemas.wire.records import decode, decode_event
 from tests.model import Event, Expected, Identity, Outcome, Place
-from tests.model.reading import COMMAND_LIMIT_BYTES
+from tests.model.reading import COMMAND_LIMIT_BYTES, KEY_LIMIT_BYTES
 
 SHOWN = 10
 
@@ -60,6 +60,9 @@ def differences(
     letters = [(record, decode(DeadLetter, record.value)) for record in topics["dead-letters"]]
     yield from _counting(expected, responses, rejections, letters)
     outcomes = expected.outcomes
+    hashes = _hashes(topics["events"], topic_prefix)
+    yield from _hash_faults("response", responses, outcomes, hashes)
+    yield from _hash_faults("rejection", rejections, outcomes, hashes)
     yield from _one_each("response", responses, outcomes, _wants_response, _response_faults)
     yield from _one_each("rejection", rejections, outcomes, _wants_rejection, _rejection_faults)
     yield from _one_each("dead letter", letters, outcomes, _wants_letter, _letter_faults)
@@ -67,6 +70,34 @@ def differences(
 
 
 Records = list[tuple[Published, Any]]
+Hashes = dict[tuple[str, str, int], bytes]
+
+
+def _hashes(events: list[Published], topic_prefix: str) -> Hashes:
+    """Return the SHA-256 of each event's bytes by (type, id, version); version 0 has none."""
+    found: Hashes = {}
+    for published in events:
+        aggregate_type = published.topic.removeprefix(topic_prefix).removesuffix(".events")
+        event = decode_event(aggregate_type, published.value)
+        identity = (aggregate_type, event.aggregate_id)
+        found[*identity, 0] = b""
+        found[*identity, event.version] = sha256(published.value).digest()
+    return found
+
+
+def _hash_faults(
+    kind: str, records: Records, outcomes: dict[Place, Outcome], hashes: Hashes
+) -> Iterator[str]:
+    """Hold each answer's `last_hash` against the bytes of the event that the model says is last."""
+    for _, record in records:
+        outcome = outcomes.get(_place(record))
+        if outcome is None or outcome.response is None:
+            continue  # told by `_one_each`
+        version = outcome.response["to_version"]
+        identity = (record.aggregate_type, record.aggregate_id)
+        wanted = None if version is None else hashes.get((*identity, version), b"")
+        for fault in _unequal({"last_hash": wanted}, {"last_hash": record.last_hash}):
+            yield f"{kind} to {_at(_place(record))}: {fault}"
 
 
 def _counting(
@@ -137,9 +168,17 @@ def _rejection_faults(outcome: Outcome, published: Published, found: Rejection) 
 def _letter_faults(outcome: Outcome, published: Published, found: DeadLetter) -> Iterator[str]:
     value = outcome.record.value or b""
     kept = None if outcome.record.value is None else value[:COMMAND_LIMIT_BYTES]
-    wanted = {"key": outcome.record.key, "bytes": kept, "length": len(value)}
-    yield from _unequal(wanted | {"sha256": sha256(value).digest()}, asdict(found))
-    yield from _unequal({"key": outcome.record.key}, {"key": published.key})
+    key = None if outcome.record.key is None else outcome.record.key[:KEY_LIMIT_BYTES]
+    wanted = {"key": key, "bytes": kept, "length": len(value), "sha256": sha256(value).digest()}
+    yield from _unequal(wanted | _whole_key(outcome.record.key or b""), asdict(found))
+    yield from _unequal({"key": key}, {"key": published.key})
+
+
+def _whole_key(key: bytes) -> dict[str, object]:
+    """Return what is said of a key that is too long to be kept."""
+    if len(key) <= KEY_LIMIT_BYTES:
+        return {"key_length": None, "key_sha256": None}
+    return {"key_length": len(key), "key_sha256": sha256(key).digest()}
 
 
 def _histories(expected: Expected, events: list[Published], topic_prefix: str) -> Iterator[str]:

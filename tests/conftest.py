@@ -1,16 +1,30 @@
 """What is expensive to start is started once per run."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from hypothesis import HealthCheck, settings
 
 from compose.local.broker import EmbeddedBroker
 from tests import postgresql as embedded
+from tests import tiers
 
 NewDatabase = Callable[[], str]
+
+settings.register_profile(
+    tiers.THOROUGH,
+    deadline=None,  # no test fails because the machine is busy
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile(
+    tiers.QUICK, settings.get_profile(tiers.THOROUGH), max_examples=20, stateful_step_count=25
+)
+settings.load_profile(tiers.QUICK)  # `--hypothesis-profile=thorough` looks for longer
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +32,7 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded
     """Return a running Kafka whose topics stay until the end of the run."""
     with EmbeddedBroker(tmp_path_factory.mktemp("broker")) as broker:
         yield broker
+        gc.collect()  # clients that nobody holds would complain of its end, behind the last line
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +74,23 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[New
         yield lambda: made.enter_context(server.database())
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the shared broker."""
+    """Mark each test, before `-m` chooses."""
     for item in items:
-        if "shared_broker" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.kafka)
+        tiers.mark(item)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Fixtures count as well."""
+    tiers.forget_processes()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Hold tests without a mark to what has no mark."""
+    if not tiers.is_unmarked(item):
+        return (yield)
+    with tiers.held_small():
+        return (yield)

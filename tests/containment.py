@@ -6,7 +6,7 @@ from hashlib import sha256
 from schemas.dead_letter import DeadLetter
 from schemas.response import Rejection
 from schemas.source import Source
-from schemas.topics import Topics
+from schemas.topics import KEY_BYTES, Topics
 from schemas.wire.records import decode
 from tests.comparison import Published
 from tests.hostile import WHOLE, Sent
@@ -30,6 +30,13 @@ def assert_contained(
         for rejection in rejections[place]:
             assert rejection.command_bytes == value, place
         for letter in letters[place]:
-            assert (letter.key, letter.length) == (key, len(value or b"")), place
+            assert (letter.key, letter.length) == (key and key[:KEY_BYTES], len(value or b"")), (
+                place
+            )
+            if key is not None and len(key) > KEY_BYTES:
+                whole = len(key), sha256(key).digest()
+                assert (letter.key_length, letter.key_sha256) == whole, place
+            else:
+                assert (letter.key_length, letter.key_sha256) == (None, None), place
             assert letter.bytes == (value and value[:WHOLE]), place
             assert letter.sha256 == sha256(value or b"").digest(), place

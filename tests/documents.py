@@ -66,6 +66,7 @@ def shape(output: str) -> str:
     """Return an output without what differs from run to run."""
     for pattern, name in (
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{3}Z?", "TIME"),
+        (r'"last_hash": "[0-9a-f]{64}"', '"last_hash": "HASH"'),
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
         (r"127\.0\.0\.1:\d+", "SERVERS"),
         (r"sqlite:\S+", "DATABASE"),

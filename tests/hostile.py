@@ -7,12 +7,18 @@ from random import Random
 from schemas.wire.catalogue import newest
 from tests.traffic import in_avro
 
+# of every record there may be: no text in UTF-8, and more bytes than all else
+HEADERS = [("retry_attempt", b"\xff\xfe"), ("theirs", b"\0" * 1_000_000), ("none", None)] + [
+    (f"many-{n}", b"x") for n in range(1_000)
+]
+
 Sent = tuple[bytes | None, bytes | None]  # key, value
 
 KEY = b"hostile-1"
 WHOLE = 64 * 1024  # the command limit
 DEPTH = 10_000
 OVERSIZED = 900_000  # just under what a broker takes by default
+ENDLESS_KEY = 3_000_000  # a few kilobytes for the broker, which counts compressed batches
 
 # as Avro writes a length or a count: zigzag, then 7 bits a byte
 ABSURD = (2**62, 2**40, 2**31, -1, -(2**31), -(2**62), -(2**63), 2**63 - 1)
@@ -112,10 +118,13 @@ KINDS: dict[str, Callable[[Random], Sent]] = {
         envelope({"type": "CancelOrder", "colour": "x" * (WHOLE - 200)}),
     ),
     "oversized": lambda random: (KEY, bytes([random.randrange(256)]) * OVERSIZED),
+    "endless key": lambda random: (b"k" * ENDLESS_KEY, garbage(random)),
+    "endless key, sound value": lambda random: (b"k" * ENDLESS_KEY, avro()),
 }
 
 # So that a load of them is about as many bytes as records: one of these weighs thousands of others.
-HEAVY = {"oversized": 1, "lists nested": 5, "objects nested": 5, "payload nested": 5,
+HEAVY = {"oversized": 1, "endless key": 0.1, "endless key, sound value": 0.1,
+         "lists nested": 5, "objects nested": 5, "payload nested": 5,
          "thousands of fields": 5, "rejected at full size": 5}  # fmt: skip
 ORDINARY_WEIGHT = 200
 

@@ -131,6 +131,8 @@ def test_the_topics_of_a_healthy_run_are_what_the_model_says() -> None:
         (changing("responses", response_with(to_version=99)), "to_version is 99, not"),
         (changing("responses", response_with(duplicate=True)), "duplicate is True, not False"),
         (changing("responses", response_with(reason="EXPIRED")), "reason is 'EXPIRED', not"),
+        (changing("responses", response_with(last_hash=None)), "last_hash is None, not b"),
+        (changing("rejected", rejection_with(last_hash=b"x")), "last_hash is b'x', not "),
         (changing("responses", lambda record: record._replace(key=None)), "key is None, not"),
         (changing("rejected", rejection_with(command_bytes=b"")), "bytes is b'', not"),
         (changing("rejected", rejection_with(message=None)), "has the message None"),

@@ -13,13 +13,16 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE
 from tomllib import loads
+from types import ModuleType
 
 import pytest
 from sqlalchemy import inspect
 
+from compose.cli import letters, projection
 from compose.cli.verbs import VERBS
 from compose.configuration.settings import Settings
 from compose.sql.database import create_read_side, open_database
@@ -67,11 +70,11 @@ FOLLOWS_S = 60
 
 
 def test_every_target_of_make_is_there() -> None:
-    there = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    there = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
-    named = set(re.findall(r"^(?:\$ )?make ([a-z]+)", code(), re.MULTILINE))
+    named = set(re.findall(r"^(?:\$ )?make ([a-z-]+)", code(), re.MULTILINE))
 
-    assert named >= {"demo", "test"}
+    assert named >= {"check", "demo", "test"}
     assert named <= there
 
 
@@ -82,6 +85,17 @@ def test_every_verb_is_there_and_named() -> None:
 
     assert sorted(listed) == sorted(verbs)
     assert used - verbs == NAMED_AS_MISSING
+
+
+@pytest.mark.parametrize("verb", [projection, letters])
+def test_every_verb_below_a_verb_is_listed(verb: ModuleType) -> None:
+    name = verb.__name__.rpartition(".")[2]
+    [said] = [row[1] for row in table("verb") if row[0] == f"`verdict {name}`"]
+    commands = verb.app.registered_commands
+
+    assert re.findall(r"`(\w+)`", said) == [
+        command.name or command.callback.__name__ for command in commands
+    ]
 
 
 def test_every_setting_has_the_default_that_is_named() -> None:
@@ -107,7 +121,8 @@ def test_every_view_has_the_columns_that_are_named(tmp_path: Path) -> None:
     }
     engine.dispose()
 
-    assert {row[0].strip("`"): row[2].split(", ") for row in table("view")} == there
+    named = [(row[0].strip("`"), row[2].split(", ")) for row in table("view")]
+    assert sorted(named) == sorted(there.items())
 
 
 def test_every_topic_is_kept_as_long_as_is_said() -> None:
@@ -156,6 +171,7 @@ def test_the_rules_that_are_shown_are_the_rules() -> None:
     assert len(shown) == 2
 
 
+@pytest.mark.process
 def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
     """In a copy of the checkout, as README says: three files, one name, `make schemas`."""
     for package in ("schemas", "commands", "aggregates"):
@@ -200,18 +216,58 @@ def test_every_guarantee_names_tests_that_exist() -> None:
     assert {(file, name) for file, name in named if name not in _tests(file)} == set()
 
 
-def _tests(file: str) -> Iterator[str]:
-    for node in ast.parse((ROOT / file).read_text()).body:
+@cache
+def _tests(file: str) -> set[str]:
+    return set(_names(file))
+
+
+def _names(file: str) -> Iterator[str]:
+    for node in _statements(file):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         if isinstance(node, ast.Assign):
             yield from (name.id for name in node.targets if isinstance(name, ast.Name))
 
 
+def test_every_promise_is_proven_by_make_test() -> None:
+    """`make test-all` and `make chaos` prove more of the same."""
+    _, *promises = re.split(r"^### ", GUARANTEES, flags=re.MULTILINE)
+    proven = {
+        promise
+        for promise in promises
+        for file, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", promise)
+        if not {"thorough", "campaign"} & _marks(file, name)
+    }
+
+    assert [one.partition("\n")[0] for one in promises if one not in proven] == []
+
+
+def _marks(file: str, name: str) -> set[str]:
+    """Return how a test is marked, and all that its module marks."""
+    marking = [part for node in _statements(file) for part in _marking(node, name)]
+    return {
+        node.attr for part in marking for node in ast.walk(part) if isinstance(node, ast.Attribute)
+    }
+
+
+@cache
+def _statements(file: str) -> list[ast.stmt]:
+    return ast.parse((ROOT / file).read_text()).body
+
+
+def _marking(node: ast.stmt, name: str) -> list[ast.expr]:
+    if isinstance(node, ast.FunctionDef) and node.name == name:
+        return [one for one in node.decorator_list if "parametrize" not in ast.unparse(one)]
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+        return [node.value]
+    return []
+
+
 def test_every_promise_has_a_row() -> None:
     rows = re.findall(r"^### ([A-Z]-\d\d)", GUARANTEES, re.MULTILINE)
 
-    assert rows == list(ROWS)
+    assert len(rows) == len(set(rows))
+    assert set(ROWS) <= set(rows)
 
 
 def test_the_demo_that_is_shown_is_the_one_that_is_tested() -> None:

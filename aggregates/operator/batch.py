@@ -23,8 +23,7 @@ from schemas.response import Response
 from schemas.topics import Topics
 from schemas.wire.records import decode, encode
 
-# An expired entry must have stopped counting long before it is gone, or copies of the state that
-# drop it at different times would answer differently.
+# Beyond what is promised: it is room for two leaps of the clock, see `LONGEST_STEP_MS`.
 FORGET_AFTER_MS = 24 * 60 * 60 * 1000
 
 
@@ -47,7 +46,6 @@ class ShardBatch:
         self._state = state
         self._changed: dict[bytes, Entry] = {}
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
-        self._now = 0
 
     def decide(self, records: Iterable[CommandRecord]) -> Iterator[Output]:
         """Give every record its one outcome, in the order of (topic, partition, offset).
@@ -58,12 +56,15 @@ class ShardBatch:
         for record in sorted(records, key=attrgetter("place")):
             yield from self._decide(record)
 
-    def commit(self) -> None:
-        """Write what changed into the shard's state; all outputs have been taken."""
-        self._state.commit(self._changed, self._now)
+    def commit(self, now: int = 0) -> None:
+        """Write what changed into the shard's state; all outputs have been taken.
+
+        Args:
+            now: As `ShardState.commit` takes it.
+        """
+        self._state.commit(self._changed, now)
 
     def _decide(self, record: CommandRecord) -> Iterator[Output]:
-        self._now = max(self._now, record.timestamp)
         received = receive(self._topics.aggregate_of(record.source.topic), record)
         if isinstance(received, DeadLetter):
             yield self._outputs.of_dead_letter(received)
@@ -96,7 +97,7 @@ class ShardBatch:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
-            self._changed[asked] = outcome_entry(verdict.response, response, self._limits)
+            self._changed[asked] = outcome_entry(response, self._limits)
 
     def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
         if key not in self._snapshots:
@@ -111,6 +112,6 @@ class ShardBatch:
         return None if stored is None else decode(Response, stored)
 
 
-def outcome_entry(response: Response, encoded: bytes, limits: Limits) -> Entry:
-    """Return a remembered outcome as the state keeps it, `encoded` being its bytes."""
-    return Entry(encoded, response.decided_at + limits.memory_ms + FORGET_AFTER_MS)
+def outcome_entry(encoded: bytes, limits: Limits) -> Entry:
+    """Return a remembered outcome as the state keeps it, `encoded` being its response's bytes."""
+    return Entry(encoded, limits.memory_ms + FORGET_AFTER_MS)

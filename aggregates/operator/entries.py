@@ -5,7 +5,7 @@ from hashlib import blake2b
 from struct import Struct
 
 HASH_BYTES = 16
-KEPT = Struct(">q")  # expires_at, in front of the value
+KEPT = Struct(">q")  # when it expires by the state's clock, in front of the value
 LISTED = Struct(f">{HASH_BYTES}sI")
 GONE = 0xFFFFFFFF
 

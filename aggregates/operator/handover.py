@@ -28,13 +28,13 @@ class Handover:
         self._room = by_spark
 
     def frame(self, chunk: bytes) -> pd.DataFrame:
-        """Return the row of `OUTPUT_SCHEMA` that carries `chunk`, or says where it lies."""
+        """Return the row of `DECIDED_SCHEMA` that carries `chunk`, or says where it lies."""
         self._room -= len(chunk)
         if self._folder is None or self._room >= 0:
-            return pd.DataFrame({"outputs": [chunk], "file": [None]})
+            return pd.DataFrame({"outputs": [chunk], "file": [None], "moved": [None]})
         path = self._folder / f"{uuid.uuid4()}.chunk"
         path.write_bytes(chunk)
-        return pd.DataFrame({"outputs": [None], "file": [str(path)]})
+        return pd.DataFrame({"outputs": [None], "file": [str(path)], "moved": [None]})
 
 
 def in_files(table: pa.Table) -> bool:
@@ -46,4 +46,7 @@ def chunks_of(table: pa.Table) -> Iterator[bytes]:
     """Yield the chunks of a table of `OUTPUT_SCHEMA` in their order; of files, one at a time."""
     for chunk, file in zip(table["outputs"], table["file"], strict=True):
         path = file.as_py()
-        yield chunk.as_py() if path is None else Path(path).read_bytes()
+        if path is not None:
+            yield Path(path).read_bytes()
+        elif chunk.is_valid:  # else the row tells of a shard
+            yield chunk.as_py()

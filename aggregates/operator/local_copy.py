@@ -18,14 +18,13 @@ import lmdb
 import psutil
 
 from aggregates.operator.entries import Kept, KeyHash, unpack
+from aggregates.operator.shard_state import Stamp
 
 STAMP = b"stamp"
 REBUILDER = b"rebuilder"
 STAMP_LAYOUT = Struct(">q32s")
 MAP_BYTES = 1 << 38  # address space, not disk: the file grows with what it holds
 LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for every entry it places
-
-Stamp = tuple[int, bytes]
 
 
 class LocalCopy:

@@ -6,11 +6,16 @@ from struct import Struct
 
 from aggregates.operator.entries import HASH_BYTES
 
-LAYOUT = Struct(">qqqqBBqqqq32s")
+LAYOUT = Struct(">qqqqBBqqqq32sq")
+LAYOUT_WITHOUT_SEEN = Struct(">qqqqBBqqqq32s")  # as it was written before `seen` was known
 PAGE_BYTES = 256 * 1024  # mean size at which a round of folding also splits every page ...
 SPLIT_TO = 4  # ... into pages of at most a quarter, as a growing state triples in a round
 CREDIT_PER_BATCH = 4096  # so that a round ends, and the log is cut, under tiny batches too
 DROPS_PER_BATCH = 64  # a long log is cut little by little, never in one batch
+
+# What passes between two batches counts so far: a quiet night does, a clock that leaps by years
+# costs no more of the memory than this.
+LONGEST_STEP_MS = 12 * 60 * 60 * 1000
 
 NO_DIGEST = bytes(32)
 
@@ -33,8 +38,9 @@ class LogHead:
         cursor: The page, at `level`, that is folded next.
         folded: Bytes that this round has folded.
         credit: Bytes that may be folded before more are written.
-        clock: The latest Kafka time seen, in milliseconds.
+        clock: Milliseconds that have passed, by which entries expire; only differences count.
         digest: Over all log entries in their order: it tells one history from another.
+        seen: When the batch before was planned, in epoch milliseconds; 0 before the first.
     """
 
     seq: int = 0
@@ -48,18 +54,34 @@ class LogHead:
     credit: int = 0
     clock: int = 0
     digest: bytes = NO_DIGEST
+    seen: int = 0
 
     @classmethod
     def decode(cls, stored: bytes) -> "LogHead":
         """Return the head in `stored`."""
-        return cls(*LAYOUT.unpack(stored))
+        known = len(stored) == LAYOUT.size
+        return cls(*(LAYOUT if known else LAYOUT_WITHOUT_SEEN).unpack(stored))
 
     def encode(self) -> bytes:
         """Return the head as it is stored."""
         return LAYOUT.pack(
             self.seq, self.oldest, self.needed, self.round_seq, self.level, self.splits,
-            self.cursor, self.folded, self.credit, self.clock, self.digest,
+            self.cursor, self.folded, self.credit, self.clock, self.digest, self.seen,
         )  # fmt: skip
+
+    def at(self, now: int) -> "LogHead":
+        """Return the head with its clock moved on to a batch that was planned at `now`.
+
+        The clock of whoever plans batches may leap: forward it counts a step of half a day at
+        most, back it counts nothing. Late is harmless, then ids are remembered for longer.
+
+        Args:
+            now: Epoch milliseconds; 0: nobody knows, and the clock stays.
+        """
+        if now == 0:
+            return self
+        passed = now - self.seen if self.seen else 0
+        return replace(self, clock=self.clock + min(max(passed, 0), LONGEST_STEP_MS), seen=now)
 
     def appended(self, entry: bytes) -> "LogHead":
         """Return the head after `entry` was appended to the log."""

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from aggregates.operator.entries import Kept, KeyHash, expired, kept, key_hash, pack, value_of
-from aggregates.operator.local_copy import LocalCopy, Stamp
+from aggregates.operator.local_copy import LocalCopy
 from aggregates.operator.log_head import (
     CREDIT_PER_BATCH,
     DROPS_PER_BATCH,
     LogHead,
     chained,
 )
-from aggregates.operator.shard_state import Entry
+from aggregates.operator.shard_state import Entry, Stamp
 from aggregates.operator.stored import StoredState
 
 
@@ -52,10 +52,14 @@ class LogStructuredState:
         self._head = self._stored.head()
         self._copy = LocalCopy(self._folder, shard)
         self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
-        self._wanted = (self._head.seq, self._head.digest)
-        while (stamp := self._copy.begin()) != self._wanted:
+        wanted = self.stamp()
+        while (stamp := self._copy.begin()) != wanted:
             if stamp is None or not self._followed(stamp):
-                self._copy.rebuild(self._everything(), self._wanted)
+                self._copy.rebuild(self._everything(), wanted)
+
+    def stamp(self) -> Stamp:
+        """Return where the log ends: its last entry, and the digest of all up to it."""
+        return self._head.seq, self._head.digest
 
     def get(self, key: bytes) -> bytes | None:
         """Return a value as of the last committed batch."""
@@ -65,8 +69,10 @@ class LogStructuredState:
     def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
         """Append one log entry, fold pages for as many bytes, and drop what is folded."""
         listed = sorted((self._hash(key), entry) for key, entry in changed.items())
-        entries = {key: kept(value, expires_at) for key, (value, expires_at) in listed}
-        gone = self._fold(entries, now)
+        self._head = self._head.at(now)
+        clock = self._head.clock
+        entries = {key: kept(value, keep and clock + keep) for key, (value, keep) in listed}
+        gone = self._fold(entries)
         entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
         self._stored.append(appended.seq, self._head.digest, entry)
@@ -126,14 +132,12 @@ class LogStructuredState:
         if digest not in (None, self._head.digest):
             raise DamagedState(self._shard, f"log entry {self._head.seq} is not what was written")
 
-    def _fold(self, changed: Mapping[KeyHash, Kept], now: int) -> list[KeyHash]:
+    def _fold(self, changed: Mapping[KeyHash, Kept]) -> list[KeyHash]:
         """Fold pages as far as the credit goes, at most one round; return what has expired."""
         size = sum(map(len, changed.values())) + CREDIT_PER_BATCH
         head = self._head
         # the entry of this batch is folded into the pages, so a round that ends now covers it
-        head = replace(
-            head, seq=head.seq + 1, credit=head.credit + size, clock=max(head.clock, now)
-        )
+        head = replace(head, seq=head.seq + 1, credit=head.credit + size)
         keys, gone = list(changed), list[KeyHash]()
         while head.credit > 0:
             page = self._page(head, changed, keys)

@@ -15,6 +15,7 @@ from schemas.wire.headers import joined
 from schemas.wire.records import encode
 
 OUTPUT_SCHEMA = "outputs binary, file string"
+DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary"
 
 RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
 

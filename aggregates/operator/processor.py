@@ -15,6 +15,7 @@ from aggregates.handle import Limits
 from aggregates.operator.batch import ShardBatch
 from aggregates.operator.chunk import chunks
 from aggregates.operator.handover import Handover
+from aggregates.operator.moved import Moved, moved_frame
 from aggregates.operator.seed import pieces
 from aggregates.operator.shard_state import MapShardState, ShardState
 from aggregates.operator.slices import in_slices
@@ -25,8 +26,13 @@ from schemas.topics import Topics
 
 INPUT_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
-    "attempt",
+    "attempt", "key_length", "key_sha256",
 )  # fmt: skip
+
+
+def unknown() -> int:
+    """Say that nobody knows when the batch was planned: then nothing is ever forgotten."""
+    return 0
 
 
 class CommandProcessor(StatefulProcessor):
@@ -38,6 +44,8 @@ class CommandProcessor(StatefulProcessor):
         state: Makes the shard's state from Spark's handle.
         folder: On the local disk, for what is too many bytes for memory; `Handover` says what
             stays there.
+        planned_at: Says, in a worker, when the batch under way was planned, as
+            `ShardState.commit` takes it.
     """
 
     def __init__(
@@ -46,10 +54,12 @@ class CommandProcessor(StatefulProcessor):
         limits: Limits,
         state: Callable[[StatefulProcessorHandle], ShardState] = MapShardState,
         folder: Path | None = None,
+        planned_at: Callable[[], int] = unknown,
     ) -> None:
         self._topics = topics
         self._limits = limits
         self._folder = folder
+        self._planned_at = planned_at
         self._make_state = state
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -60,7 +70,7 @@ class CommandProcessor(StatefulProcessor):
     def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
     ) -> Iterator[pd.DataFrame]:
-        """Decide all rows of one shard.
+        """Decide all rows of one shard, and tell from where to where its state moved.
 
         Spark hands a group over as several frames without any order between rows: they are all
         taken together and sorted before the first decision. What is more than a slice is decided
@@ -69,14 +79,20 @@ class CommandProcessor(StatefulProcessor):
         arrived = (record for frame in rows for record in _records(frame))
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-        handover = Handover(self._folder)
+        handover, now = Handover(self._folder), self._planned_at()
+        state = self._state
+        state.open(key[0])
+        before = state.stamp()
         with collector_paused():
-            for part in in_slices(arrived, self._folder):
-                self._state.open(key[0])
-                batch = ShardBatch(self._topics, self._limits, self._state)
+            for number, part in enumerate(in_slices(arrived, self._folder)):
+                if number:
+                    state.open(key[0])
+                batch = ShardBatch(self._topics, self._limits, state)
                 for chunk in chunks(batch.decide(part)):
                     yield handover.frame(chunk)
-                batch.commit()
+                batch.commit(now)
+        if before is not None and (after := state.stamp()) is not None:
+            yield moved_frame(Moved(key[0], before, after))
 
     def handleInitialState(  # type: ignore[override]
         self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues
@@ -96,8 +112,5 @@ class CommandProcessor(StatefulProcessor):
 
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
     columns = (frame[name].tolist() for name in INPUT_COLUMNS)
-    for topic, partition, offset, timestamp, key, value, length, digest, attempt in zip(
-        *columns, strict=True
-    ):
-        source = Source(topic, partition, offset)
-        yield CommandRecord(source, timestamp, key, value, length, digest, attempt)
+    for topic, partition, offset, *rest in zip(*columns, strict=True):
+        yield CommandRecord(Source(topic, partition, offset), *rest)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from aggregates.operator.shard_state import Entry
 
-SEED_SCHEMA = "key binary, entry binary, expires_at bigint"
+SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
 SEEDS_SCHEMA = "shard int, file string"
 
 PIECE_BYTES = 2 * 2**20
@@ -39,8 +39,8 @@ def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
 def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
     # buffered in advance, Arrow would hold all that was read until the file is closed
     with pq.ParquetFile(file, pre_buffer=False) as parquet:
-        batches = parquet.iter_batches(ROWS, columns=["key", "entry", "expires_at"])
+        batches = parquet.iter_batches(ROWS, columns=["key", "entry", "keep_ms"])
         for batch in batches:
             columns = (column.to_pylist() for column in batch.columns)
-            for key, value, expires_at in zip(*columns, strict=True):
-                yield key, Entry(value, expires_at)
+            for key, value, keep_ms in zip(*columns, strict=True):
+                yield key, Entry(value, keep_ms)

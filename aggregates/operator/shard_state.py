@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 SEPARATOR = b"\0"  # no id may hold it
-NEVER = 0
+FOR_EVER = 0
+
+Stamp = tuple[int, bytes]
 
 
 class Entry(NamedTuple):
-    """A value to keep, and when it may be forgotten, in milliseconds of Kafka's time."""
+    """A value to keep, and for how many milliseconds of the state's clock at least."""
 
     value: bytes
-    expires_at: int = NEVER
+    keep_ms: int = FOR_EVER
 
 
 class ShardState(Protocol):
@@ -20,10 +22,13 @@ class ShardState(Protocol):
     def open(self, shard: int) -> None:
         """Begin a batch of `shard` with everything that committed batches wrote."""
 
+    def stamp(self) -> Stamp | None:
+        """Return (number of commits, digest of all they wrote); None: it keeps no such account."""
+
     def get(self, key: bytes) -> bytes | None:
         """Return the value as of the last committed batch, None if there is none.
 
-        An entry may still be found after it has expired: its reader must judge by its own time.
+        An entry may still be found after its time, but the same in every copy of the state.
         """
 
     def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
@@ -33,7 +38,8 @@ class ShardState(Protocol):
 
         Args:
             changed: What to keep from now on.
-            now: The latest Kafka time in this batch, in milliseconds; with it entries expire.
+            now: When the batch was planned, in epoch milliseconds, the same in a replay; 0 where
+                nobody knows. It moves the state's clock, by which entries expire.
         """
 
 
@@ -48,6 +54,10 @@ class MapShardState:
 
     def open(self, shard: int) -> None:
         """Nothing to prepare: Spark has opened the state of this shard."""
+
+    def stamp(self) -> Stamp | None:
+        """Return None: nobody counted."""
+        return None
 
     def get(self, key: bytes) -> bytes | None:
         """Ask Spark's state store for one entry."""

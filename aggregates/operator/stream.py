@@ -1,17 +1,20 @@
 """Commands in, decisions out: a pure function from DataFrame to DataFrame."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from aggregates.operator.output import OUTPUT_SCHEMA
+from aggregates.operator.output import DECIDED_SCHEMA
 from aggregates.operator.processor import CommandProcessor
 from schemas.letter import RETRY_ATTEMPT
+from schemas.topics import KEY_BYTES
 
 
 def decisions(
     commands: DataFrame,
     processor: CommandProcessor,
-    shards: int,
+    shards: Sequence[int],
     command_limit_bytes: int,
     seeds: DataFrame | None = None,
 ) -> DataFrame:
@@ -22,7 +25,7 @@ def decisions(
             `partition INT`, `offset BIGINT`, `timestamp TIMESTAMP`,
             `headers ARRAY<STRUCT<key STRING, value BINARY>>`.
         processor: Decides the commands of one shard.
-        shards: How many states there are; must equal Spark's shuffle partitions, because Spark
+        shards: Their keys, of `shard_keys`; as many as Spark's shuffle partitions, because Spark
             keeps one state per partition.
         command_limit_bytes: Longer values are cut here, before the shuffle, so that no worker
             ever holds them.
@@ -30,19 +33,19 @@ def decisions(
             are read in batch 0 only: a checkpoint that has committed it needs them no more.
 
     Returns:
-        `OUTPUT_SCHEMA`: the records to publish, in the order of their commands within a shard, for
-        `chunk.unpacked`.
+        `DECIDED_SCHEMA`: the records to publish, in the order of their commands within a shard, for
+        `chunk.unpacked`; and for `moves_of` where the state of each shard with commands stands.
     """
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
-    tasks = max(shards, commands.sparkSession.sparkContext.defaultParallelism)
+    tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)
     return (
         bounded(commands, command_limit_bytes)
         .coalesce(tasks)
-        .withColumn("shard", shard_of("key", shard_keys(commands.sparkSession, shards)))
+        .withColumn("shard", shard_of("key", shards))
         .groupBy("shard")
         .transformWithStateInPandas(
             processor,
-            OUTPUT_SCHEMA,
+            DECIDED_SCHEMA,
             "append",
             "none",
             initialState=None if seeds is None else seeds.groupBy("shard"),
@@ -62,7 +65,7 @@ def shard_keys(spark: SparkSession, shards: int) -> list[int]:
     return [placed[shard] for shard in range(shards)]
 
 
-def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-defined]
+def shard_of(key: str, keys: Sequence[int]) -> Column:
     """Choose the shard by the record's key: correctness must not hang on who partitioned it.
 
     Args:
@@ -74,33 +77,41 @@ def shard_of(key: str, keys: list[int]) -> F.Column:  # type: ignore[name-define
 
 
 def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame:
-    """Return Kafka's records as `INPUT_COLUMNS`, and `more` behind them; longer values are cut.
+    """Return Kafka's records as `INPUT_COLUMNS`, and `more` behind them; what is longer is cut.
+
+    Keys are cut as well: one of megabytes, which may arrive in a few kilobytes, would fit neither
+    the workers' memory nor, twice, a dead letter.
 
     Args:
         records: As `decisions` takes them; without `headers`, none is a retry.
         limit: Bytes of a value.
         more: Further columns, of Kafka's.
     """
-    whole = F.length("value") <= limit
+    whole, whole_key = F.length("value") <= limit, F.length("key") <= KEY_BYTES
     return records.select(
         "topic",
         "partition",
         "offset",
         F.unix_millis("timestamp").alias("timestamp"),
-        "key",
+        F.when(whole_key, F.col("key")).otherwise(F.substring("key", 1, KEY_BYTES)).alias("key"),
         F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
         F.when(~whole, F.unhex(F.sha2("value", 256))).alias("sha256"),
         (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
+        F.coalesce(F.length("key"), F.lit(0)).alias("key_length"),
+        F.when(~whole_key, F.unhex(F.sha2("key", 256))).alias("key_sha256"),
         *more,
     )
 
 
 def header(name: str) -> Column:
-    """Return the last header of that name as a text, null where there is none."""
+    """Return the last header of that name as the bytes it has, null where there is none.
+
+    Never as a text: what is none in UTF-8 would end the query on its way to Python.
+    """
     names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
     place = F.array_position(names, F.lit(name)).cast("int") - 1
-    return F.get(values, place).cast("string")
+    return F.get(values, place)
 
 
 def _attempt() -> Column:
@@ -108,5 +119,5 @@ def _attempt() -> Column:
 
     Never null: pandas would turn a column of integers with nulls into floats.
     """
-    found = header(RETRY_ATTEMPT).try_cast("int")
+    found = header(RETRY_ATTEMPT).cast("string").try_cast("int")
     return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))

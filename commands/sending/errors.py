@@ -1,5 +1,7 @@
 """What can go wrong between a sender and Kafka; a rejection is an answer and none of these."""
 
+import os
+
 
 class SendingFailed(Exception):
     """A command could not be sent, or its outcome could not be awaited."""
@@ -25,6 +27,21 @@ class OutcomeUnknown(SendingFailed, TimeoutError):
     """The outcome did not come in time; the command may have been decided, or may still be."""
 
 
+class ResponseUnreadable(OutcomeUnknown):
+    """A response that may be the one to this command cannot be read; others are not touched."""
+
+
+class Forked(SendingFailed, RuntimeError):
+    """The client was made by the process that this one was forked from, and is of no use here."""
+
+    def __init__(self, made_by: int) -> None:
+        super().__init__(
+            f"this client of Kafka belongs to process {made_by}, and this is a fork of it, "
+            f"{os.getpid()}: its connections and threads are not here, and nothing was sent; make "
+            "a Client of its own in each process, after the fork"
+        )
+
+
 class KafkaUnavailable(SendingFailed, ConnectionError):
     """Kafka does not answer, does not let us in, or lacks a topic."""
 
@@ -33,3 +50,13 @@ class KafkaUnavailable(SendingFailed, ConnectionError):
 
 class ResponsesUnreadable(SendingFailed):
     """The responses can no longer be read, so no outcome will be known here."""
+
+
+def see_that_not_forked(made_by: int) -> None:
+    """Return in the process that made a client.
+
+    Raises:
+        Forked: This is another one.
+    """
+    if os.getpid() != made_by:
+        raise Forked(made_by)

@@ -1,10 +1,11 @@
 """A command on its way, and the outcome that will come of it."""
 
+import os
 from threading import Event
 
 from confluent_kafka import KafkaError
 
-from commands.sending.errors import NotDelivered, OutcomeUnknown
+from commands.sending.errors import NotDelivered, OutcomeUnknown, see_that_not_forked
 from schemas.response import Response
 from schemas.source import Source
 
@@ -31,6 +32,7 @@ class Pending:
         self.aggregate_id = aggregate_id
         self.command_id = command_id
         self._trouble = trouble
+        self._made_by = os.getpid()
         self._settled = Event()
         self._source: Source | None = None
         self._response: Response | None = None
@@ -55,9 +57,13 @@ class Pending:
         Raises:
             OutcomeUnknown: It is not there yet. That is no failure: send the same command with
                 the same command id again, and it is decided once whatever happened.
+            ResponseUnreadable: It is as unknown, because a response that may be the one to this
+                command cannot be read here.
             NotDelivered: Kafka did not take the command, or did not say so in time.
             ResponsesUnreadable: The responses cannot be read any more.
+            Forked: It was sent by the process that this one was forked from.
         """
+        see_that_not_forked(self._made_by)
         if not self._settled.wait(timeout_s):
             raise OutcomeUnknown(self._overdue(timeout_s))
         if isinstance(self._error, NotDelivered):

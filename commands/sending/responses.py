@@ -17,15 +17,19 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from commands.sending.errors import KafkaUnavailable, ResponsesUnreadable
+from commands.sending.errors import (
+    KafkaUnavailable,
+    ResponsesUnreadable,
+    ResponseUnreadable,
+)
 from commands.sending.listing import list_topics
-from commands.sending.options import consumer_options
+from commands.sending.options import LOG, consumer_options
+from commands.sending.outbox import source_of
 from commands.sending.pending import Trouble
-from commands.sending.waiting import Waiting
-from schemas.response import Response
+from commands.sending.waiting import Aggregate, Waiting
 from schemas.topics import Topics
 from schemas.wire.codec import Undecodable
-from schemas.wire.records import decode
+from schemas.wire.records import decode_response
 
 POLL_S = 0.05
 ANSWER_S = 5.0
@@ -72,6 +76,7 @@ class Responses:
         self._waiting = waiting
         self._trouble = trouble
         self._followed: dict[str, str] = {}
+        self.unreadable = 0
         self._lock = Lock()
         self._asked: SimpleQueue[Asked] = SimpleQueue()
         self._stopping = Event()
@@ -190,6 +195,25 @@ class Responses:
         about = self._followed[topic], key or b""
         if not self._waiting.expects(about):
             return
-        if value is None:
-            raise Undecodable(f"record without a value on {topic}")
-        self._waiting.answer(about, decode(Response, value))
+        try:
+            if value is None:
+                raise Undecodable("it has no value")
+            response = decode_response(value)
+        except Undecodable as fault:
+            self._pass_over(message, about, fault)
+        else:
+            self._waiting.answer(about, response)
+
+    def _pass_over(self, message: Message, about: Aggregate, fault: Undecodable) -> None:
+        """Count a response that cannot be read; whoever it may have been meant for is told."""
+        self.unreadable += 1
+        aggregate_type, key = about
+        failure = ResponseUnreadable(
+            f"the response at {source_of(message)} about {aggregate_type} "
+            f"{key.decode(errors='replace')!r} cannot be read ({fault}): the command may have been "
+            "decided, see `verdict history`; if the service is newer than this client, bring the "
+            "client up to date, and ask again with the same command id"
+        )
+        failure.__cause__ = fault
+        LOG.warning("%s", failure)
+        self._waiting.pass_over(about, failure)

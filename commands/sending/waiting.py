@@ -23,12 +23,13 @@ class Waiting:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._placed: dict[Source, ref[Pending]] = {}
+        self._placed: dict[Source, tuple[Aggregate, ref[Pending]]] = {}
         self._unplaced: Counter[Aggregate] = Counter()
         self._early: dict[Aggregate, dict[Source, Response]] = {}
+        self._passed_over: dict[Aggregate, list[Exception]] = {}
         self._interest: Counter[Aggregate] = Counter()
         # noted without the lock: a garbage collection may run while this thread holds it
-        self._dropped: deque[tuple[Aggregate, Source]] = deque()
+        self._dropped: deque[Source] = deque()
         self._failure: Exception | None = None
 
     def __len__(self) -> int:
@@ -48,16 +49,17 @@ class Waiting:
         pending.delivered(source)
         with self._lock:
             response = self._early.get(about, {}).pop(source, None)
+            failure = None if response else self._failed(about)
             self._leave_unplaced(about)
-            if response is None and self._failure is None:
-                dropped = partial(_note, self._dropped, (about, source))
-                self._placed[source] = ref(pending, dropped)
+            if response is None and failure is None:
+                dropped = partial(_note, self._dropped, source)
+                self._placed[source] = about, ref(pending, dropped)
                 return
             _decrease(self._interest, about)
             if response is not None:
                 pending.answer(response)
-            elif self._failure is not None:
-                pending.fail(self._failure)
+            elif failure is not None:
+                pending.fail(failure)
 
     def lose(self, pending: Pending, error: Exception) -> None:
         """Learn that a command was not acknowledged."""
@@ -74,19 +76,33 @@ class Waiting:
     def answer(self, about: Aggregate, response: Response) -> None:
         """Hand a response to the command that it answers, if that was ours."""
         with self._lock:
-            reference = self._placed.pop(response.source, None)
-            if reference is not None:
-                _decrease(self._interest, about)
-            elif about in self._unplaced:
+            pending = self._take(response.source)
+            if pending is None and about in self._unplaced:
                 self._early.setdefault(about, {})[response.source] = response
-        if reference is not None and (pending := reference()) is not None:
+        if pending is not None:
             pending.answer(response)
+
+    def pass_over(self, about: Aggregate, error: Exception) -> None:
+        """End the waiting that a response was for which says no more than the aggregate.
+
+        Commands to one aggregate are answered in their order, so it was for the first of ours, or
+        for somebody else's.
+        """
+        with self._lock:
+            first = min(
+                (at for at, (whose, _) in self._placed.items() if whose == about), default=None
+            )
+            pending = None if first is None else self._take(first)
+            if first is None and about in self._unplaced:
+                self._passed_over.setdefault(about, []).append(error)
+        if pending is not None:
+            pending.fail(error)
 
     def fail(self, error: Exception) -> None:
         """End every waiting, now and from now on."""
         with self._lock:
             self._failure = error
-            waiting = [reference() for reference in self._placed.values()]
+            waiting = [reference() for _, reference in self._placed.values()]
             self._placed.clear()
             self._interest = Counter(self._unplaced)
         for pending in waiting:
@@ -96,15 +112,29 @@ class Waiting:
     def sweep(self) -> None:
         """Forget what nobody holds any more."""
         while self._dropped:
-            about, source = self._dropped.popleft()
+            source = self._dropped.popleft()
             with self._lock:
-                if self._placed.pop(source, None) is not None:
-                    _decrease(self._interest, about)
+                self._take(source)
+
+    def _take(self, source: Source) -> Pending | None:
+        """Wait no longer for the answer to the command at a place; return it if it has a holder."""
+        if (found := self._placed.pop(source, None)) is None:
+            return None
+        about, reference = found
+        _decrease(self._interest, about)
+        return reference()
+
+    def _failed(self, about: Aggregate) -> Exception | None:
+        """Return why the command that is placed next is not waited for."""
+        if passed_over := self._passed_over.get(about):
+            return passed_over.pop(0)
+        return self._failure
 
     def _leave_unplaced(self, about: Aggregate) -> None:
         _decrease(self._unplaced, about)
         if about not in self._unplaced:
             self._early.pop(about, None)
+            self._passed_over.pop(about, None)
 
 
 def _decrease(counter: Counter[Aggregate], about: Aggregate) -> None:
@@ -113,10 +143,8 @@ def _decrease(counter: Counter[Aggregate], about: Aggregate) -> None:
         del counter[about]
 
 
-def _note(
-    dropped: "deque[tuple[Aggregate, Source]]", entry: tuple[Aggregate, Source], _: object
-) -> None:
-    dropped.append(entry)
+def _note(dropped: "deque[Source]", source: Source, _: object) -> None:
+    dropped.append(source)
 
 
 def _about(pending: Pending) -> Aggregate:

@@ -121,4 +121,4 @@ class CatchingUp:
         for batch in batches:
             with collector_paused():
                 for applier in self._going(cohort):
-                    applier.apply(batch)
+                    applier.follow(batch)

@@ -112,4 +112,4 @@ def apply_rest(applier: Applier, front: Front) -> None:
         front: At its end this ends, too.
     """
     while applier.released and not front.is_closed:
-        applier.apply(NOTHING)
+        applier.follow(NOTHING)

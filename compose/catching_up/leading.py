@@ -8,8 +8,7 @@ from compose.catching_up.front import Front, apply_rest, reached_by
 from compose.catching_up.split import beginning, next_part, split
 from compose.kafka.batches import KafkaBatches
 from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Spans
-from projections.engine.projection import Projection
+from projections.engine.batch import Batch, Span, Spans
 
 NO_BOUND = 2**62  # who joins is near
 
@@ -21,7 +20,7 @@ class Leading:
         appliers: All, in the order in which a batch updates their projections.
         batches: Of the deployment.
         log: What Kafka has, of each partition that any of them follows. An applier that needs
-            something from before that is parked here.
+            something from before that is parked here, unless people decided to pass that over.
         pause_s: What passes between two batches at least, in seconds.
 
     Attributes:
@@ -41,7 +40,12 @@ class Leading:
         ends = {place: kept.end for place, kept in log.items()}
         for applier in appliers:
             reached = reached_by(applier, ends)
-            gone = {place: log[place] for place in reached if reached[place] < log[place].start}
+            starts = {place: log[place].start for place in reached}
+            gone = {
+                place: Span(starts[place], starts[place])
+                for place in reached
+                if reached[place] < starts[place]
+            }
             if gone:
                 applier.apply(Batch([], gone))
         appliers = [applier for applier in appliers if not applier.stands_still]
@@ -60,20 +64,20 @@ class Leading:
             spans: Of the batch.
 
         Raises:
-            AnotherRunner, Superseded, DBAPIError: As `Applier.apply` does.
+            Superseded, DBAPIError: As `Applier.follow` does.
         """
         self._take_along(self.front.begin_batch(spans), spans)
         leading = [applier for applier in self._all if applier in self._leading]
         for batch in self._batches.batches(frame, spans) if leading else ():
             for applier in leading:
-                applier.apply(batch)
+                applier.follow(batch)
         for applier in self._leading:
             apply_rest(applier, self.front)
         self.front.end_batch()
 
-    def standing_still(self) -> list[Projection]:
-        """Return who does not go on, and so does not find out what readers see by now."""
-        return [applier.projection for applier in self._all if applier.stands_still]
+    def standing_still(self) -> list[Applier]:
+        """Return who does not go on, and so does not find out what people did since."""
+        return [applier for applier in self._all if applier.stands_still]
 
     def _take_along(self, joining: Sequence[Applier], spans: Spans) -> None:
         """Bring those who join to where the batch starts; it is their next one then."""
@@ -81,5 +85,5 @@ class Leading:
         left = next_part([reached_by(one, starts) for one in joining], starts, NO_BOUND)
         for batch in self._batches.between(left) if left else ():
             for applier in joining:
-                applier.apply(batch)
+                applier.follow(batch)
         self._leading |= {*joining}

@@ -5,7 +5,8 @@ from typing import Any
 import typer
 from pydantic import SecretStr
 
-from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.connection import given
+from compose.cli.options import Json, settings_of
 from compose.cli.output import add_rows, show, show_json, table
 from compose.configuration.loading import origins
 from compose.configuration.settings import Settings
@@ -25,22 +26,14 @@ def config() -> None:
 @app.command("show")
 def show_config(
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Show every setting with its value and its origin; secrets are masked.
 
     A setting `name` is given as `name = …` in verdict.toml, or as VERDICT_NAME in .env or in the
     environment, which wins over the files; a flag wins over everything.
     """
-    flags = {
-        "data_dir": data_dir,
-        "bootstrap_servers": bootstrap_servers,
-        "database_url": database_url,
-    }
-    settings = settings_of(**flags)
-    places = origins(**flags)
+    settings = settings_of()
+    places = origins(**given())
     shown = {
         name: {
             "value": _shown(name, getattr(settings, name)),

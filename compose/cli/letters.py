@@ -3,7 +3,6 @@
 import json as json_text
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,28 +10,31 @@ import typer
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.deciding_person import Who, Why, WhyIfAny, decided_by
+from compose.cli.options import Json, kafka_options, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.configuration.settings import Settings
+from compose.decisions import write_decisions
 from compose.errors import Unreachable, VerdictError
+from compose.kafka.log import KafkaLog
 from compose.parking.events import ParkedEvents
-from compose.parking.kind import By, NothingParked, Parked
+from compose.parking.kind import NothingParked, Parked
 from compose.parking.letters import ParkedLetters
+from compose.parking.records import StoppingRecords
 from compose.service import database_url as url_of
 from compose.sql.database import is_sqlite, one_line, open_database, parse, shown
 from projections.engine.applier import database_failed
 from projections.registry import declared
+from schemas.decision import Decision
 
 app = typer.Typer(add_completion=False)
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="As `list` prints it, such as us_holder/position/p-7.")
 ]
-Who = Annotated[
-    str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")
+AllBehind = Annotated[
+    bool, typer.Option("--all", help="Give up all that waits behind it in its aggregate, too.")
 ]
-Why = Annotated[str, typer.Option("--why", help="The reason; it is kept for ever.")]
-WhyIfAny = Annotated[str | None, typer.Option("--why", help="The reason, if there is one to keep.")]
 Document = Annotated[
     typer.FileBinaryRead,
     typer.Option("--file", metavar="FILE|-", help="The payload as JSON, as `show` prints it."),
@@ -47,7 +49,14 @@ def _letters(engine: Engine, settings: Settings) -> Parked:
     return ParkedLetters(engine)
 
 
-KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events, _letters)
+def _records(engine: Engine, settings: Settings) -> Parked:
+    def decide(made: Decision) -> None:
+        write_decisions(kafka_options(settings), settings.topics, [made])
+
+    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide)
+
+
+KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events, _records, _letters)
 
 
 @app.callback()
@@ -56,11 +65,9 @@ def letters() -> None:
 
 
 @app.command("list")
-def list_letters(
-    json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
-) -> None:
-    """List what is parked: events that a projection cannot apply, letters that no retry helped."""
-    with _kinds(data_dir, database_url) as kinds:
+def list_letters(json: Json = False) -> None:
+    """List what waits: events that cannot be applied or never came, records, letters."""
+    with _kinds() as kinds:
         found = [item for kind in kinds for item in kind.listed()]
     if json:
         for item in found:
@@ -77,11 +84,9 @@ def list_letters(
 
 
 @app.command("show")
-def show_letter(
-    id: Id, json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
-) -> None:
+def show_letter(id: Id, json: Json = False) -> None:
     """Show one: its payload, where it lies, why it waits, and what was done about it."""
-    with _kind_of(id, data_dir, database_url) as kind:
+    with _kind_of(id) as kind:
         facts = kind.shown(id)
     if json:
         show_json(facts)
@@ -95,16 +100,14 @@ def edit(
     file: Document,
     why: Why,
     by: Who = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Put another payload in the place of one, for the next try; the log is not changed.
 
     Of an event it holds for that projection only, also when it is built again. A payload that the
     event's class refuses is refused here. Of a letter the file is the whole value.
     """
-    with _kind_of(id, data_dir, database_url) as kind:
-        note(kind.edit(id, file.read(), _by(by, why)))
+    with _kind_of(id) as kind:
+        note(kind.edit(id, file.read(), decided_by(by, why)))
 
 
 @app.command()
@@ -112,42 +115,54 @@ def replay(
     id: Id,
     by: Who = None,
     why: WhyIfAny = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Try one again now, and what waits behind it; exit code 1 when it fails again.
 
     A letter is sent by the running service.
     """
-    with _kind_of(id, data_dir, database_url) as kind:
-        note(kind.replay(id, _by(by, why)))
+    with _kind_of(id) as kind:
+        note(kind.replay(id, decided_by(by, why)))
 
 
 @app.command()
 def evict(
     id: Id,
     why: Why,
+    all_behind: AllBehind = False,
     by: Who = None,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Give one up; what waits behind it goes on.
 
-    An event is passed over in that projection only, also when it is built again. A letter stays on
+    An event is passed over in that projection only, also when it is built again; so are versions
+    that never came. A record that nobody can read is passed over by all. A letter stays on
     `dead-letters`.
     """
-    with _kind_of(id, data_dir, database_url) as kind:
-        note(kind.evict(id, _by(by, why)))
+    with _kind_of(id) as kind:
+        note(kind.evict(id, decided_by(by, why), all_behind))
+
+
+@app.command()
+def accept(
+    id: Id,
+    why: Why,
+    by: Who = None,
+) -> None:
+    """Let `materialise` and `mail` go on while an aggregate waits: as it was before that event.
+
+    It waits on, and what it waits for can still come, be mended or be given up.
+    """
+    with _kind_of(id) as kind:
+        note(kind.accept(id, decided_by(by, why)))
 
 
 @contextmanager
-def _kind_of(address: str, data_dir: Any, url: Any) -> Iterator[Parked]:
+def _kind_of(address: str) -> Iterator[Parked]:
     """Give the kind that an address is of.
 
     Raises:
         NothingParked: It is of none.
     """
-    with _kinds(data_dir, url) as kinds:
+    with _kinds() as kinds:
         kind = next((one for one in kinds if one.knows(address)), None)
         if kind is None:
             raise NothingParked(address)
@@ -155,13 +170,13 @@ def _kind_of(address: str, data_dir: Any, url: Any) -> Iterator[Parked]:
 
 
 @contextmanager
-def _kinds(data_dir: Any, url: Any) -> Iterator[list[Parked]]:
+def _kinds() -> Iterator[list[Parked]]:
     """Give all kinds, on the read side that is set, or that of the running service.
 
     Raises:
         Unreachable: There is none, or it does not answer.
     """
-    settings = settings_of(data_dir=data_dir, database_url=url)
+    settings = settings_of()
     engine = _existing(url_of(settings))
     try:
         yield [kind(engine, settings) for kind in KINDS]
@@ -181,15 +196,6 @@ def _existing(url: str) -> Engine:
             "`verdict up` start once?"
         )
     return open_database(url)
-
-
-def _by(who: str | None, why: str | None) -> By:
-    if why is not None and not why.strip():
-        raise typer.BadParameter("say why", param_hint="--why")
-    try:
-        return By(who or getuser(), why)
-    except (KeyError, OSError) as error:  # a container may run as a user without a name
-        raise typer.BadParameter("this user has no name: say who", param_hint="--by") from error
 
 
 def _told(value: Any) -> Any:

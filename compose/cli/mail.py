@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.options import Json, settings_of
 from compose.cli.output import note, show_json
 from compose.mailing.share import Share, parse_share
 from compose.mailing.week import Week, last_week, parse_week
@@ -68,9 +68,6 @@ def mail(  # noqa: PLR0913  (options)
         bool, typer.Option("--failed-again", help="Try those again that were refused for good.")
     ] = False,
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Record a mail for each client who held US stock at the end of a week, and send those due.
 
@@ -80,9 +77,6 @@ def mail(  # noqa: PLR0913  (options)
     until nothing is due. The same again sends nothing.
     """
     settings = settings_of(
-        data_dir=data_dir,
-        bootstrap_servers=bootstrap_servers,
-        database_url=database_url,
         smtp_url=smtp_url,
         mail_from=sender,
         mail_address_template=address_template,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, settings_of
+from compose.cli.options import settings_of
 from compose.cli.output import note
 from compose.materialising.as_of import AsOf, parse_as_of
 from compose.materialising.materialiser import Materialiser
@@ -38,9 +38,6 @@ def materialise(
     projection: Name,
     as_of: AsOfText,
     to: To,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Write a read model as of some position: a JSON record per row, in the order of the keys.
 
@@ -50,9 +47,7 @@ def materialise(
     JSON array where it is of several columns, and that of the marker is `verdict:materialised`.
     """
     asked = _parsed(as_of)
-    settings = settings_of(
-        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
-    )
+    settings = settings_of()
     with Console(stderr=True).status(f"{projection} as of {as_of}"):
         done, new = Materialiser(settings, projection).run(asked, to)
     about = f"{done.count} rows of {projection} as of {asked.asked}, checksum {done.checksum}"

@@ -1,24 +1,30 @@
-"""All records of one aggregate: a scan of the partition that its key belongs to, or the archive."""
+"""What Kafka holds of one aggregate besides its events, and what the read side knows of it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from typing import Any, NamedTuple
 
-from confluent_kafka import Message
-
-from aggregates.recording import StoredEvent
-from compose.cli.behind_archive import span_behind
-from compose.cli.decoding import Kind, topic_of
-from compose.cli.options import kafka_options
-from compose.cli.output import note
-from compose.configuration.settings import Settings
-from compose.errors import Unreachable
+from compose.cli.decoding import Fields, Kind, decoded, topic_of
 from compose.kafka.log import KafkaLog, Span
 from compose.kafka.murmur2 import partition_of
-from compose.sql.archive import Archive, Placed
-from compose.sql.reader import reader_of
-from schemas.source import Source
+from compose.sql.reader import Reader
 from schemas.topics import Topics
-from schemas.wire.records import decode_event
+
+# two statements on one view each would tell of two moments; what came between is in Kafka
+REACHED = """\
+SELECT min(p.next_offset) FROM projection_position p JOIN projection_live l
+ON l.projection = p.projection AND l.version = p.version
+WHERE p.projection = 'outcome' AND p.topic = :topic AND p."partition" = :partition"""
+
+OUTCOMES = """\
+SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+ORDER BY "partition", "offset\""""
+
+
+class Scanned(NamedTuple):
+    """An aggregate's records of one kind, from the first offset of its partition that is kept."""
+
+    place: tuple[str, int]
+    earliest: int
+    records: list[Fields]
 
 
 class Aggregate:
@@ -34,72 +40,48 @@ class Aggregate:
         self._type = aggregate_type
         self._key = key.encode()
 
-    def records(self, kind: Kind) -> Iterator[Message]:
-        """Yield its records of one kind that Kafka still holds, in order.
+    def scan(self, kind: Kind) -> Scanned:
+        """Return its records of one kind that Kafka still holds, in order.
 
         Raises:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
-        topic, partition = self._place(kind)
-        return self._of(Span(topic, partition, *self._log.bounds(topic, partition)))
-
-    def events(self, known: Mapping[int, int]) -> Iterator[Placed]:
-        """Yield all its events behind those that are archived.
-
-        Args:
-            known: By partition, the offset up to which all is archived.
-
-        Raises:
-            VerdictError: Kafka has dropped what is not archived.
-            Unreachable: As for `KafkaLog`.
-        """
-        topic, partition = self._place(Kind.EVENTS)
-        span = span_behind(self._log, topic, partition, known.get(partition, 0))
-        for message in self._of(span):
-            value = message.value() or b""
-            place = Source(message.topic() or "", message.partition() or 0, message.offset() or 0)
-            yield Placed(place, StoredEvent(decode_event(self._type, value), value))
-
-    def _place(self, kind: Kind) -> tuple[str, int]:
         topic = topic_of(self._topics, kind, self._type)
-        return topic, partition_of(self._key, self._log.partitions(topic))
+        number = partition_of(self._key, self._log.partitions(topic))
+        earliest, end = self._log.bounds(topic, number)
+        messages = self._log.read([Span(topic, number, earliest, end)])
+        ours = [decoded(kind, self._type, one) for one in messages if one.key() == self._key]
+        return Scanned((topic, number), earliest, ours)
 
-    def _of(self, span: Span) -> Iterator[Message]:
-        return (message for message in self._log.read([span]) if message.key() == self._key)
+
+class Outcomes(NamedTuple):
+    """What the read side has of an aggregate's outcomes: all up to an offset of the responses."""
+
+    reached: int
+    rows: list[Fields]
 
 
-class History:
-    """An aggregate's events, archived ones first; Kafka is asked only by who wants more.
+def outcomes_of(
+    reader: Reader, place: tuple[str, int], aggregate_type: str, aggregate_id: str
+) -> Outcomes:
+    """Return the outcomes of an aggregate, those of one partition in the order of its commands.
 
     Args:
-        settings: Where archive and Kafka are.
+        reader: Of the read side.
+        place: Topic and partition of its responses.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
-        parts: Takes what must be closed.
     """
+    topic, number = place
+    [(reached,)] = reader.select(REACHED, {"topic": topic, "partition": number}).rows
+    asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+    found = reader.select(OUTCOMES, asked)
+    rows = (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+    return Outcomes(int(reached or 0), [_response(row) for row in rows])
 
-    def __init__(
-        self, settings: Settings, aggregate_type: str, aggregate_id: str, parts: ExitStack
-    ) -> None:
-        self._settings = settings
-        self._identity = aggregate_type, aggregate_id
-        self._parts = parts
 
-    def __iter__(self) -> Iterator[Placed]:
-        """Yield the events in order, some perhaps twice.
-
-        Raises:
-            VerdictError: Kafka has dropped what is not archived.
-            Unreachable: Kafka does not answer.
-        """
-        settings, reached = self._settings, dict[int, int]()
-        try:
-            archive = Archive(self._parts.enter_context(reader_of(settings)))
-        except Unreachable as error:
-            note(f"reading the key's partition from the beginning, without an archive: {error}")
-        else:
-            # asked before the history, which may grow meanwhile: so nothing lies between
-            reached = archive.reached(settings.topics.events(self._identity[0]))
-            yield from archive.history(*self._identity)
-        log = self._parts.enter_context(KafkaLog(kafka_options(settings)))
-        yield from Aggregate(log, settings.topics, *self._identity).events(reached)
+def _response(row: dict[str, Any]) -> Fields:
+    """Return an outcome in the form of a response; a table does not know where that lay."""
+    source = {name: row.pop(name) for name in ("topic", "partition", "offset")}
+    nowhere = dict.fromkeys(source)
+    return {**nowhere, **row, "duplicate": bool(row["duplicate"]), "source": source}

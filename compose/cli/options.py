@@ -1,15 +1,16 @@
 """Options that verbs share, and the settings that come of them."""
 
-from pathlib import Path
+import os
 from typing import Annotated, Any
 
 import typer
 
-from compose.configuration.loading import load_settings
+from compose.cli.connection import given
+from compose.cli.output import note
+from compose.configuration.loading import load_settings, misnamed
 from compose.configuration.settings import Settings
 from compose.exactly_once.kafka import Kafka
-from compose.kafka.config import Options, librdkafka_options
-from compose.service import bootstrap_servers
+from compose.service import kafka_options as kafka_options
 from schemas.registry import aggregate_types
 
 
@@ -25,18 +26,6 @@ def known_aggregate(name: str | None) -> str | None:
     return name
 
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option(
-        help="Data directory of the service.", show_default="VERDICT_DATA_DIR or per user"
-    ),
-]
-BootstrapServers = Annotated[
-    str | None, typer.Option(help="Kafka.", show_default="that of the running service")
-]
-DatabaseUrl = Annotated[
-    str | None, typer.Option(help="Read side.", show_default="that of the running service")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line.")]
 AggregateType = Annotated[
     str, typer.Argument(callback=known_aggregate, help="Type of the aggregate, such as order.")
@@ -45,17 +34,13 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the aggregate.")]
 
 
 def settings_of(**flags: Any) -> Settings:
-    """Return the settings, the flags of this call first; None is a flag that was not given."""
-    return load_settings(**flags)
+    """Return the settings, the flags of this call first; None is a flag that was not given.
 
-
-def kafka_options(settings: Settings) -> Options:
-    """Return librdkafka's options with the servers.
-
-    Raises:
-        Unreachable: No Kafka is set and no service runs.
+    A variable that was meant for us and is not is said on stderr.
     """
-    return librdkafka_options(settings) | {"bootstrap.servers": bootstrap_servers(settings)}
+    for warning in misnamed(os.environ):
+        note(f"verdict: {warning}")
+    return load_settings(**given(), **flags)
 
 
 def kafka_of(settings: Settings) -> Kafka:

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.options import Json, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
-from compose.cli.standing import read_models
+from compose.cli.standing import Facts, read_models
 from compose.errors import VerdictError
 from compose.rebuilding.rebuilder import Rebuilder
 from compose.rebuilding.swapping import Verified
@@ -33,21 +33,16 @@ def projection() -> None:
 @app.command("list")
 def list_projections(
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """List every version of every projection: what it is for, and how far it has come."""
-    settings = settings_of(
-        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
-    )
+    settings = settings_of()
     found = read_models(settings)["projections"]
     if json:
         for one in found:
             show_json(one)
         return
     numbers = ("version", "lag", "held")
-    shown = table("projection", "version", "role", "lag", "held", "parked", numbers=numbers)
+    shown = table("projection", "version", "role", "lag", "held", "stopped", numbers=numbers)
     show(
         add_rows(
             shown,
@@ -60,11 +55,34 @@ def list_projections(
 
 
 @app.command()
+def status(name: Name, json: Json = False) -> None:
+    """Show each version of one: how far in every partition, what it holds, why it stands still."""
+    found = [one for one in read_models(settings_of())["projections"] if one["projection"] == name]
+    if not found:
+        raise VerdictError(f"there is no projection {name!r}: see `verdict projection list`")
+    for one in found:
+        if json:
+            show_json(one)
+        else:
+            _show_status(one)
+
+
+def _show_status(found: Facts) -> None:
+    show(f"{found['projection']} v{found['version']}, {found['role']}, lag {found['lag']}")
+    if found["parked"]:
+        show(Text(f"! {found['parked']}", "red"))
+    numbers = ("partition", "next_offset", "lag")
+    places = ([place["topic"], *map(place.get, numbers)] for place in found["positions"])
+    show(add_rows(table("topic", *numbers, numbers=numbers), places))
+    if found["held"]:
+        columns = ("aggregate_type", "aggregate_id", "version_needed", "error")
+        rows = (list(map(held.get, columns)) for held in found["held"])
+        show("", add_rows(table("held", *columns[1:], numbers=columns[2:3]), rows))
+
+
+@app.command()
 def rebuild(
     name: Name,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Build the next version from the beginning of the log, with the same functions.
 
@@ -72,7 +90,7 @@ def rebuild(
     while, and the service goes on. Interrupted, it begins anew. Then: `verdict projection verify`,
     `verdict projection swap`.
     """
-    with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
+    with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()
     note(
         f"{name} v{made.other.version} is built beside v{made.live.version}: "
@@ -84,12 +102,9 @@ def rebuild(
 def verify(
     name: Name,
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Compare live and built version at one position; exit code 1 when a row differs."""
-    with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
+    with _rebuilder(name) as rebuilder:
         verified = rebuilder.verify()
     if json:
         show_json({"equal": verified.equal} | _facts(verified))
@@ -103,16 +118,13 @@ def verify(
 def swap(
     name: Name,
     accept_differences: Accept = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Let readers see the built version, in one transaction, after comparing it with the live one.
 
     The version that they saw is kept for `verdict projection rollback`; one before that is dropped.
     With --accept-differences nothing is compared.
     """
-    with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
+    with _rebuilder(name) as rebuilder:
         put = rebuilder.swap(accept_differences)
     note(f"readers see {name} v{put.other.version} now; v{put.live.version} is kept")
 
@@ -120,19 +132,16 @@ def swap(
 @app.command()
 def rollback(
     name: Name,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Let readers see the version before the last swap again, brought up to date first."""
-    with _rebuilder(name, data_dir, bootstrap_servers, database_url) as rebuilder:
+    with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
     note(f"readers see {name} v{put.other.version} again; v{put.live.version} is kept")
 
 
 @contextmanager
-def _rebuilder(name: str, data_dir: Any, servers: Any, url: Any) -> Iterator[Rebuilder]:
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=servers, database_url=url)
+def _rebuilder(name: str) -> Iterator[Rebuilder]:
+    settings = settings_of()
     with Console(stderr=True).status(f"projection {name}") as status:
         yield Rebuilder(settings, name, status.update)
 

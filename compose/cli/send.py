@@ -17,9 +17,6 @@ from commands.sending.errors import KafkaUnavailable, OutcomeUnknown, SendingFai
 from commands.sending.pending import Pending
 from compose.cli.fields import command_from
 from compose.cli.options import (
-    BootstrapServers,
-    DatabaseUrl,
-    DataDir,
     Json,
     kafka_options,
     known_aggregate,
@@ -33,7 +30,7 @@ from compose.errors import TimedOut, Unreachable, VerdictError
 from compose.kafka.errors import advice, settings_refused
 from compose.sql.read_your_writes import Token, see_that_it_shows
 from compose.sql.read_your_writes import wait as wait_until_shown
-from compose.sql.reader import reader_of
+from compose.sql.reader import Sees, reader_of
 from schemas.command_envelope import Expectation
 from schemas.response import Response
 from schemas.wire.readable import readable
@@ -76,9 +73,6 @@ def send(  # noqa: PLR0913  (options)
         str | None, typer.Option(metavar="NAME", help="Wait until it shows the command, too.")
     ] = None,
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Send a command, or a file of them.
 
@@ -92,9 +86,7 @@ def send(  # noqa: PLR0913  (options)
     Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
     the same command id. Or when the projection does not show it so many seconds after the outcome.
     """
-    settings = settings_of(
-        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
-    )
+    settings = settings_of()
     if projection is not None and (wait is None or file is not None):
         raise typer.BadParameter("--projection goes with --wait and one command")
     if file is not None:
@@ -150,7 +142,7 @@ def _await_projection(
 ) -> None:
     token = Token.of(response)
     if token is not None:
-        with reader_of(settings) as reader:
+        with reader_of(settings, Sees.READER) as reader:
             wait_until_shown(reader, projection, token, seconds)
         note(f"{projection} shows it")
 

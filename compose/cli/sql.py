@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from compose.cli.options import DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.options import Json, settings_of
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.errors import VerdictError
-from compose.sql.reader import reader_of
+from compose.sql.reader import Sees, reader_of
 
 app = typer.Typer(add_completion=False)
 
@@ -18,15 +18,16 @@ SHOWN_ROWS = 1_000
 def sql(
     query: Annotated[str, typer.Argument(help="A SELECT on the views.", metavar='"SELECT …"')],
     json: Json = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
+    role: Annotated[
+        Sees, typer.Option("--as", help="How much to see: auditors payloads, operators letters.")
+    ] = Sees.READER,
 ) -> None:
     """Run a query on the read side; it can read the views and nothing else.
 
     With --json every row, one object a line; the table ends after 1000 rows.
     """
-    settings = settings_of(data_dir=data_dir, database_url=database_url)
-    with reader_of(settings) as reader:
+    settings = settings_of()
+    with reader_of(settings, role) as reader:
         answer = reader.select(query)
         if json:
             for row in answer.rows:

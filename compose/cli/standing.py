@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from compose.cli.belonging import ahead, belonging
 from compose.cli.marker import decider_marker, lake_marker, reactions_marker
 from compose.cli.options import kafka_options
+from compose.cli.told import kafka_away, told_by
 from compose.configuration.settings import Settings
-from compose.errors import Unreachable
+from compose.errors import Unreachable, VerdictError
 from compose.kafka.log import KafkaLog
-from compose.service import find_service
-from compose.sql.reader import NotAdmitted, Reader, reader_of
+from compose.service import find_service, silent_s
+from compose.sql.reader import Reader, Sees, reader_of
 from projections.engine.letter import FOLLOWER, WAITING
 from projections.engine.letter import PARKED as PARKED_LETTER
 
@@ -46,16 +48,29 @@ def standing(settings: Settings) -> Facts:
         "problems": [],
         "unreachable": False,
     }
-    for ask in (_decider, _processors, read_models):
+    away = [] if service is None else [*kafka_away(service)]
+    facts["problems"] += away
+    facts["unreachable"] = bool(away)
+    for ask in (read_models,) if away else (belonging, _decider, _processors, read_models):
         try:
             facts |= ask(settings)
-        except (Unreachable, NotAdmitted) as error:
-            facts["problems"].append(str(error))
+        except VerdictError as error:
+            if str(error) not in facts["problems"]:  # several ask the same Kafka
+                facts["problems"].append(str(error))
             facts["unreachable"] |= isinstance(error, Unreachable)
+    if service is not None:
+        facts["problems"] += told_by(service, silent_s(settings.data_dir))
+    facts["problems"] += ahead(facts)
     facts["problems"] += _standing_still(facts)
     facts["problems"] += _out_of_order(facts)
     facts["problems"] += _given_up(facts)
     return facts
+
+
+def complaints(facts: Facts) -> list[str]:
+    """Return all that somebody should look after, for `verdict status --check`."""
+    down = f"no verdict runs on {facts['data_dir']}: start `verdict up`"
+    return [*([] if facts["service"] else [down]), *facts["problems"]]
 
 
 def _public(service: Facts) -> Facts:
@@ -97,11 +112,13 @@ def _processors(settings: Settings) -> Facts:
                 "processor": name,
                 "generation": marker.generation,
                 "owner": marker.owner,
-                "lag": sum(
-                    ends[topic, partition] - offset
-                    for topic, offsets in marker.offsets.items()
-                    for partition, offset in enumerate(offsets)
-                    if (topic, partition) in ends
+                "lag": _total(
+                    [
+                        ends[topic, partition] - offset
+                        for topic, offsets in marker.offsets.items()
+                        for partition, offset in enumerate(offsets)
+                        if (topic, partition) in ends
+                    ]
                 ),
             }
             for name, marker in markers.items()
@@ -124,7 +141,7 @@ def read_models(settings: Settings) -> Facts:
     Raises:
         Unreachable: The read side cannot be asked.
     """
-    with reader_of(settings) as reader:
+    with reader_of(settings, Sees.OPERATOR) as reader:
         rows = {view: _rows(reader, f"SELECT * FROM {view}") for view in VIEWS}
         scattered = _rows(reader, SCATTERED)
         letters = _rows(reader, LETTERS)
@@ -145,7 +162,7 @@ def read_models(settings: Settings) -> Facts:
 def _letters(counted: list[Facts], lags: list[int | None]) -> Facts:
     """Return how many letters wait and are parked, and how many offsets are not taken in yet."""
     found = {row["status"]: row["letters"] for row in counted}
-    lag = None if None in lags else sum(filter(None, lags))
+    lag = _total(lags)
     return {"waiting": found.get(WAITING, 0), "parked": found.get(PARKED_LETTER, 0), "lag": lag}
 
 
@@ -162,7 +179,7 @@ def _rows(reader: Reader, statement: str) -> list[Facts]:
 
 
 def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
-    """Yield one object per projection and version: how far, what is held, why it is parked."""
+    """Yield one object per projection and version: how far, what is held, why it is stopped."""
     positions = rows[POSITION]
     live = {row["projection"]: row for row in rows[LIVE]}
     known = [*positions, *rows[LIVE]]  # one that has read nothing yet has no position
@@ -184,7 +201,7 @@ def _projections(rows: dict[str, list[Facts]], ends: Ends) -> Iterator[Facts]:
             "projection": name,
             "version": version,
             "role": _role(live.get(name), version),
-            "lag": None if None in lags else sum(lags),
+            "lag": _total(lags),
             "parked": parked[0] if parked else None,
             "held": held,
             "positions": places,
@@ -200,8 +217,16 @@ def _role(live: Facts | None, version: int) -> str:
 
 def _place(row: Facts, ends: Ends) -> Facts:
     end = ends.get((row["topic"], row["partition"]))
-    lag = None if end is None else max(0, end - row["next_offset"])
+    lag = None if end is None else end - row["next_offset"]
     return {name: row[name] for name in ("topic", "partition", "next_offset")} | {"lag": lag}
+
+
+def _total(lags: list[int | None]) -> int | None:
+    """Return the lag over partitions; a negative one is not made up for by others."""
+    known = [lag for lag in lags if lag is not None]
+    if len(known) < len(lags):
+        return None
+    return min(known) if min(known, default=0) < 0 else sum(known)
 
 
 def _standing_still(facts: Facts) -> Iterator[str]:
@@ -210,18 +235,18 @@ def _standing_still(facts: Facts) -> Iterator[str]:
             continue
         name = f"projection {projection['projection']} v{projection['version']}"
         if projection["parked"]:
-            yield f"{name} is parked: {projection['parked']}"
+            yield f"{name} is stopped: {projection['parked']}"
         if projection["held"]:
             first = projection["held"][0]
             at_fault = (
-                f", which cannot be applied: {first['error']}; see `verdict letters list`"
+                f"which cannot be applied: {first['error']}"
                 if first["error"]
-                else ""
+                else "which is missing"
             )
             yield (
                 f"{name} holds {len(projection['held'])} aggregates, the first: "
                 f"{first['aggregate_type']} {first['aggregate_id']!r} needs version "
-                f"{first['version_needed']}{at_fault}"
+                f"{first['version_needed']}, {at_fault}; see `verdict letters list`"
             )
 
 

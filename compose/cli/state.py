@@ -1,7 +1,8 @@
 """`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache, partial
 from itertools import islice
 from typing import Annotated, Any
 
@@ -10,21 +11,23 @@ import typer
 from aggregates.history import Broken, fold
 from aggregates.recording import StoredEvent
 from aggregates.snapshot import Snapshot
-from compose.cli.every_aggregate import EveryAggregate
-from compose.cli.one_aggregate import History
+from compose.cli.chapters import in_ranges
 from compose.cli.options import (
     AggregateType,
-    BootstrapServers,
-    DatabaseUrl,
-    DataDir,
     Json,
     settings_of,
 )
 from compose.cli.output import add_rows, note, show, show_json, table
 from compose.cli.positions import parse_time
 from compose.configuration.settings import Settings
+from compose.decisions import read_decisions
 from compose.errors import VerdictError
-from compose.sql.archive import Placed
+from compose.event_log.decided import by_decision, in_words
+from compose.event_log.opened import event_log
+from compose.event_log.placed import Placed
+from compose.kafka.log import KafkaLog
+from compose.service import kafka_options
+from schemas.decision import Decision
 from schemas.message import iso_time
 from schemas.source import Source
 from schemas.wire.readable import readable
@@ -44,38 +47,37 @@ IdOrAll = Annotated[
 
 
 @app.command()
-def state(  # noqa: PLR0913  (options)
+def state(
     aggregate: AggregateType,
     id: IdOrAll = None,
     at_version: AtVersion = None,
     at: AtTime = None,
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Show the state of one aggregate with its version, from its events; or of all, sorted by id.
 
-    They come from the archive as far as it goes, and then from Kafka. One aggregate that never
-    existed has the life cycle NONE and the version 0; among all it is not listed, deleted ones are.
+    They come from the archive as far as it goes, and then from Kafka. A deleted one has its last
+    version; exit code 1 for one that never existed. Of all, those whose events do not hold together
+    are named on stderr, the others are told, and the exit code is 1.
     """
     if at_version is not None and (at is not None or id is None):
         alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
         raise typer.BadParameter(alone)
     until = None if at is None else parse_time(at)
-    settings = settings_of(
-        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
-    )
+    settings = settings_of()
     if id is None:
         _show_all(settings, aggregate, until, json)
         return
     with ExitStack() as parts:
-        history = History(settings, aggregate, id, parts)
-        places, snapshot = _folded(aggregate, id, history, at_version, until)
+        history = event_log(settings, parts, tell=note).history(aggregate, id)
+        decisions = partial(_decisions, settings)
+        places, snapshot = folded(aggregate, id, history, at_version, until, decisions)
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
+    if not places and at_version != 0:
+        raise VerdictError(f"there is no {aggregate} {id!r}: it has no event, and never had one")
     answer = _answer(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
         show_json(answer)
@@ -84,49 +86,95 @@ def state(  # noqa: PLR0913  (options)
 
 
 def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:
+    broken: list[str] = []
     with ExitStack() as parts:
-        answers = _answers(EveryAggregate(settings, aggregate_type, parts), aggregate_type, until)
+        every = event_log(settings, parts, tell=note).every(aggregate_type)
+        decisions = cache(partial(_decisions, settings))
+        answers = _answers(every, aggregate_type, until, broken, decisions)
         if json:
             for answer in answers:
                 show_json(answer)
-            return
-        shown = [*islice(answers, SHOWN + 1)]
+        else:
+            _show_table(aggregate_type, answers)
+    if broken:
+        raise VerdictError(f"of {len(broken)} {aggregate_type} aggregates no state can be told")
+
+
+def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
+    shown = [*islice(answers, SHOWN)]
     columns = (aggregate_type, "version", "life_cycle", "decided_at", "state")
-    rows = ([*map(answer.get, KEPT), _in_words(answer)] for answer in shown[:SHOWN])
+    rows = ([*map(answer.get, KEPT), _in_words(answer)] for answer in shown)
     show(add_rows(table(*columns, numbers=("version",)), rows))
-    if len(shown) > SHOWN:
+    if sum(1 for _ in answers):  # to the end, as one of them may not hold together
         note(f"only the first {SHOWN} are shown: use --json for all")
 
 
 def _answers(
-    every: EveryAggregate, aggregate_type: str, until: int | None
+    every: Iterable[tuple[str, Iterable[Placed]]],
+    aggregate_type: str,
+    until: int | None,
+    broken: list[str],
+    decisions: Callable[[], Sequence[Decision]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is told of each aggregate that existed then."""
-    for name, history in every.histories(until):
-        places, snapshot = _folded(aggregate_type, name, history, None, until)
+    """Yield what is told of each aggregate that existed then; name those of which nothing can."""
+    for name, history in every:
+        try:
+            places, snapshot = folded(aggregate_type, name, history, None, until, decisions)
+        except VerdictError as error:
+            note(str(error))
+            broken.append(name)
+            continue
         if snapshot.version:
             yield _answer(aggregate_type, name, snapshot, places[snapshot.version])
 
 
-def _folded(
+def folded(
     aggregate_type: str,
     name: str,
     history: Iterable[Placed],
     at_version: int | None,
     until: int | None,
+    decisions: Callable[[], Sequence[Decision]],
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
-    """Return the place of each version that was read, and what the aggregate was then."""
+    """Return the place of each version that was read, and what the aggregate was then.
+
+    What people decided is asked for where a version is missing only.
+    """
     places: dict[int, Source] = {}
+    jumped = set[int]()
 
     def noted() -> Iterator[StoredEvent]:
         for placed in history:
-            places.setdefault(placed.stored.event.version, placed.place)
+            is_behind_gap = placed.version > max(places, default=0) + 1
+            places.setdefault(placed.version, placed.place)
+            if is_behind_gap and (words := _passed_over(places, placed, decisions())):
+                note(f"{aggregate_type} {name!r}: {words}")
+                jumped.add(placed.version)
             yield placed.stored
 
     try:
-        return places, fold(noted(), at_version, until)
+        return places, fold(noted(), at_version, until, jumped)
     except Broken as broken:
         raise VerdictError(f"{aggregate_type} {name!r}: {broken}; no state can be told") from broken
+
+
+def _passed_over(
+    places: Mapping[int, Source], placed: Placed, decisions: Sequence[Decision]
+) -> str | None:
+    """Return in words who decided that the versions right before an event are passed over."""
+    at = placed.place.topic, placed.place.partition
+    of_it = [d for d in decisions if (d.source.topic, d.source.partition) == at]
+    decided = by_decision(places, placed.version, of_it)
+    before = max((version for version in places if version < placed.version), default=0)
+    missing = range(before + 1, placed.version)
+    if missing[-1] not in decided:
+        return None
+    return in_words(in_ranges(missing), decided[missing[-1]])
+
+
+def _decisions(settings: Settings) -> Sequence[Decision]:
+    with KafkaLog(kafka_options(settings)) as log:
+        return read_decisions(log, settings.topics)
 
 
 def _answer(

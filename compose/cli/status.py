@@ -8,10 +8,10 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from compose.cli.options import BootstrapServers, DatabaseUrl, DataDir, Json, settings_of
+from compose.cli.options import Json, settings_of
 from compose.cli.output import add_rows, show, show_json, table
-from compose.cli.standing import Facts, standing
-from compose.errors import Unreachable
+from compose.cli.standing import Facts, complaints, standing
+from compose.errors import Unreachable, VerdictError
 
 app = typer.Typer(add_completion=False)
 
@@ -21,33 +21,39 @@ WATCH_S = 2
 @app.command()
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is wrong only; exit code 1 if anything is.")
+    ] = False,
     json: Json = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
-    database_url: DatabaseUrl = None,
 ) -> None:
     """Show the service, the decider's lag, each projection's, and the letters.
 
     Lag is counted in offsets, of which a transaction takes one more than it has records.
-    Exit code 5 when Kafka or the database cannot be asked.
+    Exit code 5 when Kafka or the database cannot be asked; with --check, which is for cron and
+    monitoring, 1 when anything else stands still, or no service runs.
     """
-    if watch and json:
-        raise typer.BadParameter("--watch shows a page, --json one answer: give one of them")
-    settings = settings_of(
-        data_dir=data_dir, bootstrap_servers=bootstrap_servers, database_url=database_url
-    )
+    if watch + json + check > 1:
+        raise typer.BadParameter(
+            "--watch shows a page, --json one answer, --check what is wrong: give one of them"
+        )
+    settings = settings_of()
     if watch:
         with Live(console=Console(), screen=False, auto_refresh=False) as live:
             while True:
                 live.update(_page(standing(settings)), refresh=True)
                 time.sleep(WATCH_S)
     facts = standing(settings)
+    wrong = complaints(facts)
     if json:
         show_json(facts)
+    elif check:
+        show(*wrong)
     else:
         show(_page(facts))
     if facts["unreachable"]:
         raise typer.Exit(Unreachable.exit_code)
+    if check and wrong:
+        raise typer.Exit(VerdictError.exit_code)
 
 
 def _page(facts: Facts) -> Group:
@@ -92,5 +98,5 @@ def _service(facts: Facts) -> Text:
 
 def _state(projection: Facts) -> Text:
     if projection["parked"]:
-        return Text("parked", "red")
+        return Text("stopped", "red")
     return Text("holds", "yellow") if projection["held"] else Text("follows", "green")

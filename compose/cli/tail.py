@@ -4,18 +4,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.text import Text
 
 from compose.cli.decoding import Fields, Kind, decoded, topic_of
+from compose.cli.escapes import spelled_json
 from compose.cli.options import (
-    BootstrapServers,
-    DataDir,
     kafka_options,
     known_aggregate,
     settings_of,
 )
 from compose.cli.output import show_json
 from compose.cli.positions import parse_from, spans
-from compose.json_lines import as_json
+from compose.json_lines import json_line
 from compose.kafka.log import KafkaLog
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -24,7 +25,7 @@ app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def tail(  # noqa: PLR0913  (options)
+def tail(
     kind: Annotated[Kind, typer.Argument(help="Which topics.", show_default=False)],
     aggregate: Annotated[
         str | None,
@@ -46,14 +47,12 @@ def tail(  # noqa: PLR0913  (options)
         bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="As it is anyway.")] = False,
-    data_dir: DataDir = None,
-    bootstrap_servers: BootstrapServers = None,
 ) -> None:
     """Print the records of a topic as JSON, one a line, with topic, partition and offset.
 
     Records of several partitions come in the order in which Kafka hands them over.
     """
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
+    settings = settings_of()
     types = _topics(settings.topics, kind, aggregate)
     begin = parse_from(start or ("end" if follow else "beginning"))
     if begin.place is not None and len(types) > 1:
@@ -79,6 +78,7 @@ def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]
 
 def _show(console: Console, record: Fields) -> None:
     if console.is_terminal:
-        console.print_json(data=record, indent=None, ensure_ascii=False, default=as_json)
+        line = spelled_json(json_line(record).decode())
+        console.print(JSONHighlighter()(Text(line)))
     else:
         show_json(record, flush=True)

@@ -6,13 +6,13 @@ import typer
 
 from compose.cli.marker import decider_marker
 from compose.cli.options import (
-    BootstrapServers,
-    DataDir,
     Json,
+    kafka_of,
     kafka_options,
     settings_of,
 )
 from compose.cli.output import note, show_json
+from compose.ensured_topics import created_topics, refuse_another_log
 from compose.kafka.topic_check import TopicAdmin
 from compose.kafka.topic_differences import TopicsDiffer
 
@@ -25,12 +25,13 @@ def topics() -> None:
 
 
 @app.command()
-def create(
-    json: Json = False, data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None
-) -> None:
-    """Create the topics that are missing; those that exist are left as they are."""
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
-    created = TopicAdmin(kafka_options(settings), settings.topics).create_missing()
+def create(json: Json = False) -> None:
+    """Create the topics that are missing; those that exist are left as they are.
+
+    A topic that a marker speaks of is never created in place of the one that is gone.
+    """
+    settings = settings_of()
+    created = created_topics(settings, kafka_of(settings))
     if json:
         show_json({"created": created})
         return
@@ -41,11 +42,10 @@ def create(
 
 
 @app.command()
-def check(
-    json: Json = False, data_dir: DataDir = None, bootstrap_servers: BootstrapServers = None
-) -> None:
+def check(json: Json = False) -> None:
     """Compare the topics with what they must be; every difference is listed, exit code 1."""
-    settings = settings_of(data_dir=data_dir, bootstrap_servers=bootstrap_servers)
+    settings = settings_of()
+    refuse_another_log(settings, kafka_of(settings))
     admin = TopicAdmin(kafka_options(settings), settings.topics)
     marker = decider_marker(settings)
     differences = admin.differences(marker.offsets if marker else None)

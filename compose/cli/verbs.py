@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from compose.cli.connection import add_connection
+from compose.cli.escapes import spelled_lines
 from compose.errors import VerdictError
+from compose.local import private
 
 
 class Verb(NamedTuple):
@@ -33,15 +36,20 @@ VERBS = (
     Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),
     Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
     Verb("state", "Show one aggregate or all of a type, now or as they were.", ASK),
+    Verb("verify", "See whether log, archive, state and read models hold together.", ASK),
     Verb("sql", "Run a read-only query on the read side.", READ),
     Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
     Verb("letters", "See what could not be handled; mend, replay or evict it.", READ),
     Verb("materialise", "Write a read model as it was to a file or a topic.", READ),
     Verb("mail", "Record the mails of a week to holders of US stock; send them.", READ),
     Verb("topics", "Create the topics, or check them.", SET_UP),
+    Verb("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
+    Verb("acls", "Print the least that Kafka must allow each role.", SET_UP),
     Verb("config", "Show the settings and where each comes from.", SET_UP),
 )
 
+
+ALONE = "demo"  # starts all that it needs, whatever is set
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {
@@ -60,17 +68,18 @@ class Verbs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the loaded verb instead of its entry in the list."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, _loaded(name) if name else None, rest
+        return name, loaded(name) if name else None, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the verb; what a person can act on is said in one line, a bug keeps its traceback.
 
         Exit codes: those of `compose.errors`; 2 for a wrong command line, 130 for Ctrl-C.
         """
+        private.keep_to_ourselves()
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:
-            typer.echo(f"verdict: {error}", err=True)
+            typer.echo(f"verdict: {spelled_lines(str(error))}", err=True)
             sys.exit(error.exit_code)
         except OSError as error:
             if error.errno not in SHORT:
@@ -80,7 +89,10 @@ class Verbs(TyperGroup):
             sys.exit(VerdictError.exit_code)
 
 
-def _loaded(name: str) -> Any:
+def loaded(name: str) -> Any:
+    """Return the command of a verb, or the group of its commands."""
     verb = typer.main.get_command(import_module(f"compose.cli.{name}").app)
     verb.name = name
+    if name != ALONE:
+        add_connection(verb)
     return verb

@@ -1,6 +1,6 @@
 """From flags, environment and files to the settings of a process; errors name the place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from tomllib import TOMLDecodeError
 from typing import Any
@@ -16,6 +16,10 @@ from pydantic_settings import (
 
 from compose.configuration.settings import TOML, Settings
 from compose.errors import VerdictError
+from compose.local.jars import IVY_SETTINGS
+
+PREFIX = Settings.model_config["env_prefix"]
+NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
 
 
 class SettingsInvalid(VerdictError):
@@ -39,6 +43,16 @@ def load_settings(**flags: Any) -> Settings:
         raise SettingsInvalid(f"{TOML} is no TOML: {error}") from None
     except SettingsError as error:
         raise SettingsInvalid(f"settings cannot be read: {error}") from None
+
+
+def misnamed(environment: Iterable[str]) -> Iterator[str]:
+    """Yield a warning for each variable that looks like a setting of ours and is none."""
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | NO_SETTINGS
+    for name in sorted(environment):
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = get_close_matches(name.upper(), known, 1)
+            hint = f"did you mean {near[0]}?" if near else "see `verdict config show`"
+            yield f"the variable {name} is none of ours and has no effect: {hint}"
 
 
 def origins(**flags: Any) -> dict[str, str]:

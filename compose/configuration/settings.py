@@ -28,8 +28,15 @@ from pydantic_settings import (
 )
 
 from commands.policies.award_points import FACTOR
-from compose.configuration.values import dotted, listed, mail_server_url
+from compose.configuration.values import (
+    dotted,
+    fitting_outputs,
+    listed,
+    mail_server_url,
+    topic_or_prefix,
+)
 from compose.letters.backoff import understood
+from projections.engine.reader_role import AUDITOR, OPERATOR, READER, Roles
 from schemas.letter import MOST_ATTEMPTS
 from schemas.topics import PARTITIONS, Topics
 
@@ -39,7 +46,9 @@ MIB = 1 << 20
 
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
+Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
+RoleName = Annotated[str, StringConstraints(min_length=1, max_length=63)]
 KafkaPrefix = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,80}$")]
 
 
@@ -63,9 +72,11 @@ class Settings(BaseSettings):
     )
     bootstrap_servers: str | None = Field(None, description="Kafka; unset: the embedded one.")
     database_url: SecretStr | None = Field(None, description="Unset: SQLite in data_dir.")
-    reader_role: Annotated[str, StringConstraints(min_length=1, max_length=63)] = Field(
-        "verdict_reader", description="PostgreSQL role that may select the views, nothing else."
+    reader_role: RoleName = Field(
+        READER, description="PostgreSQL role that may select the views, nothing personal in events."
     )
+    auditor_role: RoleName = Field(AUDITOR, description="The same, and payloads of events whole.")
+    operator_role: RoleName = Field(OPERATOR, description="The same, and letters.")
 
     partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
     shards: PositiveInt = Field(
@@ -91,9 +102,12 @@ class Settings(BaseSettings):
         None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
     )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
+    batch_limit_s: PositiveInt = Field(
+        60, description="A batch that is under way for longer is said: log, `verdict status`."
+    )
     transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
-    command_limit_bytes: PositiveInt = Field(64 * 1024, description="Of one command.")
-    events_limit_bytes: PositiveInt = Field(MIB, description="Of one command's events.")
+    command_limit_bytes: Bytes = Field(64 * 1024, description="Of one command.")
+    events_limit_bytes: Bytes = Field(MIB, description="Of one command's events.")
     command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
     retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
         3, description="Of a dead letter that does not say it; then it is parked."
@@ -101,7 +115,13 @@ class Settings(BaseSettings):
     retry_backoff: Annotated[str, AfterValidator(understood)] = Field(
         "exponential:1s,2,1h", description="How long such a letter waits before each retry."
     )
+    retry_topics: Annotated[
+        tuple[Annotated[str, AfterValidator(topic_or_prefix)], ...],
+        NoDecode,
+        BeforeValidator(listed),
+    ] = Field((), description="Where letters may go, besides where verdict takes things in.")
     retry_poll_ms: PositiveInt = Field(500, description="How often to look for letters to send.")
+    sql_timeout_s: PositiveInt = Field(60, description="A query on the read side may take so long.")
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         US_EXCHANGES, min_length=1, description="What us_holder counts as US."
     )
@@ -121,6 +141,10 @@ class Settings(BaseSettings):
     kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
     spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
 
+    schema_registry_url: SecretStr | None = Field(
+        None, description="Where `verdict schemas publish` puts schemas for other tools."
+    )
+
     smtp_url: SmtpUrl | None = Field(
         None, description="Mail server; smtp://, smtp+starttls:// or smtps://, host and port."
     )
@@ -134,6 +158,11 @@ class Settings(BaseSettings):
     mail_lease_s: Annotated[int, Field(ge=600)] = Field(
         900, description="A worker's mails are left to it so long."
     )
+
+    @property
+    def roles(self) -> Roles:
+        """Who may see what of the read side."""
+        return Roles(self.reader_role, self.auditor_role, self.operator_role)
 
     @property
     def topics(self) -> Topics:

@@ -3,18 +3,16 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from confluent_kafka import Message
 
+from compose.audit.auditor import Auditor
 from compose.cli.positions import From, spans
-from compose.demo.audit import Audit
 from compose.demo.plan import Planned, planned, wishes
 from compose.demo.sending import LOAD, send_all
-from compose.demo.settling import await_views, ends
+from compose.demo.settling import await_views
 from compose.demo.story import Measure, Story
-from schemas.registry import aggregate_types
 from schemas.response import Status
 
 SHOWN = 3
@@ -28,6 +26,10 @@ WINNERS = """\
 SELECT substr(command_id, 1, 1), count(*) FROM outcome
 WHERE command_id LIKE '_-race-%' AND status = 'ACCEPTED' GROUP BY 1 ORDER BY 1"""
 
+EVENTS = """\
+SELECT sum(to_version - from_version) FROM outcome
+WHERE correlation_id = :flow AND NOT duplicate AND status = 'ACCEPTED'"""
+
 HOLDERS = "SELECT client, positions FROM us_holder ORDER BY positions DESC, client"
 
 
@@ -36,18 +38,6 @@ class Outcomes(NamedTuple):
 
     first: Counter[tuple[str, str]]
     repeated: Counter[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How many records lie on the topics, whoever sent the commands, committed ones only."""
-
-    commands: int
-    responses: int
-    repeated: int  # responses that are duplicates
-    accepted: int  # first responses
-    rejected: int  # records on the rejected topics
-    dead_letters: int
 
 
 def tell(story: Story) -> None:
@@ -65,8 +55,8 @@ def tell(story: Story) -> None:
     await_views(story)
     late_s = time.perf_counter() - began
     _outcomes(story, plan)
-    _identities(story)
-    _histories(story, plan)
+    _holders(story)
+    _books(story, plan)
     story.measures += [
         Measure(
             f"{plan.commands / took_s:,.0f} commands/s",
@@ -138,46 +128,47 @@ def _numbers(*counts: int) -> Iterator[str]:
     return (f"{count:,}" for count in counts)
 
 
-def _identities(story: Story) -> None:
-    counts = _counts(story)
-    for what, expected, found in identities(counts):
+def _holders(story: Story) -> None:
+    columns = ("client", "positions in us_holder")
+    story.voice.show(columns, [*story.select(HOLDERS).rows][:SHOWN], numbers=columns[1:])
+
+
+def _books(story: Story, plan: Planned) -> None:
+    """Let an auditor look at all of it, as `verdict verify` does."""
+    auditor = Auditor(story.application.settings)
+    findings = [*map(str, auditor.findings()), *auditor.looked.unavailable]
+    looked = auditor.looked.at
+    for what, expected, found in identities(looked):
         story.voice.expect(what, expected, found)
+    [(events,)] = story.select(EVENTS, flow=LOAD).rows
+    story.voice.expect(f"{plan.events:,} events came of the load", plan.events, events)
+    story.voice.expect(
+        f"{looked['events']:,} events of {looked['aggregates']:,} aggregates: no gap, each with "
+        "the hash of the one before",
+        [],
+        findings[:SHOWN],
+    )
+    story.voice.tell("Archive, operator's state and read models are what these events say.")
 
 
-def identities(counts: Counts) -> Iterator[tuple[str, int, int]]:
+def identities(looked: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
     """Yield what must be equal at any quiet point: the statement and the two numbers."""
-    answered = counts.responses + counts.dead_letters
-    yield (
-        f"{counts.commands:,} commands = {counts.responses:,} responses + "
-        f"{counts.dead_letters:,} dead letter{'s' * (counts.dead_letters != 1)}",
-        counts.commands,
-        answered,
+    commands, responses, letters = (
+        looked.get(name, 0) for name in ("commands", "responses", "dead letters")
     )
-    first = counts.responses - counts.repeated
     yield (
-        f"{first:,} first responses = {counts.accepted:,} accepted + {counts.rejected:,} rejected",
+        f"{commands:,} commands = {responses:,} responses + {letters:,} dead "
+        f"letter{'s' * (letters != 1)}",
+        commands,
+        responses + letters,
+    )
+    first = responses - looked.get("duplicates", 0)
+    accepted, rejected = looked.get("accepted", 0), looked.get("rejections", 0)
+    yield (
+        f"{first:,} first responses = {accepted:,} accepted + {rejected:,} rejected",
         first,
-        counts.accepted + counts.rejected,
+        accepted + rejected,
     )
-
-
-def _counts(story: Story) -> Counts:
-    topics, types = story.topics, aggregate_types()
-    sums = "SELECT sum(duplicate), sum(NOT duplicate AND status = 'ACCEPTED') FROM outcome"
-    [(repeated, accepted)] = story.select(sums).rows
-    return Counts(
-        # our clients and the plain producer send without transactions: offsets count records
-        commands=sum(ends(story.log, topics.every_commands()).values()),
-        responses=_count(story, map(topics.responses, types)),
-        repeated=repeated,
-        accepted=accepted,
-        rejected=_count(story, map(topics.rejected, types)),
-        dead_letters=_count(story, [topics.dead_letters]),
-    )
-
-
-def _count(story: Story, topics: Iterable[str]) -> int:
-    return sum(1 for _ in records(story, topics))
 
 
 def records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
@@ -186,44 +177,3 @@ def records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
         span for topic in topics for span in spans(story.log, topic, From(), follow=False)
     ]
     return story.log.read(everything)
-
-
-def _histories(story: Story, plan: Planned) -> None:
-    audit = Audit()
-    events = {story.topics.events(name): name for name in aggregate_types()}
-    for message in records(story, events):
-        audit.take(events[str(message.topic())], message.value() or b"")
-    story.voice.expect(
-        f"{plan.events:,} events came of the load", plan.events, audit.by_correlation[LOAD]
-    )
-    about = f"{audit.events:,} events of {audit.aggregates:,} aggregates"
-    story.voice.expect(f"{about}: versions 1 to n, no gap", [], audit.out_of_version[:SHOWN])
-    story.voice.expect(
-        f"{about}: each has the hash of the one before", [], audit.out_of_chain[:SHOWN]
-    )
-    _holders(story, audit)
-
-
-def _holders(story: Story, audit: Audit) -> None:
-    """Show the largest holders, and compare all of them with what the events say."""
-    viewed = dict(story.select(HOLDERS).rows)
-    folded = audit.holders(story.application.settings.us_exchanges)
-    story.voice.show(
-        ("client", "positions in us_holder", "in a fold of position.events"),
-        [(client, viewed[client], folded[client]) for client in [*viewed][:SHOWN]],
-        numbers=("positions in us_holder", "in a fold of position.events"),
-    )
-    story.voice.expect(
-        f"{len(viewed):,} clients hold US stock: the view and the fold agree on every one",
-        [],
-        disagreements(viewed, folded)[:SHOWN],
-    )
-
-
-def disagreements(viewed: Mapping[str, int], folded: Mapping[str, int]) -> list[str]:
-    """Return the clients about whom view and fold disagree, with both counts."""
-    return [
-        f"{client} has {viewed.get(client, 0)} in the view, {folded.get(client, 0)} in the fold"
-        for client in sorted({*viewed, *folded})
-        if viewed.get(client, 0) != folded.get(client, 0)
-    ]

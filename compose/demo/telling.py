@@ -90,7 +90,7 @@ def _running(
                 {"bootstrap.servers": servers, "partitioner": "murmur2_random", "logger": LOG}
             ),
             log=log,
-            reader=parts.enter_context(Reader(url, views)),
+            reader=parts.enter_context(Reader(url, views, settings.operator_role)),
             commands=commands,
         )
 

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from compose.exactly_once.offsets import Offsets, shown
+from schemas.marker import ShardState
 
 LENGTHS = struct.Struct(">iiii")
 NONE = -1  # a missing key or value is not an empty one
@@ -18,18 +19,28 @@ class Batch:
     """One micro-batch as Spark's checkpoint planned it.
 
     `start` and `end` are the next offsets by partition, by topic, before and after the batch.
+    `moves` tells of the states behind it, of those that told.
     """
 
     query_id: str
     batch_id: int
     start: Offsets
     end: Offsets
+    moves: tuple["Move", ...] = ()
 
     def __str__(self) -> str:
         return (
             f"batch {self.batch_id} of Spark query {self.query_id} "
             f"from ({shown(self.start)}) to ({shown(self.end)})"
         )
+
+
+class Move(NamedTuple):
+    """Where the state of a shard stood when a batch began with it, and where the batch left it."""
+
+    shard: int
+    before: ShardState
+    after: ShardState
 
 
 class OutputRecord(NamedTuple):

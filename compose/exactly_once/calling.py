@@ -4,6 +4,28 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
+# what is due to Kafka or the way to it, and not to what was asked of it
+PASSING = {
+    KafkaError._TRANSPORT,
+    KafkaError._TIMED_OUT,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._PURGE_INFLIGHT,
+    KafkaError._PURGE_QUEUE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    KafkaError.CONCURRENT_TRANSACTIONS,
+}
+
 
 class Broken(Exception):
     """The producer cannot go on; whether its transaction is committed, only the marker tells.
@@ -14,6 +36,12 @@ class Broken(Exception):
     def __init__(self, message: str, reason: KafkaError | None = None) -> None:
         super().__init__(message)
         self.reason = reason
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same may succeed with another producer, once Kafka is back."""
+        reason = self.reason
+        return reason is None or reason.retriable() or reason.code() in PASSING
 
 
 class Failures:

@@ -4,7 +4,9 @@ import logging
 import os
 import socket
 import uuid
+from collections.abc import Iterable
 
+from compose.exactly_once.batch import OutputRecord
 from compose.exactly_once.calling import Broken
 from compose.exactly_once.errors import NotPublished, TakenOver
 from compose.exactly_once.fit import described
@@ -30,8 +32,11 @@ def write_marker(
     kafka: Kafka,
     marker: Marker,
     on_step: OnStep = unobserved,
+    beside: Iterable[OutputRecord] = (),
 ) -> Transactions:
-    """Commit `marker` by itself: a claim, or a genesis after a recovery.
+    """Commit `marker` without a batch: a claim, or a genesis after a recovery.
+
+    What lies `beside` it is committed with it, or not at all.
 
     When Kafka's answer is lost the marker tells whether it was committed. That matters for a
     claim: the former owner stops when it finds one, so whoever wrote it must not stop too.
@@ -45,6 +50,8 @@ def write_marker(
     """
     try:
         transactions.begin()
+        for record in beside:
+            transactions.produce(record.topic, record.key, record.value, record.headers)
         transactions.produce(query.markers, query.key, encode(marker))
         transactions.flush()
         on_step(Step.CLAIM_SENT)

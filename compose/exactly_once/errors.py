@@ -15,6 +15,10 @@ class ReplayDiffers(VerdictError):
     """A batch that is already published was computed again, with another output."""
 
 
+class ForeignState(Misfit):
+    """The state that a batch was decided with is not the one that the marker speaks of."""
+
+
 class DamagedCheckpoint(VerdictError):
     """A file of Spark's checkpoint is missing, cut off or of an unknown kind."""
 

@@ -9,6 +9,7 @@ from types import TracebackType
 import psutil
 
 from compose.errors import VerdictError
+from compose.local import private
 
 FILE = "verdict.lock"
 CHILDREN_END_S = 30
@@ -36,12 +37,19 @@ class DataDirectoryLock:
             choice: The flag or setting that names another one.
 
         Raises:
-            VerdictError: Another process holds it, or its children do not end; the message names
-                the pid.
+            VerdictError: It is no directory, or closed to us; or another process holds it, or its
+                children do not end: the message names the pid.
         """
-        data_dir.mkdir(parents=True, exist_ok=True)
-        # not "w": the holder's pid in it is wanted
-        self._file = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            private.keep_to_ourselves()
+            data_dir.mkdir(parents=True, exist_ok=True)
+            # not "w": the holder's pid in it is wanted
+            self._file = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise VerdictError(
+                f"{kind} {data_dir} cannot be used, {error.strerror} ({error.filename}): name "
+                f"another directory with {choice}"
+            ) from error
         deadline = time.monotonic() + CHILDREN_END_S
         while not self._taken():
             holder = os.pread(self._file, 20, 0).decode(errors="replace") or "unknown"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from compose.exactly_once.belonging import belonging
 from compose.exactly_once.checkpoint import CheckpointPosition
 from compose.exactly_once.claim import new_owner, write_marker
 from compose.exactly_once.errors import Misfit
@@ -37,6 +38,7 @@ def take_over(
 
     Raises:
         Misfit: The checkpoint does not fit; both positions are named.
+        AnotherLog: The marker is of another cluster, or of topics that are no more.
         NotPublished: The claim failed, as when somebody else starts at the same time; whoever
             was the owner goes on.
         Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
@@ -67,13 +69,14 @@ def own(
         on_step: Called at each step, here and in every `publish`.
 
     Raises:
+        AnotherLog: That marker is of another cluster, or of topics that are no more.
         NotPublished: The claim failed, as when somebody else starts at the same time.
         Unreachable: Kafka does not answer.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
         on_step(Step.INITIALISED)
-        claim = replace(former(), owner=new_owner())
+        claim = replace(belonging(former(), query, kafka), owner=new_owner())
         transactions = write_marker(transactions, query, kafka, claim, on_step)
         on_step(Step.CLAIMED)
     except BaseException:
@@ -101,11 +104,15 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
         offsets=offsets,
         shards=shards,
         handler_version=query.handler_version,
+        cluster_id=None if previous is None else previous.cluster_id,
+        topic_ids={} if previous is None else previous.topic_ids,
     )
 
 
 def _refuse_misfit(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) -> None:
     seen, records_exist = _read(query, kafka, wait=False)
+    if seen.marker is not None:
+        belonging(seen.marker, query, kafka)
     try:
         _fit(query, seen.marker, checkpoint, records_exist)
     except Misfit:

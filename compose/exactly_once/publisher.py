@@ -5,7 +5,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum, auto
 
+from compose.errors import Unreachable
 from compose.exactly_once.batch import Batch, Digest, OutputRecord, digest
+from compose.exactly_once.belonging import known, whose
 from compose.exactly_once.calling import Broken
 from compose.exactly_once.claim import taken_over
 from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
@@ -13,8 +15,10 @@ from compose.exactly_once.fit import Action, judge
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.markers import read_marker
 from compose.exactly_once.query import Query
+from compose.exactly_once.shards import refuse_foreign_states, states_after
 from compose.exactly_once.steps import OnStep, Step
 from compose.exactly_once.transactions import Transactions
+from compose.kafka.identity import Identities, Identity, refuse_another
 from schemas.marker import Marker
 from schemas.wire.records import encode
 
@@ -48,6 +52,7 @@ class Publisher:
         self._transactions: Transactions | None = transactions
         self._marker = marker
         self._on_step = on_step
+        self._identities = Identities(kafka)
 
     @property
     def marker(self) -> Marker:
@@ -65,17 +70,17 @@ class Publisher:
             outputs: All of its records; read again when a transaction has to be repeated.
 
         Raises:
-            Misfit: The batch does not start where the marker ends.
+            Misfit: The batch, or the state of a shard, does not start where the marker ends.
             ReplayDiffers: It was published before, with another output.
             TakenOver: Another process owns the query now.
-            NotPublished: Kafka refused the transaction, or did not confirm it, twice.
-            Unreachable: Kafka does not answer.
+            AnotherLog: A topic was deleted meanwhile, whether created anew or not.
+            NotPublished: Kafka refused the transaction, twice.
+            Unreachable: Kafka does not answer, or did not confirm the transaction, twice.
         """
         self._on_step(Step.OUTPUT_COMPUTED)
         if self._transactions is None:
             self._renew()
-        if judge(self._marker, batch) is Action.SKIP:
-            self._check_replay(batch, outputs)
+        if self._judged(batch, outputs) is Action.SKIP:
             self._on_step(Step.SKIPPED)
             return Outcome.SKIPPED
         doubt = None
@@ -97,6 +102,13 @@ class Publisher:
         if self._transactions is not None:
             self._transactions.close()
             self._transactions = None
+
+    def _judged(self, batch: Batch, outputs: Collection[OutputRecord]) -> Action:
+        action = judge(self._marker, batch)
+        if action is Action.SKIP:
+            self._check_replay(batch, outputs)  # first: other rules make other states, too
+        refuse_foreign_states(self._marker, batch, action)
+        return action
 
     def _transact(
         self, batch: Batch, outputs: Collection[OutputRecord], *, final: bool = False
@@ -122,6 +134,10 @@ class Publisher:
             transactions.produce(record.topic, record.key, record.value, record.headers)
         transactions.flush()
         self._on_step(Step.TRANSACTION_OPEN)
+        try:
+            self._refuse_another_log()
+        except Unreachable as error:
+            raise Broken(str(error)) from error
         marker = replace(
             self._marker,
             query_id=batch.query_id,
@@ -129,6 +145,7 @@ class Publisher:
             digest=fingerprint.value(),
             offsets=batch.end,
             handler_version=self._query.handler_version,
+            shard_states=states_after(self._marker, batch),
         )
         transactions.produce(self._query.markers, self._query.key, encode(marker))
         transactions.send_offsets(batch.end)
@@ -137,18 +154,28 @@ class Publisher:
         transactions.commit()
         return marker
 
+    def _refuse_another_log(self) -> None:
+        """See that topics are still the marker's; else what was written went to new ones."""
+        ids = known(self._marker, self._query).topic_ids
+        found = self._identities.topic_ids(ids, self._kafka.transaction_timeout_s)
+        refuse_another(whose(self._query), Identity(None, ids), Identity(None, found))
+
     def _resolve(self, batch: Batch, outputs: Collection[OutputRecord], doubt: str) -> None:
         """Find out from the marker whether `batch` is published, and publish it if it is not."""
         self._renew()
-        if judge(self._marker, batch) is Action.SKIP:
-            self._check_replay(batch, outputs)
+        if self._judged(batch, outputs) is Action.SKIP:
             return
         try:
             self._transact(batch, outputs, final=True)
         except Broken as again:
-            raise NotPublished(
+            told = (
                 f"{batch} could not be published by {self._query.transactional_id}, first "
-                f"({doubt}), then ({again}): mend the cause and start again, the marker is kept"
+                f"({doubt}), then ({again}): "
+            )
+            if again.passing:
+                raise Unreachable(f"{told}see that Kafka runs, the marker is kept") from again
+            raise NotPublished(
+                f"{told}mend the cause and start again, the marker is kept"
             ) from again
 
     def _renew(self) -> None:
@@ -158,6 +185,10 @@ class Publisher:
         """
         self._check_owner(read_marker(self._kafka, self._query, wait=False).marker)
         self._on_step(Step.STILL_OWNER)
+        self._identities = Identities(
+            self._kafka
+        )  # the old one may wait for an answer that is lost
+        self._refuse_another_log()
         transactions = Transactions(self._kafka, self._query.transactional_id)
         try:
             self._marker = self._check_owner(
@@ -181,9 +212,11 @@ class Publisher:
     def _check_replay(self, batch: Batch, outputs: Collection[OutputRecord]) -> None:
         computed = digest(outputs)
         if computed != self._marker.digest:
+            # who published it before markers told of states cannot go on from today's
+            again = "start once with the version that published it, or "
             raise ReplayDiffers(
                 f"{batch} is published with the digest {self._marker.digest.hex()[:16]} by "
                 f"handler version {self._marker.handler_version}, but its replay by "
-                f"{self._query.handler_version} gave {computed.hex()[:16]}: start once with the "
-                "version that published it, or run `verdict recover`"
+                f"{self._query.handler_version} gave {computed.hex()[:16]}: "
+                f"{again if self._marker.shard_states else ''}run `verdict recover`"
             )

@@ -16,6 +16,7 @@ class Query:
         markers: The topic of the marker.
         inputs: The topics that it reads.
         outputs: The topics that must be empty as long as it has no marker.
+        others: Further topics that it writes to.
         handler_version: Of the rules that compute the output.
         first_shards: How many shards the very first start sets up; afterwards the marker says.
         shards: How many were asked for by name; another number in the marker refuses the start.
@@ -29,8 +30,14 @@ class Query:
     outputs: tuple[str, ...]
     handler_version: str
     first_shards: int
+    others: tuple[str, ...] = ()
     shards: int | None = None
     seeded: int | None = None
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """All topics that its marker speaks of."""
+        return frozenset((*self.inputs, *self.outputs, *self.others))
 
     @property
     def key(self) -> bytes:
@@ -44,6 +51,7 @@ def query_of(  # noqa: PLR0913  (the same facts as above, without those that a n
     *,
     inputs: Sequence[str],
     outputs: Sequence[str],
+    others: Sequence[str],
     handler_version: str,
     first_shards: int = 1,
     shards: int | None = None,
@@ -51,10 +59,11 @@ def query_of(  # noqa: PLR0913  (the same facts as above, without those that a n
     """Return the query of a deployment under its conventional names."""
     return Query(
         name=name,
-        transactional_id=f"{topics.deployment}.{name}",
+        transactional_id=topics.transactional_id(name),
         markers=topics.markers,
         inputs=tuple(inputs),
         outputs=tuple(outputs),
+        others=tuple(others),
         handler_version=handler_version,
         first_shards=first_shards if shards is None else shards,
         shards=shards,

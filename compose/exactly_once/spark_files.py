@@ -21,6 +21,7 @@ from compose.exactly_once.offsets import Offsets
 
 VERSION = "v1"
 SHARDS = "spark.sql.shuffle.partitions"
+PLANNED = "batchTimestampMs"
 METADATA = "metadata"
 INITIAL = "sources/0/0"
 OFFSETS = "offsets"
@@ -58,11 +59,19 @@ def end_offsets(checkpoint: Path, batch_id: int) -> Offsets:
 def shards_of(checkpoint: Path, batch_id: int) -> int:
     """Return the number of state partitions that a planned batch runs with."""
     file = checkpoint / OFFSETS / str(batch_id)
-    settings = _json(file, _lines(file, 3)[1])
     try:
-        return int(settings["conf"][SHARDS])
+        return int(_planned(file)["conf"][SHARDS])
     except (KeyError, TypeError, ValueError):
         raise damaged(file, f"does not hold {SHARDS}") from None
+
+
+def planned_ms(checkpoint: Path, batch_id: int) -> int:
+    """Return when a batch was planned, by the clock of its driver, in epoch milliseconds."""
+    file = checkpoint / OFFSETS / str(batch_id)
+    try:
+        return int(_planned(file)[PLANNED])
+    except (KeyError, TypeError, ValueError):
+        raise damaged(file, f"does not hold {PLANNED}") from None
 
 
 def check_commit(checkpoint: Path, batch_id: int) -> None:
@@ -76,6 +85,10 @@ def damaged(file: Path, what: str) -> DamagedCheckpoint:
         f"Spark's checkpoint is damaged: {file} {what}; restore the data directory as it was, "
         "or rebuild the checkpoint from Kafka with `verdict recover`"
     )
+
+
+def _planned(file: Path) -> Any:
+    return _json(file, _lines(file, 3)[1])
 
 
 def _offsets(file: Path, line: str) -> Offsets:

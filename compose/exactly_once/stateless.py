@@ -28,6 +28,7 @@ def begin_anew(query: Query, kafka: Kafka, on_step: OnStep = unobserved) -> Publ
 
     Raises:
         Misfit: There are outputs, but no marker says how far they go.
+        AnotherLog: The marker is of another cluster, or of topics that are no more.
         NotPublished: The claim failed, as when somebody else starts at the same time.
         Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
         VerdictError: A topic is missing, or Kafka refuses.

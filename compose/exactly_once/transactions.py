@@ -1,26 +1,33 @@
 """One transactional producer, from its initialisation until it is thrown away."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from compose.errors import Unreachable, VerdictError
+from compose.exactly_once.bounded import Stuck, within
 from compose.exactly_once.calling import Broken, Calling, Failures
 from compose.exactly_once.kafka import ClientLog, Deadline, Kafka
 from compose.exactly_once.offsets import AnyOffsets
-from compose.exactly_once.watchdog import watched
 from schemas.letter import Pairs
 from schemas.topics import OUTPUT_BYTES
 from schemas.wire.headers import pairs
 
 POLL_EVERY = 1000  # records
-GRACE_S = 60.0  # beyond its timeout, until a call is held to be stuck for ever
+GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
+
+LOG = logging.getLogger("verdict.exactly_once")
+
+Answer = TypeVar("Answer")
+# To let them go would be to wait for the thread that is stuck. Whoever comes next has fenced them.
+STUCK: list[Producer] = []
 
 DEFAULTS: dict[str, str | int] = {
     "linger.ms": 5,
     "compression.type": "lz4",
-    "message.max.bytes": OUTPUT_BYTES,
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 256 * 1024,
 }
@@ -50,6 +57,7 @@ class Transactions:
         self._failed = Failures()
         self._deadline = Deadline(kafka.transaction_timeout_s)
         self._begun = 0
+        self._stuck = False
         self._producer = Producer(
             {
                 **DEFAULTS,
@@ -57,6 +65,7 @@ class Transactions:
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": int(kafka.transaction_timeout_s * 1000),
                 "acks": "all",
+                "message.max.bytes": OUTPUT_BYTES,  # not less: what cannot be sent ends the service
                 "partitioner": "murmur2_random",
                 # a lost connection is logged for certain at this level only, see ClientLog
                 "debug": ",".join(filter(None, (str(kafka.settings.get("debug", "")), "broker"))),
@@ -73,8 +82,7 @@ class Transactions:
         """Begin a transaction."""
         self._deadline = Deadline(self._kafka.transaction_timeout_s)
         self._begun = 0
-        with self._calling("begin"):
-            self._producer.begin_transaction()
+        self._call("begin", self._producer.begin_transaction)
 
     def produce(
         self,
@@ -112,49 +120,70 @@ class Transactions:
             for topic, by_partition in offsets.items()
             for partition, offset in enumerate(by_partition)
         ]
-        with self._calling("send offsets"):
+
+        def send() -> None:
             self._producer.send_offsets_to_transaction(places, self._group, self._left())
+
+        self._call("send offsets", send)
 
     def flush(self) -> None:
         """Return when every record so far is in Kafka."""
-        with self._calling("flush"):
+
+        def flush() -> None:
             while self._producer.flush(min(0.5, self._left())):
                 self._failed.check()
 
+        self._call("flush", flush)
+
     def commit(self) -> None:
         """Commit; when this returns, everything since `begin` is visible together."""
-        with self._calling("commit"):
+
+        def commit() -> int:
             self._producer.poll(0)
             lost_before = self._log.lost_connections
             self._producer.commit_transaction(self._left())
             self._producer.poll(0)
-        if self._log.lost_connections != lost_before:
+            return self._log.lost_connections - lost_before
+
+        if self._call("commit", commit):
             raise Broken(f"a connection was lost during the commit: {self._log.last_failure}")
 
     def abandon(self) -> None:
         """Abort what is open if Kafka lets us, so that readers need not wait for its timeout."""
-        try:
+
+        def abort() -> None:
             self._producer.purge()
-            with self._calling("abort"):
-                self._producer.abort_transaction(self._kafka.transaction_timeout_s / 3)
-        except Broken:
-            return  # fenced or unreachable: Kafka aborts by itself
+            self._producer.abort_transaction(self._kafka.transaction_timeout_s / 3)
+
+        if not self._stuck:
+            with suppress(Broken):  # fenced or unreachable: Kafka aborts by itself
+                self._call("abort", abort)
 
     def close(self) -> None:
-        """Let the producer go, without waiting for anything."""
-        with suppress(Broken), self._calling("purge"):  # one that is fenced may refuse even that
-            self._producer.purge()
+        """Let the producer go, without waiting for anything; again does nothing."""
+        if not hasattr(self, "_producer"):
+            return
+        producer = [self._producer]
         del self._producer
+        if self._stuck:
+            STUCK.extend(producer)
+            return
+
+        def let_go() -> None:
+            try:
+                producer[0].purge()
+            finally:
+                producer.clear()
+
+        with suppress(Broken):  # one that is fenced may refuse even that
+            self._call("close", let_go)
 
     def _initialise(self) -> None:
         try:
-            with self._calling("initialise"):
-                self._producer.init_transactions(self._left())
+            self._call("initialise", lambda: self._producer.init_transactions(self._left()))
         except Broken as broken:
-            cause = broken.__cause__
-            timed_out = isinstance(cause, KafkaException) and cause.args[0].retriable()
             self.close()
-            raise (Unreachable if timed_out else VerdictError)(
+            raise (Unreachable if broken.passing else VerdictError)(
                 f"producer {self._id} could not be initialised at {self._kafka} within "
                 f"{self._deadline.seconds:g} s ({self._log.last_failure or broken}): see that "
                 "Kafka runs, and that this user may write under that transactional id"
@@ -169,11 +198,19 @@ class Transactions:
             )
         return left
 
-    @contextmanager
-    def _calling(self, what: str) -> Iterator[None]:
+    def _call(self, what: str, call: Callable[[], Answer]) -> Answer:
         beyond = self._kafka.transaction_timeout_s + GRACE_S
-        with watched(f"{what} of {self._id}", beyond), Calling(what, self._failed):
-            yield
+
+        def checked() -> Answer:
+            with Calling(what, self._failed):
+                return call()
+
+        try:
+            return within(beyond, f"{what} of {self._id}", checked)
+        except Stuck as stuck:
+            self._stuck = True
+            LOG.error("%s, long after its time was up: another producer takes its place", stuck)
+            raise Broken(str(stuck)) from None
 
 
 def _group(kafka: Kafka, name: str) -> object:

@@ -9,6 +9,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from projections.engine.batch import Batch, Spans, halves
+from projections.engine.passed_over import NOTHING_PASSED_OVER, PassedOver
 from projections.packed import PACKED, unpacked
 from projections.stream import TASK_BYTES, TooManyBytes, decoded
 from schemas.collector import collector_paused
@@ -28,10 +29,12 @@ class KafkaBatches:
             `maxOffsetsPerTrigger`.
         topics: Of the deployment.
         task_bytes: What a task may hand over; more comes as several batches.
+        passed_over: Places that are left out.
 
     Attributes:
         most: Offsets that the stream reads at a time.
         part: Offsets that somebody should ask for who reads a long way part by part.
+        passed_over: As given.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class KafkaBatches:
         kafka: Mapping[str, str],
         topics: Topics,
         task_bytes: int = TASK_BYTES,
+        passed_over: PassedOver = NOTHING_PASSED_OVER,
     ) -> None:
         self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
         self.part = BATCHES * min(self.most, MOST)
@@ -52,11 +56,13 @@ class KafkaBatches:
         self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
         self._topics = topics
         self._task_bytes = task_bytes
+        self.passed_over = passed_over
+        self._wanted = f"NOT ({passed_over.condition()})"
 
     def stream(self, options: Mapping[str, str]) -> DataFrame:
         """Return what comes, decoded; `options` say of which topics and from where."""
         stream = self._spark.readStream.format("kafka").options(**self._kafka, **options)
-        return self._decoded(stream.load(), self._task_bytes)
+        return self._decoded(stream.load().where(self._wanted), self._task_bytes)
 
     def between(self, spans: Spans) -> Iterator[Batch]:
         """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
@@ -77,7 +83,7 @@ class KafkaBatches:
             "endingOffsets": json.dumps(ends),
         }
         known = self._group | self._kafka | options
-        return self._spark.read.format("kafka").options(**known).load()
+        return self._spark.read.format("kafka").options(**known).load().where(self._wanted)
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.

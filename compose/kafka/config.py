@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from compose.configuration.settings import Settings
+from compose.local import private
 
 Options = dict[str, str]
 
@@ -90,7 +91,7 @@ def _quoted(text: str) -> str:
 def _keystore(key: Path, certificate: Path, data_dir: Path) -> Path:
     if key.resolve() == certificate.resolve():
         return key.absolute()
-    data_dir.mkdir(parents=True, exist_ok=True)
+    private.close(data_dir)
     joined = data_dir.absolute() / KEYSTORE
     fresh = joined.with_suffix(".new")
     fresh.unlink(missing_ok=True)

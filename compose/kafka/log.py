@@ -11,6 +11,7 @@ from commands.sending.listing import list_topics
 from compose.errors import VerdictError
 from compose.exactly_once.kafka import ClientLog
 from compose.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
+from projections.engine.passed_over import NOTHING_PASSED_OVER
 
 ANSWER_S = 5.0
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
@@ -46,11 +47,15 @@ class KafkaLog:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
 
+    Attributes:
+        passed_over: Places that `read` leaves out.
+
     Raises:
         SettingsInvalid: librdkafka does not accept the options.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        self.passed_over = NOTHING_PASSED_OVER
         self._servers = options["bootstrap.servers"]
         self._log = ClientLog()
         settings: dict[str, Any] = {
@@ -128,6 +133,8 @@ class KafkaLog:
     def read(self, spans: Iterable[Span]) -> Iterator[Message]:
         """Yield the records of `spans`, in order within each partition, and all of them.
 
+        But for those in `passed_over`.
+
         Raises:
             RecordsDropped: Kafka has dropped some before they were read; those before are yielded.
             NotThereYet: A span without an end begins behind the end of its partition.
@@ -148,7 +155,8 @@ class KafkaLog:
                     done = span.end is not None
                 else:
                     offset = message.offset() or 0
-                    if span.end is None or offset < span.end:
+                    wanted = span.end is None or offset < span.end
+                    if wanted and not self.passed_over.holds(*place, offset):
                         yield message
                     done = span.end is not None and offset + 1 >= span.end
                 if done:

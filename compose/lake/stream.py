@@ -18,7 +18,6 @@ from schemas.topics import OUTPUT_BYTES
 from schemas.wire.records import decode_event, encode
 
 LETTER = "letter"
-SHOWN_CHARS = 500
 ROWS_AT_ONCE = 5_000
 
 SCHEMA = ", ".join(
@@ -74,4 +73,4 @@ def rows_of(record: CommandRecord) -> Iterable[dict[str, Any]]:
         return list(invoice_lines(decode_event(AGGREGATE, record.value), record.source))
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
         told = f"no row for the lake: {type(error).__name__}: {error}"
-        return [{LETTER: encode(dead_letter(record, told[:SHOWN_CHARS]))}]
+        return [{LETTER: encode(dead_letter(record, told))}]

@@ -11,6 +11,7 @@ from projections.engine.statements import is_any_of
 from schemas.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_ID, RETRY_TOPIC, Pairs
 
 BATCH_BYTES = 16 * 2**20
+PLACE = (table.c.topic, table.c.partition, table.c.offset)
 
 
 class Retry(NamedTuple):
@@ -24,7 +25,7 @@ class Retry(NamedTuple):
 
 
 def claim(connection: Connection, now: int, most: int) -> list[Retry]:
-    """Return letters that are due, the longest due first.
+    """Return letters that are due, in the order of their places; of too many the longest due.
 
     On PostgreSQL nobody else gets them before the transaction has ended, and those that somebody
     else has are passed over.
@@ -38,7 +39,7 @@ def claim(connection: Connection, now: int, most: int) -> list[Retry]:
     due = (
         select(table.c.id, size)
         .where(table.c.status == WAITING, table.c.due_at <= now)
-        .order_by(table.c.due_at, table.c.id)
+        .order_by(table.c.due_at, *PLACE)
         .limit(most)
         .with_for_update(skip_locked=True)
     )
@@ -48,7 +49,7 @@ def claim(connection: Connection, now: int, most: int) -> list[Retry]:
     rows = connection.execute(
         select(table)
         .where(is_any_of(connection, table.c.id, chosen))
-        .order_by(table.c.due_at, table.c.id)
+        .order_by(*PLACE)  # letters of one key lie on one partition, in the order of what happened
     )
     return [_retry(row) for row in rows]
 

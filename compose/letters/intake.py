@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from sqlalchemy import Engine
@@ -11,6 +10,7 @@ from compose.errors import Unreachable
 from compose.exactly_once.kafka import ClientLog, Kafka
 from compose.exactly_once.offsets import Offsets
 from compose.exactly_once.reading import READING, Reader
+from compose.letters.arriving import letter_of, unreadable
 from compose.letters.destinations import Destinations
 from compose.letters.receiving import Rules, row_of
 from projections.engine import position
@@ -67,8 +67,8 @@ class Intake:
         if self._consumer is None:
             self._consumer = self._open()
         letters, ends = self._come(self._consumer)
-        if letters:
-            self._store(letters)
+        if reached := self._reached(letters, ends):
+            self._store(letters, reached)
         for partition, end in ends.items():
             self._note(partition, end)
         return 0.0
@@ -116,18 +116,45 @@ class Intake:
                 break
             if self._is_end(message):
                 ends[message.partition() or 0] = message.offset() or 0
+            elif message.error() is not None:
+                letters.append(self._passed(consumer, message, letters))
             else:
                 letters.append(letter_of(message))
                 size += len(letters[-1].value or b"")
         return letters, ends
 
-    def _store(self, letters: list[Letter]) -> None:
+    def _passed(self, consumer: Consumer, message: Message, letters: list[Letter]) -> Letter:
+        """Go on behind a record that cannot be unpacked, and return its letter.
+
+        Kafka's client tells the first place of its batch, again and again, until it is sent on.
+        """
+        number, error = message.partition() or 0, message.error()
+        taken = [one.source.offset + 1 for one in letters if one.source.partition == number]
+        reached = self._positions.get(Partition(self._topic, number), 0)
+        place = Source(self._topic, number, max(message.offset() or 0, reached, *taken))
+        consumer.seek(TopicPartition(self._topic, number, place.offset + 1))
+        return unreadable(place, "" if error is None else error.str())
+
+    def _reached(self, letters: list[Letter], ends: dict[int, int]) -> dict[Partition, int]:
+        """Return the next offset of each partition in which it is another one now.
+
+        Behind a letter lies the mark of its transaction, which takes an offset: a reader who did
+        not go on to the end would seem to have a letter left, for ever.
+        """
+        offsets = dict(ends)
+        for letter in letters:
+            number, behind = letter.source.partition, letter.source.offset + 1
+            offsets[number] = max(offsets.get(number, 0), behind)
+        places = {Partition(self._topic, number): offset for number, offset in offsets.items()}
+        return {
+            place: offset
+            for place, offset in places.items()
+            if offset > self._positions.get(place, 0)
+        }
+
+    def _store(self, letters: list[Letter], reached: dict[Partition, int]) -> None:
         self._destinations.ask_again()
         rows = [row_of(letter, self._rules) for letter in letters]
-        reached = {
-            Partition(self._topic, letter.source.partition): letter.source.offset + 1
-            for letter in letters
-        }
         with self._engine.begin() as connection:
             moved = position.advance(connection, FOLLOWER, self._positions, reached)
             append(connection, table, rows)
@@ -148,27 +175,9 @@ class Intake:
             return False
         if error.code() == KafkaError._PARTITION_EOF:
             return True
+        if error.code() == KafkaError._BAD_COMPRESSION:
+            return False
         raise Unreachable(
             f"{self._topic} cannot be read from {self._kafka} "
             f"({self._log.last_failure or error.str()})"
         )
-
-
-def letter_of(message: Message) -> Letter:
-    """Return a record as a letter."""
-    topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None
-    assert partition is not None
-    assert offset is not None
-    headers: Any = message.headers() or ()  # its declared type allows for forms it never has
-    return Letter(
-        source=Source(topic, partition, offset),
-        timestamp=message.timestamp()[1],
-        key=_bytes(message.key()),
-        value=_bytes(message.value()),
-        headers=tuple((name, _bytes(value)) for name, value in headers),
-    )
-
-
-def _bytes(part: bytes | str | None) -> bytes | None:
-    return part.encode() if isinstance(part, str) else part

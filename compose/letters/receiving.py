@@ -1,6 +1,7 @@
 """From a record on `dead-letters` to a row: when it is tried again, or why it is parked.
 
-The same record gives the same row, whenever it is read: its due time follows from Kafka's time.
+The same record gives the same row, whenever it is read, but for its due time: a letter waits from
+when it is taken in, as the time that a broker or a service stamped on it may be years off.
 """
 
 from collections.abc import Callable
@@ -42,12 +43,14 @@ class Rules:
         backoff: How long to wait before each, as `backoff.back_off` takes it.
         retry_topic: Where to.
         problem_with: Says why no letter may go to a topic; None when it may.
+        now: Says what time it is, in epoch milliseconds; see `compose.letters.clock`.
     """
 
     attempts: int
     backoff: str
     retry_topic: str
     problem_with: Callable[[str], str | None]
+    now: Callable[[], int]
 
 
 def row_of(letter: Letter, rules: Rules) -> Row:
@@ -79,6 +82,8 @@ def row_of(letter: Letter, rules: Rules) -> Row:
     }
     try:
         row |= _plan(kept, rules)
+        if kept.unfit is not None:
+            raise NotUnderstood(kept.unfit)
         if own is not None:
             _check_whole(own)
     except NotUnderstood as problem:
@@ -106,6 +111,11 @@ def _for_own(letter: Letter, own: DeadLetter, rules: Rules) -> Rules:
 
 
 def _check_whole(own: DeadLetter) -> None:
+    if own.key_length is not None:
+        raise NotUnderstood(
+            f"only {len(own.key or b'')} of {own.key_length} bytes of its key are kept, and no "
+            "aggregate has such an id: send it again under its own id and evict this"
+        )
     kept = len(own.bytes or b"")
     if own.length != kept:
         raise NotUnderstood(
@@ -140,7 +150,7 @@ def _plan(letter: Letter, rules: Rules) -> Row:
     if attempt >= attempts:
         return plan
     waits = wait_ms(wait, replace(letter, attempt=attempt))
-    due_at = min(_time(letter) + waits, END_OF_TIME)
+    due_at = min(rules.now() + waits, END_OF_TIME)
     return plan | {"status": WAITING, "due_at": due_at}
 
 

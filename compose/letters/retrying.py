@@ -1,10 +1,9 @@
 """The retry of dead letters, running: one thread takes them in, another sends them out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from sqlalchemy import Engine
 
-from compose.errors import VerdictError
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.reading import Reader
 from compose.letters.clock import Clock
@@ -28,6 +27,7 @@ class Retrying:
         topics: Of the deployment; they exist.
         attempts: Retries at most, of letters that do not say it themselves.
         backoff: Theirs, too.
+        allowed: Where letters may go, as for `Destinations`.
         poll_s: How often to look for what is due.
         on_step: Called at each step of a batch on its way out.
     """
@@ -40,20 +40,23 @@ class Retrying:
         *,
         attempts: int,
         backoff: str,
+        allowed: Collection[str] = (),
         poll_s: float = 0.5,
         on_step: OnStep = unobserved,
     ) -> None:
         self._engine = engine
-        known = [Destinations(topics, lambda: topic_names(kafka)) for _ in range(2)]
+        clock = Clock().now
+        known = [Destinations(topics, allowed, lambda: topic_names(kafka)) for _ in range(2)]
         rules = Rules(
             attempts=attempts,
             backoff=backoff,
             retry_topic=topics.retry,
             problem_with=known[0].problem_with,
+            now=clock,
         )
         self._intake = Intake(engine, kafka, topics.dead_letters, rules, known[0])
-        name = f"{topics.deployment}.letters"
-        dispatch = Dispatch(engine, kafka, name, known[1], Clock().now, poll_s, on_step)
+        name = topics.transactional_id("letters")
+        dispatch = Dispatch(engine, kafka, name, known[1], clock, poll_s, on_step)
         self._workers = [
             Worker("intake of letters", self._intake),
             Worker("dispatch of letters", dispatch),
@@ -65,20 +68,20 @@ class Retrying:
             worker.start()
 
     def await_ready(self, check: Callable[[], None]) -> None:
-        """Return when all letters are taken in that Kafka had at the start.
+        """Return when all letters are taken in that Kafka had at the start, or none can be.
 
         While database or Kafka are out of reach this waits, and the log says for what.
 
         Args:
             check: Called again and again meanwhile; what it raises ends the wait.
-
-        Raises:
-            VerdictError: The intake stopped.
         """
-        while not self._intake.caught_up.wait(CHECK_S):
+        while not self._intake.caught_up.wait(CHECK_S) and not self._workers[0].failure:
             check()
-            if failure := self._workers[0].failure:
-                raise VerdictError(f"letters cannot be taken in: {failure}") from failure
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Which of both stands still for good, and why."""
+        return {one.name: one.failure for one in self._workers if one.failure is not None}
 
     def stop(self) -> None:
         """End both; what is under way is finished first."""

@@ -33,8 +33,8 @@ class Worker:
     """
 
     def __init__(self, name: str, work: Work) -> None:
-        self.failure: Exception | None = None  # why it has ended by itself
-        self._name = name
+        self.failure: str | None = None  # why it has ended by itself
+        self.name = name
         self._work = work
         self._stopping = threading.Event()
         self._failing = False
@@ -63,19 +63,19 @@ class Worker:
             return self._failed(error)
         if self._failing:
             self._failing = False
-            LOG.warning("the %s goes on", self._name)
+            LOG.warning("the %s goes on", self.name)
         return pause_s
 
     def _failed(self, error: Exception) -> float:
+        said = one_line(getattr(error, "orig", None) or error)
         if not (isinstance(error, Unreachable) or database_failed(error)):
-            self.failure = error
+            self.failure = said or type(error).__name__
             LOG.error(
                 "the %s stopped, commands are decided on; start again once it is mended: %s",
-                self._name, error, exc_info=error,
+                self.name, error, exc_info=error,
             )  # fmt: skip
             return 0.0
         self._work.reset()
         self._failing = True
-        said = one_line(getattr(error, "orig", None) or error)
-        LOG.error("the %s waits, %s; trying again in %g s", self._name, said, RETRY_S)
+        LOG.error("the %s waits, %s; trying again in %g s", self.name, said, RETRY_S)
         return RETRY_S

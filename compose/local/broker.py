@@ -17,7 +17,8 @@ import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from compose.errors import TimedOut, Unreachable, VerdictError
+from compose.errors import TimedOut, VerdictError
+from compose.local import private
 from compose.local.claim import Claim
 from compose.local.jars import broker_classpath
 from compose.local.java import find_java
@@ -116,7 +117,7 @@ class EmbeddedBroker:
             VerdictError: The directory or the port is in use, or the broker died; the message
                 ends with the last lines of its log.
         """
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        private.close(self.data_dir)
         java = _java()
         self._claim = Claim(self.data_dir / "broker.pid", mark=str(self._properties))
         try:
@@ -142,10 +143,10 @@ class EmbeddedBroker:
         """Return while the broker runs.
 
         Raises:
-            Unreachable: It was started and has ended by itself, or somebody ended it.
+            VerdictError: It was started and has ended by itself, or somebody ended it.
         """
         if self._guardian is not None and (code := self._guardian.poll()) is not None:
-            raise Unreachable(
+            raise VerdictError(
                 f"the embedded broker ended by itself with {code}: start again, what it had "
                 f"acknowledged is kept; {self._last_lines()}"
             )

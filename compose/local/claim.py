@@ -26,7 +26,7 @@ class Claim:
         """
         self._mark = mark
         # not "w": the pid in it is wanted
-        self._file = os.open(pid_file, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(pid_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -1,29 +1,33 @@
 """A Spark session on this machine, with every setting that verdict's streams rely on."""
 
+import atexit
+import logging
 import os
 import shlex
+import shutil
 import sys
+import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from compose.errors import VerdictError
+from compose.local import private
 from compose.local.jars import spark_jars
 from compose.local.java import find_java
 
 LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
+LOG = "spark.log"
 STATE_STORE = "spark.sql.streaming.stateStore"
 
 # The better compiler works for minutes; on few cores it takes them from what it is to make faster.
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 FEW_CORES = 2
-
-FILES = "hadoop-bare-naked-local-fs"  # must lie where Hadoop looks for classes
 
 SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
 
@@ -46,6 +50,7 @@ STREAMING = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # else INT96, which is deprecated
     # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
     # it writes: with ten files to a batch of the decider that was most of a lonely command's wait
+    "spark.hadoop.fs.permissions.umask-mode": "077",  # Hadoop's own, whatever the process has
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing"
@@ -78,7 +83,8 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         shuffle_partitions: The number of shards; a checkpoint holds on to its own.
         driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
         local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
-            everything goes that Spark, its JVM and the Python workers say.
+            everything goes that Spark, its JVM and the Python workers say. All but that log is
+            removed first: a process that was killed leaves its files behind.
         ui_port: Where Spark's own pages are served on 127.0.0.1; None: nowhere.
         extra: Further settings of Spark; they win over the ones given here.
         keep_open: File descriptors that the JVM inherits, such as that of a lock.
@@ -89,12 +95,19 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     """
     local_dir = local_dir.absolute()
     temporary = local_dir / "tmp"
+    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+        _clear(local_dir)
+    private.keep_to_ourselves()
     temporary.mkdir(parents=True, exist_ok=True)
     _prepare_environment()
+    _leave_a_death_to_who_looks_for_it()
     jars = spark_jars()
     settings = {
         **STREAMING,
-        "spark.python.unix.domain.socket.enabled": str(_fits_sockets(temporary)).lower(),
+        # over TCP anybody on this machine could be the first to speak to the state of a task
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(_folder_of_sockets(temporary)),
+        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
         "spark.app.name": app_name,
         "spark.master": f"local[{cores}]",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
@@ -104,18 +117,26 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
-        "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraClassPath": ":".join(str(jar) for jar in jars if FILES in jar.name),
+        # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": str(ui_port is not None).lower(),
         **({} if ui_port is None else {"spark.ui.port": str(ui_port)}),
         **(extra or {}),
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / "spark.log", keep_open))
+    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / LOG, keep_open))
     session = SparkSession(context)
     _without_checksums(session)
     return session
+
+
+def _clear(local_dir: Path) -> None:
+    for left in local_dir.iterdir() if local_dir.is_dir() else ():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        elif left.name != LOG:
+            left.unlink()
 
 
 def _without_checksums(session: SparkSession) -> None:
@@ -147,6 +168,15 @@ def _java_options(temporary: Path, cores: int) -> list[str]:
     return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 
+def _folder_of_sockets(temporary: Path) -> Path:
+    """Return where sockets can lie that nobody else can enter."""
+    if _fits_sockets(temporary):
+        return temporary
+    folder = tempfile.mkdtemp(prefix="verdict-", dir="/tmp")  # $TMPDIR may have capitals too
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
 def _fits_sockets(folder: Path) -> bool:
     """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
 
@@ -169,6 +199,16 @@ def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
         except PySparkRuntimeError as error:
             raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error
     return gateway
+
+
+def _leave_a_death_to_who_looks_for_it() -> None:
+    """Let PySpark print no traceback when the JVM is gone, which `jvm_exit_code` tells."""
+
+    def unsaid(server: object, request: object, client_address: object) -> None:
+        logging.getLogger("verdict.spark").debug("Spark is cut off", exc_info=True)
+
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = unsaid  # type: ignore[assignment,method-assign]
 
 
 def _prepare_environment() -> None:

@@ -102,7 +102,7 @@ class WeeklyMail:
 def _database(settings: Settings) -> Iterator[Engine]:
     engine = open_database(database_url(settings))
     try:
-        create_processor_tables(engine, settings.reader_role)
+        create_processor_tables(engine, settings.roles)
         yield engine
     except DBAPIError as error:
         raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error

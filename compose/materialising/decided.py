@@ -48,7 +48,7 @@ class Decided:
             return
         with Reader(self._kafka, self._kafka.transaction_timeout_s) as reader:
             later = reader.first_since(reader.partitions(commands), millis + 1)
-        decided = self._marker_offsets()
+        decided = self.marker_offsets()
         for topic, offsets in later.items():
             for number, needed in enumerate(offsets):
                 done = dict(enumerate(decided.get(topic, ()))).get(number, 0)
@@ -76,7 +76,8 @@ class Decided:
                     )
                 time.sleep(RETRY_S)
 
-    def _marker_offsets(self) -> Mapping[str, Sequence[int]]:
+    def marker_offsets(self) -> Mapping[str, Sequence[int]]:
+        """Return how far commands are decided, by topic and partition; nothing without a marker."""
         if not self._log.exists(self._topics.markers):
             return {}
         query = decider_query(self._topics, 1)

@@ -2,8 +2,10 @@
 
 from compose.errors import VerdictError
 from projections.engine.batch import Partition
+from projections.engine.holding import Held
 from schemas.message import iso_time
 
+SHOWN = 20
 ASK = "ask for `--as-of now` or a time"
 
 
@@ -64,13 +66,14 @@ class Incomplete(VerdictError):
     So they would be when a key's newest state cannot be applied.
     """
 
-    def __init__(
-        self, name: str, held: int, first: str, error: str | None, of_events: bool = True
-    ) -> None:
+    def __init__(self, name: str, held: Held, of_events: bool = True) -> None:
+        (kind, one), hold = next(iter(held.items()))
         mend = "edit or evict it, or mend the projection" if of_events else "have it written again"
-        why = (
-            f"{error}; see `verdict letters list`: {mend}"
-            if error
-            else f"{first}; see `verdict history` of it, and find out who removed the event"
+        lacks = f"version {hold.version_needed} of {kind} {one!r} is missing"
+        shown = ", ".join(f"{name}/{kind}/{one}" for kind, one in [*held][:SHOWN])
+        more = f" and {len(held) - SHOWN} more" if len(held) > SHOWN else ""
+        super().__init__(
+            f"{name} cannot be told: {len(held)} aggregates wait: {shown}{more}; the first: "
+            f"{hold.error or lacks}; see `verdict letters list`: {mend}; or go on with what they "
+            "were before, each with `verdict letters accept ID --why …`"
         )
-        super().__init__(f"{name} cannot be told: {held} aggregates wait, the first: {why}")

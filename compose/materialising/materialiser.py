@@ -1,16 +1,19 @@
 """What `verdict materialise` does, beside a service that runs or not."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from compose.as_built import as_built
 from compose.configuration.settings import Settings
+from compose.decisions import honouring
 from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
+from compose.event_log.opened import event_log
 from compose.exactly_once.kafka import Kafka
 from compose.kafka.config import librdkafka_options
 from compose.kafka.log import KafkaLog
@@ -48,7 +51,7 @@ class Materialiser:
 
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
-        self._projection = _changing(settings, name)
+        self._projection = _changing(as_built(settings, name), name)
         servers = {"bootstrap.servers": bootstrap_servers(settings)}
         self._kafka = Kafka(
             settings=librdkafka_options(settings) | servers,
@@ -91,18 +94,20 @@ class Materialiser:
 
     @contextmanager
     def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
-        with scratch(self._settings.data_dir) as folder:
+        with ExitStack() as parts, scratch(self._settings.data_dir) as folder:
             resolved = self._resolver(log).resolve(as_of)
             url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
             with _engine(url) as engine:
-                records = Records(log, self._settings.topics, partial(reader_of, self._settings))
+                events = event_log(self._settings, parts, log)
+                records = Records(events, self._settings.topics, partial(reader_of, self._settings))
                 fill(engine, self._projection, records, resolved)
             with Reader(url, view_names([self._projection])) as reader:
                 name = self._projection.name
                 yield Content(reader, name, KEYS[name]), resolved
 
-    def _log(self) -> KafkaLog:
-        return KafkaLog({name: str(value) for name, value in self._kafka.settings.items()})
+    def _log(self) -> AbstractContextManager[KafkaLog]:
+        options = {name: str(value) for name, value in self._kafka.settings.items()}
+        return honouring(options, self._settings.topics)
 
     def _resolver(self, log: KafkaLog) -> Resolver:
         topics = self._settings.topics

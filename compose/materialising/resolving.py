@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 
 from compose.errors import Unreachable
+from compose.event_log.event_log import Gone
 from compose.kafka.log import KafkaLog
 from compose.kafka.log import Span as Offsets
 from compose.materialising.archive_position import ArchivePosition
 from compose.materialising.as_of import AsOf, Resolved
 from compose.materialising.decided import Decided
 from compose.materialising.errors import Compacted, NotByPosition, NotPassed
-from compose.rebuilding.errors import RecordsGone
 from compose.sql.reader import Reader
 from projections.engine.applier import wall_clock
 from projections.engine.batch import Partition
@@ -60,7 +60,7 @@ class Resolver:
             NotPassed, NotDecided: More may come to be before the time that was asked for.
             NoSuchPosition, NotByPosition: There is no such global position, or none helps here.
             Compacted: Kafka does not hold any more what was known at that time.
-            RecordsGone: Kafka has dropped events that are not archived; they may be of that time.
+            Gone: Kafka has dropped events that are not archived; they may be of that time.
             RecordsDropped: Kafka dropped what was to be read next.
             Unreachable: Kafka does not answer, or the archive, where a global position needs it; or
                 a transaction stays open, and what is in it could still count.
@@ -100,7 +100,7 @@ class Resolver:
         for place in places:
             earliest, end = self._log.bounds(*place)
             if earliest > reached[place]:
-                raise RecordsGone(self._name, *place, reached[place], earliest)
+                raise Gone(place, reached[place], earliest)
             spans.append(Offsets(*place, reached[place], end))
         decoder = Decoder(self._topics)
         for m in self._log.read(spans):

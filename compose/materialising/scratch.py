@@ -8,13 +8,15 @@ from pathlib import Path
 
 import psutil
 
+from compose.local import private
+
 PREFIX = "materialise-"
 
 
 @contextmanager
 def scratch(data_dir: Path) -> Iterator[Path]:
     """Give an empty folder below `data_dir`; those of runs that were killed are removed."""
-    data_dir.mkdir(parents=True, exist_ok=True)
+    private.close(data_dir)
     for left in data_dir.glob(f"{PREFIX}*"):
         pid = left.name.removeprefix(PREFIX)
         if pid.isdigit() and (int(pid) == os.getpid() or not psutil.pid_exists(int(pid))):

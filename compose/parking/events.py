@@ -1,4 +1,4 @@
-"""Events that a projection cannot apply, behind which their aggregates wait in that projection.
+"""Events that a projection cannot apply, or that are missing: their aggregates wait behind them.
 
 What is done takes charge of the projection for a transaction, beside a service that runs or not: it
 waits for the batch that is being applied, and the next batch finds what was done. The position does
@@ -7,20 +7,18 @@ shown beside them; only a newer record of its key takes its place.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import DBAPIError
 
 from compose.errors import VerdictError
 from compose.parking import waiting_events
+from compose.parking.held import IsMissing, IsState, Item, behind, fitting, passed_over, still_fails
 from compose.parking.kind import By, Facts, NothingParked
 from compose.parking.waiting_events import parts_of
 from compose.rebuilding.errors import SetOtherwise
-from compose.sql.database import one_line, snapshot
+from compose.sql.database import snapshot
 from projections.engine import built, holding, intervention, versions
-from projections.engine.applier import database_failed, wall_clock
+from projections.engine.applier import wall_clock
 from projections.engine.batch import Delivery, Unreadable
 from projections.engine.built import BuiltOtherwise
 from projections.engine.holding import AggregateKey, Hold
@@ -31,40 +29,7 @@ from projections.engine.versions import Superseded
 from projections.missing_events import events_of
 from projections.registry import FIRST, AtVersion
 from schemas.recorded_event import RecordedEvent
-from schemas.wire.payload import payload_from, payload_json
-
-MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a command's events
-
-
-class _Item(NamedTuple):
-    """A parked event.
-
-    Args:
-        projection: That cannot apply it, at the version that readers see.
-        key: Of its aggregate.
-        hold: Its aggregate's.
-        event: As it lies in the log.
-        payload: What is in force in its place, as JSON; None passes it over.
-        events: The event and those behind it, as many as the archive gives at a time.
-    """
-
-    projection: Projection
-    key: AggregateKey
-    hold: Hold
-    event: RecordedEvent
-    payload: str | None
-    events: Sequence[Delivery]
-
-
-class IsState(VerdictError):
-    """It is a state that cannot be applied, and nothing here can mend it."""
-
-    def __init__(self, address: str, projection: Projection, topic: str) -> None:
-        super().__init__(
-            f"{address} is a state, which only the next record of its key supersedes: write the "
-            f"whole state to {topic} again, or no value if there is none; when it is the code that "
-            f"was mended, `verdict projection rebuild {projection.name}` reads it again"
-        )
+from schemas.wire.payload import payload_json
 
 
 class ParkedEvents:
@@ -103,17 +68,21 @@ class ParkedEvents:
 
         Raises:
             NothingParked: There is none.
-            VerdictError: The payload does not fit the event's class, or the database refuses what
-                comes of it, or it is a state; nothing is changed.
+            VerdictError: The payload does not fit the event's class, or it is a state; nothing is
+                changed.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
-            payload = _fitting(item.event, document)
+            if item.event is None:
+                raise IsMissing(address, item.hold)
+            if isinstance(item.event, Unreadable):
+                raise VerdictError(f"{address} cannot be read: {item.event.error}")
+            payload = fitting(item.event, document)
             _record(connection, item, "edit", by, payload)
             trial = connection.begin_nested()
             after = _tried(connection, item.projection, item.key, item.events)
             trial.rollback()
-        if error := _still_fails(item, after):
+        if error := still_fails(item, after):
             return f"{address} is edited, and still cannot be applied: {error}"
         return f"{address} is edited: `verdict letters replay {address}` applies it"
 
@@ -126,49 +95,79 @@ class ParkedEvents:
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
+            if item.event is None and not item.events:
+                raise IsMissing(address, item.hold)
             _record(connection, item, "replay", by, item.payload)
             after = _tried(connection, item.projection, item.key, item.events)
-        if error := _still_fails(item, after):
+        if error := still_fails(item, after):
             raise VerdictError(
-                f"{address} still cannot be applied, and {_behind(item.hold)} wait behind it: "
+                f"{address} still cannot be applied, and {behind(item.hold)} wait behind it: "
                 f"{error}; mend the projection, or `verdict letters edit` or `evict` it"
             )
         return self._gone_on(address, "is applied", after)
 
-    def evict(self, address: str, by: By) -> str:
-        """Pass the event over, and apply those that wait behind it.
+    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
+        """Pass the event over, or those that are missing, and apply those that wait behind it.
+
+        Args:
+            address: As it is listed.
+            by: Who decides it, and why.
+            all_behind: Pass those over, too, that have come so far.
 
         Raises:
             NothingParked: There is none.
             IsState: Nothing waits behind it.
+            IsMissing: Nothing that came behind it is archived yet.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
-            _record(connection, item, "evict", by, None)
+            versions = passed_over(address, item, all_behind)
+            for version in versions:
+                _record(connection, item, "evict", by, None, version)
             after = _tried(connection, item.projection, item.key, item.events)
-        return self._gone_on(address, "is passed over", after)
+        passed = "is" if len(versions) == 1 else f"and {len(versions) - 1} behind it are"
+        return self._gone_on(address, f"{passed} passed over", after)
 
-    def _item(self, connection: Connection, address: str) -> _Item:
+    def accept(self, address: str, by: By) -> str:
+        """Let the read model be told while the aggregate waits: as it was before that event.
+
+        Raises:
+            NothingParked: There is none.
+        """
+        with self._engine.begin() as connection:
+            projection, key = self._in_charge(connection, address)
+            hold = holding.load(connection, projection).get(key)
+            if hold is None:
+                raise NothingParked(address)
+            made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
+            intervention.record(connection, projection, (*key, hold.version_needed), made)
+        return (
+            f"{address} waits on; `verdict materialise` and `verdict mail` go on with what it was "
+            f"before version {hold.version_needed}"
+        )
+
+    def _item(self, connection: Connection, address: str) -> Item:
         """Return what is parked at an address, in charge of its projection up to the commit."""
         projection, key = self._in_charge(connection, address)
         hold = holding.load(connection, projection).get(key)
-        if hold is None or hold.error is None:
+        if hold is None:
             raise NothingParked(address)
         if not projection.waits_for_events:
             raise IsState(address, projection, key[0])
         events = events_of(connection, projection, key)
-        if not events:
-            raise VerdictError(
-                f"version {hold.version_needed} of {key[0]} {key[1]!r} is not in the archive yet: "
-                "see in `verdict status` how far event_archive is behind, then try again"
-            )
-        event = events[0].record
-        if not isinstance(event, RecordedEvent):
-            assert isinstance(event, Unreadable)
-            raise VerdictError(f"{address} cannot be read: {event.error}")
+        event = next((one.record for one in events), None)
+        if isinstance(event, Unreadable) and event.event == (*key, hold.version_needed):
+            return Item(projection, key, hold, event, None, events)
+        if not isinstance(event, RecordedEvent) or event.version != hold.version_needed:
+            if hold.error is not None:
+                raise VerdictError(
+                    f"version {hold.version_needed} of {key[0]} {key[1]!r} is not in the archive "
+                    "yet: see in `verdict status` how far event_archive is behind, then try again"
+                )
+            return Item(projection, key, hold, None, None, events)
         in_force = intervention.in_force(connection, projection.name)
         payload = in_force.get((*key, event.version), payload_json(event.payload))
-        return _Item(projection, key, hold, event, payload, events)
+        return Item(projection, key, hold, event, payload, events)
 
     def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
         name, *key = parts_of(address)
@@ -196,14 +195,16 @@ class ParkedEvents:
                 events = events_of(connection, projection, key)
                 if after is None or after.error is not None or not events:
                     break
-                after = _tried(connection, projection, key, events)
+                before, after = after, _tried(connection, projection, key, events)
+                if after == before:
+                    break  # a gap that nobody has decided about
         if after is None:
             return f"{address} {done}, and all that waited behind it"
         if after.error is None:
-            return f"{address} {done}; version {after.version_needed} is not in the archive yet"
+            return f"{address} {done}; now version {after.version_needed} is missing"
         return (
             f"{address} {done}; now it waits at version {after.version_needed}, and "
-            f"{_behind(after)} behind it: {after.error}"
+            f"{behind(after)} behind it: {after.error}"
         )
 
 
@@ -213,52 +214,24 @@ def _tried(
     """Try events again, with errors for people.
 
     Raises:
-        VerdictError: One cannot be read, or the database refuses what comes of it.
-        OperationalError, InterfaceError, InternalError: The database failed.
+        VerdictError: One cannot be read.
     """
     try:
         return try_again(connection, projection, key, events, wall_clock())
     except Unprojectable as error:
         raise VerdictError(str(error)) from error
-    except DBAPIError as error:
-        if database_failed(error):
-            raise
-        raise VerdictError(
-            f"the database refuses what comes of it: {one_line(error.orig)}"
-        ) from error
 
 
-def _record(connection: Connection, item: _Item, kind: Kind, by: By, payload: str | None) -> None:
-    made = Intervention(kind, by.who, by.why, wall_clock(), item.payload, payload)
-    intervention.record(connection, item.projection, item.event, made)
-
-
-def _still_fails(item: _Item, after: Hold | None) -> str | None:
-    """Return why the event itself cannot be applied, None when it was."""
-    waits = after is not None and after.version_needed == item.event.version
-    return after.error if waits and after is not None else None
-
-
-def _behind(hold: Hold) -> int:
-    return hold.version_seen - hold.version_needed
-
-
-def _fitting(event: RecordedEvent, document: bytes) -> str:
-    """Return a payload that fits the event's class, as JSON.
-
-    Raises:
-        VerdictError: It does not.
-    """
-    about = f"no payload for {type(event.payload).__name__}"
-    if len(document) > MOST_BYTES:
-        raise VerdictError(f"{about}: {len(document)} bytes, {MOST_BYTES} are allowed")
-    try:
-        return payload_json(payload_from(type(event.payload), document))
-    except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}"
-            for problem in error.errors(include_url=False)
-        )
-        raise VerdictError(f"{about}: {'; '.join(problems)}") from error
-    except ValueError as error:
-        raise VerdictError(f"{about}: {error}") from error
+def _record(
+    connection: Connection,
+    item: Item,
+    kind: Kind,
+    by: By,
+    payload: str | None,
+    version: int | None = None,
+) -> None:
+    """Write down what was done about what the aggregate waits for, or about a later version."""
+    needed = item.hold.version_needed
+    before = item.payload if version in (None, needed) else None
+    made = Intervention(kind, by.who, by.why, wall_clock(), before, payload)
+    intervention.record(connection, item.projection, (*item.key, version or needed), made)

@@ -25,6 +25,20 @@ class NothingParked(VerdictError):
         )
 
 
+class NothingBehind(VerdictError):
+    """Whoever wants all that waits behind an item evicted asks for what is not there."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"nothing waits behind {address}: evict it without --all")
+
+
+class NobodyKept(VerdictError):
+    """Whoever accepts that an item waits would let nobody go on."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"nobody is kept by {address} while it waits: replay or evict it")
+
+
 class Parked(Protocol):
     """One kind of parked items. An address is a text that `listed` prints as `id`."""
 
@@ -65,10 +79,20 @@ class Parked(Protocol):
         """
         ...
 
-    def evict(self, address: str, by: By) -> str:
+    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
         """Give it up, for what waits behind it to go on; say what came of it.
 
         Raises:
             NothingParked: There is none.
+            VerdictError: `all_behind`, and nothing ever waits behind one of this kind.
+        """
+        ...
+
+    def accept(self, address: str, by: By) -> str:
+        """Let others go on while it waits; say what comes of it.
+
+        Raises:
+            NothingParked: There is none.
+            VerdictError: Nobody is kept by one of this kind.
         """
         ...

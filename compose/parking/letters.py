@@ -9,7 +9,7 @@ from sqlalchemy import Engine, select
 from compose.letters import parked
 from compose.letters.headers import as_json
 from compose.letters.parked import Letter
-from compose.parking.kind import By, Facts, NothingParked
+from compose.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
 from compose.sql.database import snapshot
 from projections.engine.letter import PARKED, intervention
 from schemas.message import iso_time
@@ -78,15 +78,21 @@ class ParkedLetters:
             topic = parked.letter(connection, address).retry_topic
         return f"{address} goes back to {topic} at once, or when `verdict up` runs again"
 
-    def evict(self, address: str, by: By) -> str:
+    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
         """Give a letter up: it is gone from the table; `dead-letters` keeps it.
 
         Raises:
             VerdictError: There is none.
         """
+        if all_behind:
+            raise NothingBehind(address)
         with self._engine.begin() as connection:
             parked.evict(connection, address, *by)
         return f"{address} is given up"
+
+    def accept(self, address: str, by: By) -> str:
+        """Refuse: nobody is kept by it."""
+        raise NobodyKept(address)
 
 
 def _facts(letter: Letter) -> Facts:

@@ -1,18 +1,19 @@
-"""What is known of events, and of states, that a projection cannot apply."""
+"""What is known of events, and of states, that a projection cannot apply or that never came."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
 
 from pydantic_core import from_json
-from sqlalchemy import Connection, Row, Select, and_, select
+from sqlalchemy import Connection, Row, Select, and_, or_, select
 
 from compose.parking.kind import Facts, NothingParked
 from projections.engine import holding, intervention, versions
+from projections.engine.batch import Unreadable
 from projections.engine.intervention import Intervention
-from projections.missing_events import ARCHIVE
+from projections.missing_events import ARCHIVE, archived_record
 from schemas.message import iso_time
+from schemas.recorded_event import RecordedEvent
 from schemas.wire.payload import payload_json
-from schemas.wire.records import decode_event
 
 
 def every(connection: Connection, of_states: Collection[str]) -> Iterator[Facts]:
@@ -55,11 +56,10 @@ def one(connection: Connection, address: str, of_states: Collection[str]) -> Fac
         raise NothingParked(address)
     in_force = intervention.in_force(connection, name)
     replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
-    return _facts(row, of_states) | {
-        "payload": _payload(row),
-        "replacement": replaced and from_json(replaced),
-        "interventions": [_read(dict(made._mapping)) for made in connection.execute(of_it)],
-    }
+    facts = _facts(row, of_states)
+    done_about_it = [_read(dict(made._mapping)) for made in connection.execute(of_it)]
+    told = {"replacement": replaced and from_json(replaced), "interventions": done_about_it}
+    return facts | _content(row, facts["error"]) | told
 
 
 def parts_of(address: str) -> list[str]:
@@ -75,7 +75,7 @@ def parts_of(address: str) -> list[str]:
 
 
 def _asked() -> Select[*tuple[Any, ...]]:
-    """Return the statement for what the live versions cannot apply, with the archived events."""
+    """Return the statement for what the live versions wait at, with the archived events."""
     held, live = holding.table, versions.table
     archived = and_(
         ARCHIVE.c.aggregate_type == held.c.aggregate_type,
@@ -85,12 +85,15 @@ def _asked() -> Select[*tuple[Any, ...]]:
     is_live = (live.c.projection == held.c.projection) & (
         live.c.version == held.c.projection_version
     )
-    names = ("event_id", "event_type", "value", "topic", "partition", "offset", "decided_at")
+    names = (
+        "version", "event_id", "event_type", "value", "hash", "topic", "partition", "offset",
+        "decided_at",
+    )  # fmt: skip
     return (
         select(held, *(ARCHIVE.c[name] for name in names))
         .join(live, is_live)
         .outerjoin(ARCHIVE, archived)
-        .where(held.c.error.is_not(None))
+        .where(or_(held.c.error.is_not(None), ARCHIVE.c.version.is_(None)))  # else it is on its way
         .order_by(held.c.projection, held.c.aggregate_type, held.c.aggregate_id)
     )
 
@@ -106,13 +109,14 @@ def _facts(row: Row[Any], of_states: Collection[str]) -> Facts:
 
 
 def _event_facts(row: Row[Any]) -> Facts:
+    missing = f"version {row.version_needed} is missing, and {row.version_seen} has come"
     return {
         "id": f"{row.projection}/{row.aggregate_type}/{row.aggregate_id}",
-        "kind": "event",
+        "kind": "event" if row.error else "gap",
         "since": iso_time(row.found_at),
         "behind": row.version_seen - row.version_needed,
         "what": f"{row.event_type or 'event'}, version {row.version_needed}",
-        "error": row.error,
+        "error": row.error or missing,
         "projection": row.projection,
         "projection_version": row.projection_version,
         "aggregate_type": row.aggregate_type,
@@ -127,11 +131,15 @@ def _event_facts(row: Row[Any]) -> Facts:
     }
 
 
-def _payload(row: Row[Any]) -> Any:
-    """Return the event's payload as it is read today, None when it is not archived."""
+def _content(row: Row[Any], error: str) -> Facts:
+    """Return the event's payload as it is read today, and why it is none where it is archived."""
     if row.value is None:
-        return None
-    return from_json(payload_json(decode_event(row.aggregate_type, bytes(row.value)).payload))
+        return {"payload": None}
+    record = archived_record(row)
+    if isinstance(record, Unreadable):
+        return {"payload": None, "error": f"{error}; its payload is not shown: {record.error}"}
+    assert isinstance(record, RecordedEvent), "events are archived, and nothing else"
+    return {"payload": from_json(payload_json(record.payload))}
 
 
 def _read(made: Facts) -> Facts:

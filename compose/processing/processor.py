@@ -21,6 +21,7 @@ from compose.exactly_once.stateless import begin_anew
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.local.spark import jvm_exit_code
 from compose.spark_errors import query_failed
+from compose.under_way import under_way
 
 POOL = "spark.scheduler.pool"
 
@@ -58,6 +59,8 @@ class Processor:
         trigger_ms: The least time between the beginnings of two batches.
         data: Where its data lies, for messages.
         headers: Whether it looks at those of records, too.
+        begun: Called at each start by who has become the owner, before anything is read; tells
+            whether it has published something itself, so that the marker is to be begun anew.
         on_step: Called at each step of publishing.
     """
 
@@ -72,6 +75,7 @@ class Processor:
         trigger_ms: int,
         data: Path,
         headers: bool = False,
+        begun: Callable[[Publisher], bool] = lambda _: False,
         on_step: OnStep = unobserved,
     ) -> None:
         self._ground = ground
@@ -82,6 +86,7 @@ class Processor:
         self._trigger_ms = trigger_ms
         self._data = data
         self._headers = headers
+        self._begun = begun
         self._on_step = on_step
         self._held = ExitStack()
         self._running: StreamingQuery | None = None
@@ -93,14 +98,17 @@ class Processor:
         Raises:
             Misfit, NotPublished, Unreachable, VerdictError: As `begin_anew` does.
         """
-        publisher = begin_anew(self._query, self._ground.kafka, self._on_step)
-        self._held.callback(publisher.close)
+        publisher = self._owner()
+        if self._begun(publisher):
+            publisher.close()
+            publisher = self._owner()  # batches of Spark follow on no others
         made = tempfile.TemporaryDirectory(prefix=f"{self._query.name}-", dir=self._ground.scratch)
         checkpoint = Path(self._held.enter_context(made))
 
         def take_one(frame: DataFrame, batch_id: int) -> None:
             try:
-                self._take(frame, batch_of(checkpoint, batch_id), publisher)
+                with under_way(self._query.name, batch_id):
+                    self._take(frame, batch_of(checkpoint, batch_id), publisher)
             except BaseException as error:
                 self._failure = error  # Spark would keep its text only
                 raise
@@ -113,7 +121,7 @@ class Processor:
             .foreachBatch(take_one)
         )
         with self._own_pool():
-            self._running = writer.start()
+            self._failure, self._running = None, writer.start()
 
     def check(self) -> None:
         """Return while it runs.
@@ -131,7 +139,13 @@ class Processor:
         """End it; what is not published yet comes after the next start."""
         if self._running is not None and jvm_exit_code(self._ground.spark) is None:
             self._running.stop()
+        self._running = None
         self._held.close()
+
+    def _owner(self) -> Publisher:
+        publisher = begin_anew(self._query, self._ground.kafka, self._on_step)
+        self._held.callback(publisher.close)  # it and what follows, until `stop`
+        return publisher
 
     def _records(self, publisher: Publisher) -> DataFrame:
         partitions = dict.fromkeys(self._query.inputs, self._ground.partitions)

@@ -21,6 +21,7 @@ def decider_query(topics: Topics, shards: int) -> Query:
         NAME,
         inputs=topics.every_commands(),
         outputs=[*map(topics.events, names), *map(topics.responses, names)],
+        others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
         handler_version=handler_versions(),
         first_shards=shards,
     )

@@ -19,5 +19,10 @@ def lake_dir(settings: Settings) -> Path:
 def lake_query(topics: Topics) -> Query:
     """Return the query as Kafka and its marker know it; its outputs are files."""
     return query_of(
-        topics, NAME, inputs=[topics.events(AGGREGATE)], outputs=[], handler_version="1"
+        topics,
+        NAME,
+        inputs=[topics.events(AGGREGATE)],
+        outputs=[],
+        others=[topics.dead_letters],
+        handler_version="1",
     )

@@ -22,5 +22,6 @@ def reactions_query(reactions: Reactions) -> Query:
         NAME,
         inputs=reactions.inputs,
         outputs=reactions.outputs,
+        others=[reactions.topics.dead_letters],
         handler_version=version,
     )

@@ -13,6 +13,7 @@ from compose.exactly_once.publisher import Publisher
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.processing.processor import Ground, Processor
 from compose.queries.reactions import reactions_of, reactions_query
+from compose.reacting.passing_over import pass_over
 from compose.reacting.stream import followed
 
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
@@ -49,5 +50,6 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         trigger_ms=settings.reaction_trigger_ms,
         data=settings.data_dir,
         headers=True,
+        begun=partial(pass_over, ground.kafka, settings),
         on_step=on_step,
     )

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from pydantic_core import to_json
-
 from aggregates.operator.output import Output
 from aggregates.received import CommandRecord, dead_letter
 from commands.point_of_sale import NoInvoice, command_of
@@ -14,18 +12,24 @@ from commands.policies.policy import Addressed, Policy, commands_of
 from projections.outbound.notification import Notification
 from schemas.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
 from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
+from schemas.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 from schemas.wire.catalogue import by_id
 from schemas.wire.cloud_events import dead_letter_headers, event_headers
 from schemas.wire.codec import HEADER_BYTES
 from schemas.wire.commands import encode_command
+from schemas.wire.exact_json import exact_json
 from schemas.wire.headers import Headers, joined
 from schemas.wire.records import decode_event, encode
 
-SHOWN_CHARS = 500
 JSON = "application/json"
 
+FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
+
 Reaction = Callable[[], Iterator[Output]]
+
+
+class TooLarge(ValueError):
+    """What a reaction wants to send is more than its topic takes."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class Reactions:
     topics: Topics
     policies: Sequence[Policy]
     notifications: Sequence[Notification]
+
+    @property
+    def names(self) -> set[str]:
+        """What a record on the topic `retry` may ask for by name."""
+        return {*(one.name for one in self.policies), *(one.name for one in self.notifications)}
 
     @property
     def inputs(self) -> list[str]:
@@ -64,16 +73,19 @@ class Reactions:
 
         Args:
             record: Of one of the inputs.
-            retried: On the topic `retry`, the name of the reaction that is to be tried again; None
-                there is another service's affair.
+            retried: On the topic `retry`, the name of the reaction that is to be tried again, which
+                may be any text; None there is another service's affair.
         """
         topic = record.source.topic
         if topic == self.topics.point_of_sale:
             yield from self._guarded(record, "point_of_sale", partial(self._invoice, record))
         elif topic != self.topics.retry:
             yield from self._because(record, self.topics.aggregate_of(topic), None)
-        elif retried is not None:
+        elif retried in self.names:
             yield from self._because(record, _aggregate_type(record.value), retried)
+        elif retried is not None:
+            known = ", ".join(sorted(self.names))
+            yield self._letter(record, f"no reaction is named {retried[:256]!r}: there are {known}")
 
     def _because(
         self, record: CommandRecord, aggregate_type: str, only: str | None
@@ -96,7 +108,7 @@ class Reactions:
     def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
         """Yield all of a reaction or, if it fails, none of it and a letter."""
         try:
-            yield from list(reaction())
+            yield from list(map(self._fitting, reaction()))
         except NoInvoice as error:
             yield self._letter(record, str(error))
         except Exception as error:
@@ -120,7 +132,9 @@ class Reactions:
         if (told := notification.tell(event)) is not None:
             headers = {**event_headers(event), "content-type": JSON}
             topic = notification.topic(self.topics)
-            yield Output(topic, event.aggregate_id.encode(), to_json(told), joined(headers), True)
+            yield Output(
+                topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
+            )
 
     def _command(self, asked: Addressed) -> Output:
         return Output(
@@ -131,17 +145,30 @@ class Reactions:
             True,
         )
 
+    def _fitting(self, output: Output) -> Output:
+        """Return an output that its topic takes.
+
+        Raises:
+            TooLarge: It would be refused, and with it the whole batch, at every start again.
+        """
+        limit = OUTPUT_BYTES if output.topic in self.outputs else COMMAND_TOPIC_BYTES
+        size = len(output.key or b"") + len(output.value) + len(output.headers.encode())
+        if size > limit - FRAME_BYTES:
+            raise TooLarge(
+                f"a record of {size} bytes for {output.topic}, which takes {limit - FRAME_BYTES}"
+            )
+        return output
+
     def _again(self, record: CommandRecord, name: str) -> Headers:
-        return {
-            RETRY_TOPIC: self.topics.retry,
-            RETRY_REACTION: name,
-            RETRY_ATTEMPT: str(record.attempt),
-        }
+        again = {RETRY_ATTEMPT: str(record.attempt)}
+        if record.source.topic == self.topics.point_of_sale:
+            return again | {RETRY_TOPIC: self.topics.point_of_sale}
+        return again | {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
 
     def _letter(
         self, record: CommandRecord, error: str, again: Mapping[str, str] | None = None
     ) -> Output:
-        letter = dead_letter(record, error[:SHOWN_CHARS])
+        letter = dead_letter(record, error)
         headers = dead_letter_headers(letter)
         if again is not None:
             del headers[RETRY_ATTEMPTS]  # which says that it never helps

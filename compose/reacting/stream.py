@@ -16,7 +16,7 @@ from compose.processing.records import records_in
 from compose.reacting.reaction import Reactions
 from schemas.collector import spare_imports
 from schemas.letter import RETRY_REACTION
-from schemas.topics import OUTPUT_BYTES
+from schemas.topics import KEY_BYTES, OUTPUT_BYTES
 
 REACTION = "reaction"
 
@@ -41,7 +41,7 @@ def followed(
     # a task for each of Kafka's partitions would cost more than most batches do
     tasks = records.sparkSession.sparkContext.defaultParallelism
     return (
-        bounded(records, limit, header(RETRY_REACTION).alias(REACTION))
+        bounded(records, limit, F.substring(header(RETRY_REACTION), 1, KEY_BYTES).alias(REACTION))
         .coalesce(tasks)
         .mapInArrow(Reacting(reactions, folder), OUTPUT_SCHEMA)
     )
@@ -65,10 +65,15 @@ class Reacting:
             for record, retried in zip(
                 records_in(iter([batch])), batch.column(REACTION).to_pylist(), strict=True
             )
-            for output in self.reactions.of(record, retried)
+            for output in self.reactions.of(record, _text(retried))
         )
         for chunk in chunks(outputs):
             yield pa.RecordBatch.from_pandas(handover.frame(chunk), LAYOUT, preserve_index=False)
+
+
+def _text(name: bytes | None) -> str | None:
+    """Return a name that anybody may have written, also one that is no text in UTF-8."""
+    return None if name is None else name.decode(errors="backslashreplace")
 
 
 LAYOUT = pa.schema([("outputs", pa.binary()), ("file", pa.string())])

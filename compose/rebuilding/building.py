@@ -13,11 +13,13 @@ from sqlalchemy import Connection, Engine
 
 from compose.rebuilding.errors import AnotherBuild, StandsStill
 from compose.rebuilding.whole_log import WholeLog
+from compose.sql.database import one_line
 from projections.engine import filling, holding, intervention, position
 from projections.engine.applier import wall_clock
 from projections.engine.builder import Rebuildable
 from projections.engine.built import begin_build, end_build, is_build
 from projections.engine.holding import Held, TooManyAtFault
+from projections.engine.narrowing import refuses_values
 from projections.engine.position import Positions
 from projections.engine.projection import Applied, Projection
 from projections.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
@@ -79,8 +81,8 @@ class Building:
         what follows from the rows; up to then the version is a torso, and is begun anew.
 
         Raises:
-            RecordsGone: Neither Kafka nor the archive has all of it any more.
-            StandsStill: The projection failed at a record.
+            Gone: Neither Kafka nor the archive has all of it any more.
+            StandsStill: The projection failed at a record, or the database refuses a row.
             AnotherBuild: Somebody else has begun the version anew.
         """
         assert isinstance(projection, Rebuildable), "what has tables can be built"
@@ -130,8 +132,12 @@ class Building:
 
     @contextmanager
     def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:
-        """Give a transaction in which the version is that of `build`, and nobody begins it anew."""
-        with self._engine.begin() as connection:
+        """Give a transaction in which the version is that of `build`, and nobody begins it anew.
+
+        What the database refuses stops the build: rows come as they are in the end, so nobody knows
+        behind which event the live version holds that aggregate.
+        """
+        with _refusing_in_words(projection), self._engine.begin() as connection:
             if not is_build(connection, projection, build):
                 raise AnotherBuild(projection.name, projection.version)
             yield connection
@@ -162,3 +168,20 @@ class Building:
                 )
             except TooManyAtFault as error:
                 raise StandsStill(projection, str(error)) from error
+
+
+@contextmanager
+def _refusing_in_words(projection: Projection) -> Iterator[None]:
+    """Say which projection has values that no database of this kind can keep.
+
+    Raises:
+        StandsStill: The database, or its driver, refused some.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not refuses_values(error):
+            raise
+        refused = getattr(error, "orig", None) or error  # without the statement and its rows
+        said = f"the database refuses a row: {type(refused).__name__}: {one_line(refused)}"
+        raise StandsStill(projection, said) from error

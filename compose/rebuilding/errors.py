@@ -38,16 +38,6 @@ class StandsStill(VerdictError):
         )
 
 
-class RecordsGone(VerdictError):
-    """Kafka has dropped what a version needs from its beginning, and it is not archived."""
-
-    def __init__(self, name: str, topic: str, partition: int, needed: int, earliest: int) -> None:
-        super().__init__(
-            f"projection {name} needs {topic}:{partition} from offset {needed}, and Kafka has it "
-            f"from {earliest} only; the archive ends before: give the topic unlimited retention"
-        )
-
-
 class NeverLevel(VerdictError):
     """The two versions did not come to stand at the same position."""
 
@@ -63,8 +53,8 @@ class NotComparable(VerdictError):
 
     def __init__(self, name: str, live: int, other: int) -> None:
         super().__init__(
-            f"projection {name} v{live}, which readers see, is parked, and v{other} is ahead of "
-            "it: they cannot be compared at one position; mend what parked it (`verdict status`) "
+            f"projection {name} v{live}, which readers see, is stopped, and v{other} is ahead of "
+            "it: they cannot be compared at one position; mend what stopped it (`verdict status`) "
             "and start again, or let readers see the other one as it is: `verdict projection "
             f"swap {name} --accept-differences`"
         )

@@ -1,6 +1,6 @@
 """Two versions at the same position: the other one is brought to where the live one stands.
 
-A live version that is parked does not move: the other one, which may be ahead of it, stays there.
+A live version that is stopped does not move: the other one, which may be ahead of it, stays there.
 """
 
 import time
@@ -66,7 +66,7 @@ class Level:
             StandsStill: The other one cannot be brought there.
             KafkaCut: Kafka has dropped what it needs.
             NeverLevel: The live one is behind it, and does not move.
-            NotComparable: The live one is behind it, and parked.
+            NotComparable: The live one is behind it, and stopped.
         """
         while True:
             self.follow()

@@ -1,17 +1,18 @@
 """What `verdict projection` does, beside a service that runs or not."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from compose.configuration.settings import Settings
+from compose.decisions import honouring
 from compose.declared_projection import declared_projection
 from compose.errors import VerdictError
+from compose.event_log.opened import event_log
 from compose.exactly_once.lock import DataDirectoryLock
 from compose.foundation import SOURCE, SPARK
 from compose.kafka.batches import KafkaBatches
@@ -26,9 +27,7 @@ from compose.rebuilding.level import Level
 from compose.rebuilding.swapping import Verified
 from compose.rebuilding.whole_log import WholeLog
 from compose.service import bootstrap_servers, database_url
-from compose.sql.archive import Archive
 from compose.sql.database import failing_in_words, open_database
-from compose.sql.reader import reader_of
 from projections.engine.position import AnotherRunner
 from projections.registry import FIRST, AtVersion
 
@@ -75,7 +74,7 @@ class Rebuilder:
         """Build the next version from the whole log, beside the one that readers see.
 
         Raises:
-            RecordsGone: Neither Kafka nor the archive has all of it any more.
+            Gone: Neither Kafka nor the archive has all of it any more.
             StandsStill: The projection failed.
             AnotherBuild: Somebody else has begun the version anew.
         """
@@ -94,7 +93,7 @@ class Rebuilder:
             StandsStill: It cannot be brought to the live one's position.
             KafkaCut: Kafka has dropped what it needs to come there.
             NeverLevel: The live version is behind, and does not move.
-            NotComparable: It is behind, and parked.
+            NotComparable: It is behind, and stopped.
         """
         with self._level(beside.built) as level:
             return swapping.verify(level)
@@ -114,7 +113,7 @@ class Rebuilder:
         with self._level(beside.built) as level:
             if not accept_differences:
                 _check_equal(swapping.verify(level))
-            swapping.swap(level, self._settings.reader_role, self._on_step)
+            swapping.swap(level, self._settings.roles, self._on_step)
             return level.beside
 
     def rollback(self) -> Beside:
@@ -125,7 +124,7 @@ class Rebuilder:
             ViewsInUse, StillRead, StandsStill, KafkaCut, NeverLevel: As `swap`.
         """
         with self._level(beside.before) as level:
-            swapping.swap(level, self._settings.reader_role, self._on_step)
+            swapping.swap(level, self._settings.roles, self._on_step)
             return level.beside
 
     @contextmanager
@@ -149,13 +148,15 @@ class Rebuilder:
     def _whole_log(self, lock: DataDirectoryLock) -> Iterator[WholeLog]:
         topics = self._settings.topics
         kafka = spark_options(self._settings) | SOURCE
-        with reader_of(self._settings) as reader, self._log() as log, self._spark(lock) as spark:
+        with ExitStack() as parts, self._log() as log, self._spark(lock) as spark:
             kafka |= {"kafka.bootstrap.servers": self._servers}
-            yield WholeLog(spark, KafkaBatches(spark, kafka, topics), log, Archive(reader), topics)
+            batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
+            events = event_log(self._settings, parts, log)
+            yield WholeLog(spark, batches, log, events, topics)
 
-    def _log(self) -> KafkaLog:
-        options = librdkafka_options(self._settings)
-        return KafkaLog(options | {"bootstrap.servers": self._servers})
+    def _log(self) -> AbstractContextManager[KafkaLog]:
+        options = librdkafka_options(self._settings) | {"bootstrap.servers": self._servers}
+        return honouring(options, self._settings.topics)
 
     @property
     def _cores(self) -> int:
@@ -173,7 +174,6 @@ class Rebuilder:
     def _spark(self, lock: DataDirectoryLock) -> Iterator[SparkSession]:
         """Give a session of our own; `lock` is held by what of it outlives us, too."""
         folder = self._folder / SPARK
-        shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
         self._tell("starting Spark")
         memory = self._settings.driver_memory
         title = f"verdict projection rebuild {self._name}"

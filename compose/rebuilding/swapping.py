@@ -18,6 +18,7 @@ from projections.engine.applier import wall_clock
 from projections.engine.comparison import Compared, compare
 from projections.engine.position import AnotherRunner
 from projections.engine.projection import Projection
+from projections.engine.reader_role import Roles
 from projections.engine.statements import wait_for_locks
 from projections.engine.versions import Superseded
 
@@ -62,7 +63,7 @@ def verify(level: Level) -> Verified:
         NotBuilt: Somebody else builds it anew.
         StandsStill: The built version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
-        NotComparable: It is behind, and parked.
+        NotComparable: It is behind, and stopped.
     """
     live, other = level.beside.live, level.beside.other
     with level.reached() as connection:
@@ -71,7 +72,7 @@ def verify(level: Level) -> Verified:
     return Verified(live.name, live.version, other.version, tables)
 
 
-def swap(level: Level, role: str, on_step: OnStep) -> None:
+def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
     """Let readers see the other version, from one commit to the next.
 
     It stands at the position of the live one then, which a running service cannot move meanwhile;
@@ -80,7 +81,7 @@ def swap(level: Level, role: str, on_step: OnStep) -> None:
 
     Args:
         level: Of the two versions.
-        role: Of readers, on PostgreSQL.
+        roles: Of readers, on PostgreSQL.
         on_step: Called at each step.
 
     Raises:
@@ -94,19 +95,19 @@ def swap(level: Level, role: str, on_step: OnStep) -> None:
     deadline = time.monotonic() + PATIENCE_S
     level.follow()
     on_step(Step.LEVEL)
-    while not _switched(level, role, on_step, deadline):
+    while not _switched(level, roles, on_step, deadline):
         level.follow()  # the live one moved on before it could be stopped
         on_step(Step.LEVEL)
     on_step(Step.SWAPPED)
 
 
-def _switched(level: Level, role: str, on_step: OnStep, deadline: float) -> bool:
+def _switched(level: Level, roles: Roles, on_step: OnStep, deadline: float) -> bool:
     """Let readers see the other version; tell whether that could be, or is to be tried again."""
     try:
         with _in_words(level.beside.live), level.engine.begin() as connection:
             fits = _stopped(level, connection)
             if fits:
-                _switch(level, role, connection)
+                _switch(level, roles, connection)
                 on_step(Step.SWITCHED)
             return fits
     except AnotherRunner:
@@ -132,11 +133,11 @@ def _stopped(level: Level, connection: Connection) -> bool:
     return level.may_replace(connection)
 
 
-def _switch(level: Level, role: str, connection: Connection) -> None:
+def _switch(level: Level, roles: Roles, connection: Connection) -> None:
     live, other = level.beside.live, level.beside.other
     older = versions.previous(connection, live.name)
     wait_for_locks(connection, LOCK_S)
-    creation.show(connection, other, role)
+    creation.show(connection, other, roles)
     other.announce(connection, live, wall_clock())
     versions.switch(connection, other, before=live.version)
     parking.unpark(connection, live)  # nobody brings it forward any more

@@ -1,5 +1,6 @@
 """All that a projection follows: from the archive what Kafka has dropped, the rest from Kafka."""
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import islice
 from pathlib import Path
@@ -8,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from compose.event_log.event_log import EventLog
+from compose.event_log.placed import Laid
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.log import KafkaLog
-from compose.rebuilding.errors import RecordsGone
-from compose.sql.archive import Archive
 from projections.engine.batch import Partition, Span
 from projections.engine.position import Positions
 from projections.engine.projection import Projection
@@ -37,7 +38,7 @@ class WholeLog:
         spark: Reads.
         batches: Reads Kafka on executors.
         log: Knows where Kafka's log begins and ends.
-        archive: Of events.
+        events: Knows what Kafka has dropped.
         topics: Of the deployment.
     """
 
@@ -46,14 +47,14 @@ class WholeLog:
         spark: SparkSession,
         batches: KafkaBatches,
         log: KafkaLog,
-        archive: Archive,
+        events: EventLog,
         topics: Topics,
     ) -> None:
         self.topics = topics
         self._spark = spark
         self._batches = batches
         self._log = log
-        self._archive = archive
+        self._events = events
 
     def ends(self, projection: Projection) -> Positions:
         """Return the end of the log now, of each partition that ever had a record."""
@@ -77,43 +78,22 @@ class WholeLog:
             Kafka's columns, `stream.KAFKA_COLUMNS`.
 
         Raises:
-            RecordsGone: Kafka does not have all of them any more, and the archive has not either.
+            Gone: Kafka does not have all of them any more, and the archive has not either.
+            Altered: A row of the archive is not what was archived.
         """
-        earliest = {place: min(self._log.bounds(*place)[0], end) for place, end in ends.items()}
-        kept = {place: Span(earliest[place], end) for place, end in ends.items()}
-        dropped = {place: first for place, first in earliest.items() if first > 0}
+        parts = self._events.parts({}, ends)
+        kept = {Partition(topic, n): Span(start, end or 0) for topic, n, start, end in parts.kept}
         frames = [self._spark.createDataFrame([], OF_SPARK)]
         if any(span.end > span.start for span in kept.values()):
             frames.append(self._batches.records(kept).select(*COLUMNS.names))
-        if dropped:
-            see_that_it_is_archived(projection, dropped, self._archive)
-            self._write_archived(dropped, scratch)
+        if parts.archived:
+            archived = {Partition(topic, n): end or 0 for topic, n, _, end in parts.archived}
+            self._write(self._events.read({}, archived), scratch)
             frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
         return reduce(DataFrame.unionAll, frames)
 
-    def _write_archived(self, ends: Positions, folder: Path) -> None:
+    def _write(self, records: Iterator[Laid], folder: Path) -> None:
         with pq.ParquetWriter(folder / "archived.parquet", COLUMNS) as writer:
-            for place, end in ends.items():
-                records = self._archive.before(*place, end)
-                while page := [*islice(records, PAGE)]:
-                    offsets, keys, values = map(list, zip(*page, strict=True))
-                    topic, number = [place.topic] * len(page), [place.partition] * len(page)
-                    columns = [topic, number, offsets, keys, values]
-                    writer.write_table(pa.table(columns, schema=COLUMNS))
-
-
-def see_that_it_is_archived(projection: Projection, dropped: Positions, archive: Archive) -> None:
-    """Return when the archive has all that Kafka has dropped of what a projection follows.
-
-    Args:
-        projection: Who needs it.
-        dropped: The first offset that Kafka has, of partitions that it has cut.
-        archive: Of events.
-
-    Raises:
-        RecordsGone: Something is nowhere.
-    """
-    for place, first in dropped.items():
-        reached = archive.reached(place.topic).get(place.partition, 0)
-        if reached < first:
-            raise RecordsGone(projection.name, *place, reached, first)
+            while page := [*islice(records, PAGE)]:
+                columns = [*map(list, zip(*page, strict=True))]
+                writer.write_table(pa.table(columns, schema=COLUMNS))

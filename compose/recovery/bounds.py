@@ -1,35 +1,34 @@
-"""How far a recovery reads: the end of every topic, once nothing is open there any more."""
+"""How far a recovery reads: the end of every topic, and which outcomes are too old to remember."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from aggregates.operator.log_head import LONGEST_STEP_MS
 from compose.errors import Unreachable
 from compose.exactly_once.kafka import Kafka
 from compose.exactly_once.offsets import Offsets, same
 from compose.exactly_once.reading import Reader
-from schemas.response import Response
-from schemas.wire.codec import Undecodable
-from schemas.wire.records import decode
 
 RETRY_S = 0.05
-TAIL = 500  # offsets that are searched for the last record of a partition
+HOUR_MS = 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is read: every topic from its beginning to a fixed end.
+    """What is read of each topic: from where Kafka still has it to a fixed end."""
 
-    `now` is a time of Kafka's, in milliseconds, that the commands have reached; no outcome that
-    the operator would still answer with had expired by then.
-    """
-
+    begins: Offsets
     ends: Offsets
-    now: int
+
+    def are_whole(self, topics: Iterable[str]) -> bool:
+        """Whether Kafka still has all that was ever written to these topics."""
+        return not any(any(self.begins[topic]) for topic in topics)
 
 
-def bounds_of(kafka: Kafka, events: Sequence[str], responses: Sequence[str]) -> Bounds:
-    """Return how far `events` and `responses` are committed.
+def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Bounds:
+    """Return how far `topics` are committed, once nothing is open there any more.
 
     Call it as the owner: then nobody writes there any more.
 
@@ -38,12 +37,12 @@ def bounds_of(kafka: Kafka, events: Sequence[str], responses: Sequence[str]) -> 
         VerdictError: A topic does not exist.
     """
     with Reader(kafka, 2 * kafka.transaction_timeout_s) as reader:
-        partitions = reader.partitions([*events, *responses])
+        partitions = reader.partitions(topics)
         while True:
             ends = reader.latest(partitions, committed=True)
             written = reader.latest(partitions, committed=False)
             if same(ends, written):
-                break
+                return Bounds(reader.earliest(partitions), ends)
             if not reader.deadline.left():
                 raise Unreachable(
                     "a transaction on a topic of events or responses has been open for "
@@ -51,25 +50,21 @@ def bounds_of(kafka: Kafka, events: Sequence[str], responses: Sequence[str]) -> 
                     "`verdict recover` again"
                 )
             time.sleep(RETRY_S)
-    return Bounds(ends=ends, now=_newest(kafka, responses, ends))
 
 
-def _newest(kafka: Kafka, responses: Sequence[str], ends: Offsets) -> int:
-    """Return the newest time among the last responses; forgetting begins from there."""
-    newest = 0
-    with Reader(kafka, 2 * kafka.transaction_timeout_s) as reader:
-        begins = reader.earliest(reader.partitions(responses))
-        for topic in responses:
-            for partition, end in enumerate(ends[topic]):
-                start = max(begins[topic][partition], end - TAIL)
-                if start < end:
-                    for message in reader.records(topic, partition, start, end):
-                        newest = max(newest, _decided_at(message.value()))
-    return newest
+def remembered_since(hours: Iterable[int], keep_ms: int) -> int:
+    """Return the time before which no response is remembered, in epoch milliseconds; pure.
 
+    As by the clock of a shard's state, what passes between two responses counts half a day at
+    most: so those that one leap of a clock has stamped cost the others no more than that.
 
-def _decided_at(value: bytes | str | None) -> int:
-    try:
-        return decode(Response, value if isinstance(value, bytes) else b"").decided_at
-    except Undecodable:
-        return 0  # the fold names it
+    Args:
+        hours: In which of them, counted from the epoch, something was answered.
+        keep_ms: For how long an outcome is kept.
+    """
+    passed, newest_first = 0, sorted(set(hours), reverse=True)
+    for later, earlier in pairwise(newest_first):
+        passed += min((later - earlier) * HOUR_MS, LONGEST_STEP_MS)
+        if passed > keep_ms + HOUR_MS:
+            return later * HOUR_MS
+    return 0

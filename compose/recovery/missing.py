@@ -26,6 +26,7 @@ from schemas.registry import aggregate_types
 from schemas.response import Response
 from schemas.source import Source
 from schemas.topics import Topics
+from schemas.wire.codec import Undecodable
 from schemas.wire.records import decode
 
 ANSWERED = "topic string, partition int, next bigint"
@@ -88,7 +89,8 @@ def _sources(topics: Topics, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     """Return which commands were answered; this runs on the executors."""
     for batch in batches:
         columns = batch.column("topic").to_pylist(), batch.column("value").to_pylist()
-        found = [_source(topics, topic, value) for topic, value in zip(*columns, strict=True)]
+        sources = [_source(topics, topic, value) for topic, value in zip(*columns, strict=True)]
+        found = [source for source in sources if source is not None]
         yield pa.RecordBatch.from_pydict(
             {
                 "topic": pa.array([source.topic for source in found], pa.string()),
@@ -98,7 +100,12 @@ def _sources(topics: Topics, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
         )
 
 
-def _source(topics: Topics, topic: str, value: bytes) -> Source:
-    if topic == topics.dead_letters:
-        return decode(DeadLetter, value).source
-    return decode(Response, value).source
+def _source(topics: Topics, topic: str, value: bytes | None) -> Source | None:
+    """Return which record was answered, None for a letter of somebody else's or a response that
+    cannot be read: the fold names that one."""
+    try:
+        if topic == topics.dead_letters:
+            return decode(DeadLetter, value or b"").source
+        return decode(Response, value or b"").source
+    except Undecodable:
+        return None

@@ -1,19 +1,19 @@
-"""From a response to the outcome that is remembered under its command id. Pure."""
+"""From a response to the outcome that its command id stands for, and to what it says of events."""
 
 from collections.abc import Iterable, Iterator
 
 from aggregates.handle import Limits
 from aggregates.operator.batch import outcome_entry
-from aggregates.operator.shard_state import Entry, outcome_key
-from compose.recovery.histories import Folded, Stored
+from aggregates.operator.shard_state import outcome_key, snapshot_key
+from compose.recovery.histories import Folded, Stand, Stored
 from schemas.reason import Reason
 from schemas.response import Response
 from schemas.wire.codec import Undecodable
 from schemas.wire.records import decode
 
 
-def outcomes(responses: Iterable[Stored], limits: Limits, now: int) -> Iterator[Folded]:
-    """Yield what of `responses` the state still remembers.
+def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterator[Folded]:
+    """Yield what of `responses` the state still remembers, and what each says of its aggregate.
 
     When a command id comes twice, because it was used again after it had been forgotten, the
     later response counts.
@@ -21,23 +21,28 @@ def outcomes(responses: Iterable[Stored], limits: Limits, now: int) -> Iterator[
     Args:
         responses: In any order.
         limits: How long an outcome is remembered.
-        now: A time of Kafka's that the commands have reached, in milliseconds: what has expired
-            before it is left out.
+        since: A time of Kafka's, in milliseconds: the outcomes of responses from before it are
+            left out.
 
     Yields:
-        The entry of the shard's state, byte for byte what the operator would have stored; a fault
-        when a record is unreadable.
+        The entry of the shard's state, as the operator would have stored it; the aggregate's stand
+        after the command; a fault when a record is unreadable.
     """
     for stored in responses:
-        try:
-            response = decode(Response, stored.value)
-        except Undecodable as error:
-            yield Folded(stored, None, Entry(b""), f"{stored}: {error}")
+        if stored.passed_over:
             continue
-        entry = outcome_entry(response, stored.value, limits)
-        if is_remembered(response) and entry.expires_at >= now:
-            key = outcome_key(response.aggregate_type, response.aggregate_id, response.command_id)
-            yield Folded(stored, key, entry, None)
+        try:
+            response = decode(Response, stored.value or b"")  # one may be deleted
+        except Undecodable as error:
+            yield Folded(stored, f"{stored}".encode(), None, f"{stored}: {error}")
+            continue
+        identity = response.aggregate_type, response.aggregate_id
+        if is_remembered(response) and stored.timestamp >= since:
+            key = outcome_key(*identity, response.command_id)
+            yield Folded(stored, key, outcome_entry(stored.value, limits))
+        if response.to_version is not None:
+            said = Stand(response.to_version, response.last_hash)
+            yield Folded(stored, snapshot_key(*identity), None, stand=said)
 
 
 def is_remembered(response: Response) -> bool:

@@ -14,25 +14,34 @@ harmless, at any point; run it again.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
 from compose.configuration.settings import Settings
 from compose.deciding import limits_of
+from compose.decisions import passed_over, read_decisions, write_decisions
+from compose.exactly_once.batch import OutputRecord
+from compose.exactly_once.belonging import belonging
 from compose.exactly_once.claim import new_owner, write_marker
 from compose.exactly_once.owner import genesis
 from compose.exactly_once.query import Query
 from compose.exactly_once.transactions import Transactions
 from compose.foundation import Foundation
 from compose.generation import Generation, generation_of
+from compose.kafka.log import KafkaLog
 from compose.queries.decider import decider_query
 from compose.recovery.bounds import bounds_of
 from compose.recovery.folding import Folding
 from compose.recovery.missing import marker_from_answers, settled_marker
+from compose.recovery.passing import NO_WISH, Plan, Wish, letters, planned, read_log
 from compose.recovery.progress import Counts, Recovered, Tell, told, untold
+from projections.engine.passed_over import PassedOver
+from schemas.decision import Decision
 from schemas.marker import Marker
 from schemas.registry import aggregate_types
+from schemas.wire.headers import joined
+from schemas.wire.records import encode
 
 LOG = logging.getLogger("verdict.recovery")
 
@@ -59,6 +68,7 @@ def recover(
     shards: int | None = None,
     tell: Tell = untold,
     on_step: OnRecoveryStep = unobserved,
+    wish: Wish = NO_WISH,
 ) -> Recovered:
     """Rebuild the decider's state; the next start goes on where the marker ends.
 
@@ -68,8 +78,10 @@ def recover(
         shards: How many there will be; None keeps the number.
         tell: Called with what is being done and how far it has come.
         on_step: Called at each step.
+        wish: What is passed over, and on whose word; what was decided before counts without it.
 
     Raises:
+        AnotherLog: The marker is of another cluster, or of topics that are no more.
         BrokenHistory: The events in Kafka do not hold together; nothing was changed.
         NotPublished: Somebody else became the owner meanwhile; nothing was changed.
         Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
@@ -80,9 +92,12 @@ def recover(
     try:
         marker, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
-        new = genesis(query, marker, marker.offsets, shards or marker.shards)
-        recovered = _seeded(ground, settings, new, tell, on_step)
-        transactions = write_marker(transactions, query, ground.kafka, new)
+        plan, decided = _decided(ground, settings, marker, wish)
+        new = genesis(query, marker, plan.offsets, shards or marker.shards)
+        new = belonging(new, query, ground.kafka)
+        recovered = _seeded(ground, settings, new, passed_over(decided), (tell, on_step))
+        jumped = [*_letters(ground, settings, plan)]
+        transactions = write_marker(transactions, query, ground.kafka, new, beside=jumped)
         on_step(RecoveryStep.COMMITTED)
     finally:
         transactions.close()
@@ -104,29 +119,60 @@ def _claimed(
     if marker is None:
         lost = marker_from_answers(ground, query, settings.topics, settings.data_dir)
         return lost, transactions
+    marker = belonging(marker, query, ground.kafka)
     claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
     return marker, write_marker(transactions, query, ground.kafka, claim)
+
+
+def _decided(
+    ground: Foundation, settings: Settings, marker: Marker, wish: Wish
+) -> tuple[Plan, list[Decision]]:
+    """Return what is to be done, and all that was ever decided; both are on record then.
+
+    Raises:
+        VerdictError: What is asked for cannot be passed over, or commands are lost.
+    """
+    topics, kafka = settings.topics, ground.kafka
+    names = aggregate_types()
+    folded = [*map(topics.events, names), *map(topics.responses, names)]
+    # what tills sent is passed over by the reactions, at their next start
+    log = read_log(kafka, topics.every_commands(), [*folded, topics.point_of_sale])
+    options = {name: str(value) for name, value in kafka.settings.items()}
+    with KafkaLog(options) as reader:
+        before = read_decisions(reader, topics)
+    plan = planned(marker.offsets, log, wish, before)
+    write_decisions(options, topics, plan.decisions)
+    for one in plan.jumped:
+        LOG.warning("passing over %s", one)
+    return plan, [*before, *plan.decisions]
+
+
+def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[OutputRecord]:
+    for one in letters(ground.kafka, plan, settings.command_limit_bytes):
+        value, headers = encode(one.letter), joined(one.headers)
+        yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
 
 
 def _seeded(
     ground: Foundation,
     settings: Settings,
     new: Marker,
-    tell: Tell,
-    on_step: OnRecoveryStep,
+    without: PassedOver,
+    observers: tuple[Tell, OnRecoveryStep],
 ) -> Recovered:
     """Write the state with which the generation of `new` begins."""
+    tell, on_step = observers
     topics, names = settings.topics, aggregate_types()
     events, responses = map(topics.events, names), map(topics.responses, names)
-    bounds = bounds_of(ground.kafka, [*events], [*responses])
+    bounds = bounds_of(ground.kafka, [*events, *responses])
     generation = Generation(settings.data_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
-    folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts)
+    folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts, without)
     with told(tell, "recovering", counts):
         seeded = folding.write(bounds, new.shards, generation.seed)
     on_step(RecoveryStep.FOLDED)
-    generation.complete()
+    generation.complete(**seeded._asdict())
     on_step(RecoveryStep.SEEDED)
     return Recovered(
         generation=new.generation,

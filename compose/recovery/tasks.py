@@ -8,7 +8,8 @@ from pyspark import Accumulator
 from compose.recovery.histories import Folded, Stored
 
 FOLDED_SCHEMA = (
-    "of binary, offset bigint, key binary, entry binary, expires_at bigint, fault string"
+    "of binary, offset bigint, key binary, entry binary, keep_ms bigint, fault string, "
+    "version bigint, last_hash binary"
 )
 ARROW_SCHEMA = pa.schema(
     [
@@ -16,11 +17,15 @@ ARROW_SCHEMA = pa.schema(
         ("offset", pa.int64()),
         ("key", pa.binary()),
         ("entry", pa.binary()),
-        ("expires_at", pa.int64()),
+        ("keep_ms", pa.int64()),
         ("fault", pa.string()),
+        ("version", pa.int64()),
+        ("last_hash", pa.binary()),
     ]
 )
 ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
+
+NOTHING = (None, None)
 
 Count = Accumulator[int]
 Fold = Callable[[Iterable[Stored]], Iterator[Folded]]
@@ -42,15 +47,19 @@ def folded(
     """
     gathered: list[tuple[object, ...]] = []
     for one in fold(_records(batches, taken)):
-        entry = one.entry
-        row = (one.of.key, one.of.offset, one.key, entry.value, entry.expires_at, one.fault)
-        gathered.append(row)
+        gathered.append(row_of(one))
         if given is not None:
             given.add(1)
         if len(gathered) == ROWS:
             yield _batch(gathered)
             gathered = []
     yield _batch(gathered)
+
+
+def row_of(folded: Folded) -> tuple[object, ...]:
+    """Return the row of `FOLDED_SCHEMA`."""
+    entry, stand = folded.entry or NOTHING, folded.stand or NOTHING
+    return folded.of.key, folded.of.offset, folded.key, *entry, folded.fault, *stand
 
 
 def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:

@@ -11,7 +11,7 @@ to other changes than the ones that its followers saw. It is one sync per projec
 import logging
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +19,20 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, ProgrammingError
 
 from compose.errors import EnvironmentIncomplete, Unreachable, VerdictError
-from compose.sql import processor_tables, sqlite_file
-from projections.engine import built, creation, reader_role, versions
+from compose.sql import processor_tables, session, sqlite_file
+from projections.engine import built, creation, migrations, reader_role, versions
 from projections.engine.applier import database_failed
 from projections.engine.layout import TABLES, VIEWS
+from projections.engine.migrations import Newer
+from projections.engine.ownership import SomebodyElses
 from projections.engine.projection import Projection
-from projections.engine.reader_role import READER
+from projections.engine.reader_role import ROLES, Roles
+from projections.engine.statements import exclude_others
 
 LOG = logging.getLogger("verdict.database")
 WAIT_FOR_LOCK_S = 30
 READING = "verdict_reading"  # an option of our connections
 INSUFFICIENT_PRIVILEGE = "42501"
-PATIENCE = {  # libpq's own defaults are minutes, and hours once connected
-    "connect_timeout": "10",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "4",
-    "tcp_user_timeout": "30000",
-}
-SERVERS_PATIENCE = {  # with us: a writer that vanished in a transaction keeps its successor out
-    "tcp_keepalives_idle": "10",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "4",
-}
 
 
 def open_database(url: str) -> Engine:
@@ -51,19 +42,36 @@ def open_database(url: str) -> Engine:
         url: `sqlite:////absolute/path`, or `postgresql://…`.
 
     Raises:
-        VerdictError: The URL is not one of these.
+        VerdictError: The URL is not one of these, the database cannot keep every text, or a newer
+            version of verdict has changed it.
         EnvironmentIncomplete: The driver of the database is not installed.
         Unreachable: The database does not let us in.
     """
     parsed = parse(url)
     try:
         engine = _sqlite(parsed) if is_sqlite(parsed) else _postgresql(parsed)
-        with engine.connect():
-            return engine
+        with ExitStack() as unless_it_suits:
+            unless_it_suits.callback(engine.dispose)
+            with engine.connect() as connection:
+                _see_that_it_keeps_every_text(connection)
+            _bring_forward(engine)
+            unless_it_suits.pop_all()
+        return engine
     except ModuleNotFoundError as error:
         raise driver_missing(parsed, error) from error
     except DatabaseError as error:
         raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
+
+
+def _bring_forward(engine: Engine) -> None:
+    """Bring the tables that are there to today's form, whoever comes first with this version."""
+    with failing_in_words(engine):
+        with snapshot(engine) as connection:
+            if not migrations.is_behind(connection):
+                return
+        with engine.begin() as connection:
+            exclude_others(connection, "creation")
+            migrations.bring_forward(connection)
 
 
 def check_server(url: str) -> None:
@@ -76,7 +84,9 @@ def check_server(url: str) -> None:
         open_database(url).dispose()
 
 
-def create_read_side(engine: Engine, projections: Sequence[Projection], role: str = READER) -> None:
+def create_read_side(
+    engine: Engine, projections: Sequence[Projection], roles: Roles = ROLES
+) -> None:
     """Create the tables and views that are missing, all of them or none.
 
     On PostgreSQL then let readers in; where that takes an administrator, warn of it and go on.
@@ -84,7 +94,7 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
     Args:
         engine: From `open_database`.
         projections: Whose tables and views; those of processors come with them.
-        role: The role that may select from the views and do nothing else.
+        roles: That may select from the views and do nothing else.
 
     Raises:
         VerdictError: The user may not create any.
@@ -93,14 +103,14 @@ def create_read_side(engine: Engine, projections: Sequence[Projection], role: st
     with _creation(engine) as connection:
         creation.create(connection, projections)
         processor_tables.create(connection)
-        _let_in(connection, role, processor_tables.readable(projections))
+        _let_in(connection, roles, processor_tables.readable(projections))
 
 
 def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
     """Return when no setting is one that no table was filled under.
 
     Where some tables fit and others do not, somebody is about to swap them one after the other,
-    and has to be let in with either setting: the engine parks those that do not fit.
+    and has to be let in with either setting: the engine stops those that do not fit.
 
     Args:
         engine: With the tables of `create_read_side`.
@@ -127,7 +137,7 @@ def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]
     )
 
 
-def create_processor_tables(engine: Engine, role: str = READER) -> None:
+def create_processor_tables(engine: Engine, roles: Roles = ROLES) -> None:
     """Create those tables and views that are missing and not of a projection.
 
     For who comes before the first `verdict up`, or before that of this version. The arguments and
@@ -135,11 +145,11 @@ def create_processor_tables(engine: Engine, role: str = READER) -> None:
     """
     with _creation(engine) as connection:
         processor_tables.create(connection)
-        _let_in(connection, role, [*processor_tables.VIEWS])
+        _let_in(connection, roles, [*processor_tables.VIEWS])
 
 
-def _let_in(connection: Connection, role: str, views: Sequence[str]) -> None:
-    if missing := reader_role.let_in(connection, role, views):
+def _let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> None:
+    if missing := reader_role.let_in(connection, roles, views):
         LOG.warning(
             "nobody can read the views of %s yet, all else works: let an administrator "
             "run `%s`, then start again",
@@ -169,9 +179,12 @@ def failing_in_words(engine: Engine) -> Iterator[None]:
 
     Raises:
         Unreachable: It went away, has somebody else's lock, or is read-only after a failover.
+        VerdictError: A newer version of verdict has changed it, or a name that we need is taken.
     """
     try:
         yield
+    except (Newer, SomebodyElses) as error:
+        raise VerdictError(f"{shown(engine.url)}: {error}") from error
     except DBAPIError as error:
         if not database_failed(error):
             raise
@@ -255,22 +268,27 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     # a row that another transaction holds is waited for and seen as it is then, and is not an error
-    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=patience(url))
-    event.listen(engine, "connect", _find_tables, insert=True)
+    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=session.options(url))
+    event.listen(engine, "begin", _pin)
     return engine
 
 
-def patience(url: URL) -> dict[str, str]:
-    """Return libpq's options that give up a server that does not answer for half a minute."""
-    return {name: value for name, value in PATIENCE.items() if name not in url.query}
+def _pin(connection: Connection) -> None:
+    connection.exec_driver_sql(session.pinned(TABLES, VIEWS))
 
 
-def _find_tables(connection: Any, record: Any) -> None:
-    connection.autocommit = True
-    connection.execute(f"SET search_path TO {TABLES}, {VIEWS}")
-    for name, value in SERVERS_PATIENCE.items():
-        connection.execute(f"SET {name} TO {value}")
-    connection.autocommit = False
+def _see_that_it_keeps_every_text(connection: Connection) -> None:
+    """Raise VerdictError where texts are kept in an encoding that lacks most of them."""
+    if is_sqlite(connection.engine.url):
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != session.ENCODING:
+        url = connection.engine.url
+        raise VerdictError(
+            f"{shown(url)} is encoded in {encoding}, which lacks characters that events may have: "
+            f"create a database with CREATE DATABASE … ENCODING '{session.ENCODING}' TEMPLATE "
+            "template0 and give its URL"
+        )
 
 
 def _prepare(connection: sqlite3.Connection, record: Any) -> None:

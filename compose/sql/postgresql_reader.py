@@ -24,11 +24,11 @@ from psycopg.errors import SyntaxError as NoSql
 from sqlalchemy import URL
 
 from compose.errors import Unreachable, VerdictError
-from compose.sql.database import one_line, patience, shown
+from compose.sql import session
+from compose.sql.database import one_line, shown
 from compose.sql.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from projections.engine.layout import TABLES, VIEWS
 
-TIMEOUT_S = 60
 CHUNK_ROWS = 1000
 READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
 FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
@@ -44,8 +44,14 @@ class PostgresqlReader:
     anything else.
     """
 
-    def __init__(self, url: URL, views: Sequence[str], role: str) -> None:
+    def __init__(self, url: URL, views: Sequence[str], role: str, timeout_s: float) -> None:
         """Connect to the database at `url` for reading `views` as `role`.
+
+        Args:
+            url: Of the database.
+            views: For messages: PostgreSQL knows what the role may select.
+            role: That reads.
+            timeout_s: How long a query may take, with all of its rows.
 
         Raises:
             Unreachable: It does not let us in.
@@ -53,14 +59,18 @@ class PostgresqlReader:
         """
         self._shown = shown(url)
         self._views = tuple(views)
+        self._timeout_s = timeout_s
         self._rows: Iterator[tuple[Any, ...]] | None = None
         self._begin = sql.SQL(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-            "SET LOCAL ROLE {}; SET LOCAL search_path TO {}; "
-            "SET LOCAL statement_timeout TO {}; SET LOCAL TimeZone TO 'UTC'"
-        ).format(sql.Identifier(role), sql.Identifier(VIEWS), sql.Literal(f"{TIMEOUT_S}s"))
-        options: dict[str, Any] = dict(patience(url), autocommit=True)
-        options |= url.get_dialect()().create_connect_args(url)[1]
+            "SET LOCAL ROLE {}; SET LOCAL statement_timeout TO {}; {}"
+        ).format(
+            sql.Identifier(role),
+            sql.Literal(f"{timeout_s * 1000:.0f}ms"),
+            sql.SQL(session.pinned(VIEWS)),
+        )
+        options: dict[str, Any] = dict(url.get_dialect()().create_connect_args(url)[1])
+        options |= dict(session.options(url), autocommit=True)
         try:
             self._connection = psycopg.connect(**options)
         except psycopg.OperationalError as error:
@@ -135,7 +145,10 @@ class PostgresqlReader:
             wanted = said.removeprefix("cannot execute ")
             return NotForReaders(wanted.removesuffix(" in a read-only transaction"), self._views)
         if isinstance(error, QueryCanceled):
-            return VerdictError(f"{said}: a query may take {TIMEOUT_S} s; ask for less of it")
+            return VerdictError(
+                f"{said}: a query may take {self._timeout_s:g} s: ask for less of it, or raise the "
+                "setting sql_timeout_s"
+            )
         if isinstance(error, psycopg.OperationalError) and self._connection.broken:
             return Unreachable(f"{self._shown}: {one_line(error)}")
         if isinstance(error, UndefinedTable) and (table := self._table(said)):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from compose.mailing import outbox
-from projections.engine import layout
+from projections.engine import layout, migrations
 from projections.engine.creation import view_names
 from projections.engine.projection import Projection, View
 from projections.engine.statements import exclude_others
@@ -20,10 +20,10 @@ VIEWS: Mapping[str, View] = {**outbox.VIEWS}
 def create(connection: Connection) -> None:
     """Create the tables and views that are missing, inside a transaction."""
     exclude_others(connection, "creation")
-    layout.create_schema(connection)
+    migrations.bring_forward(connection)
     for metadata in METADATA:
         layout.create_tables(connection, metadata)
-    layout.create_views(connection, VIEWS)
+    layout.put_views(connection, VIEWS)
 
 
 def readable(projections: Sequence[Projection]) -> list[str]:

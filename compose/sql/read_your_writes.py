@@ -70,7 +70,7 @@ def wait(
 
     Raises:
         TimedOut: It is not there in time.
-        NeverShown: The projection keeps no row for each aggregate of that type, is parked, or
+        NeverShown: The projection keeps no row for each aggregate of that type, is stopped, or
             holds the aggregate for a missing event.
         NotDeclared: There is no such projection.
     """
@@ -88,8 +88,8 @@ def wait(
         return False
     raise TimedOut(
         f"{projection} has {token.aggregate_type} {token.aggregate_id!r} at version {reached} "
-        f"after {timeout_s:g} s, and not at {token.version} yet: it was decided and will be shown; "
-        "`verdict status` says how far the projection is behind"
+        f"after {timeout_s:g} s, and not at {token.version} yet: it was decided, and shows once "
+        "the projection has come so far; `verdict status` says how far it is, and what stops it"
     )
 
 
@@ -109,7 +109,7 @@ def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
         {"name": projection},
     ).rows
     for (error,) in parked:
-        raise NeverShown(f"projection {projection} is parked: {error}")
+        raise NeverShown(f"projection {projection} is stopped: {error}")
     held = reader.select(
         "SELECT h.version_needed, h.error FROM projection_held h JOIN projection_live l "
         "ON l.projection = h.projection AND l.version = h.projection_version "

@@ -1,6 +1,7 @@
 """Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,19 +20,38 @@ from projections.registry import projections
 if TYPE_CHECKING:
     from compose.sql.postgresql_reader import PostgresqlReader
 
-__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Selected", "reader_of"]
+TIMEOUT_S = 60.0  # unless the settings say otherwise
+
+__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Sees", "Selected", "reader_of"]
+
+
+class Sees(StrEnum):
+    """How much somebody sees; see `projections.engine.reader_role.Roles`."""
+
+    READER = "reader"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
 
 
 class Reader:
     """A read-only connection for one thread; also a context manager."""
 
-    def __init__(self, url: str, views: Sequence[str], role: str = READER) -> None:
+    def __init__(
+        self,
+        url: str,
+        views: Sequence[str],
+        role: str = READER,
+        timeout_s: float = TIMEOUT_S,
+        masked: bool = False,
+    ) -> None:
         """Open the database at `url` for reading `views`.
 
         Args:
             url: As for `open_database`.
             views: Their names; all others are refused.
-            role: That reads, on PostgreSQL.
+            role: That reads, on PostgreSQL, and says what it may see.
+            timeout_s: How long a query may take, with all of its rows.
+            masked: Whether to hide what is personal in events, on SQLite.
 
         Raises:
             Unreachable: There is no such database, or it does not let us in.
@@ -41,9 +61,9 @@ class Reader:
         self.views = tuple(views)
         parsed = parse(url)
         self._reader = (
-            SqliteReader(Path(parsed.database or "").absolute(), views)
+            SqliteReader(Path(parsed.database or "").absolute(), views, timeout_s, masked)
             if is_sqlite(parsed)
-            else _postgresql(parsed, views, role)
+            else _postgresql(parsed, views, role, timeout_s)
         )
 
     def select(self, statement: str, parameters: Parameters = ()) -> Selected:
@@ -72,15 +92,25 @@ class Reader:
         self.close()
 
 
-def _postgresql(url: URL, views: Sequence[str], role: str) -> "PostgresqlReader":
+def _postgresql(url: URL, views: Sequence[str], role: str, timeout_s: float) -> "PostgresqlReader":
     try:
         from compose.sql.postgresql_reader import PostgresqlReader
     except ModuleNotFoundError as error:
         raise driver_missing(url, error) from error
-    return PostgresqlReader(url, views, role)
+    return PostgresqlReader(url, views, role, timeout_s)
 
 
-def reader_of(settings: Settings) -> Reader:
-    """Open the read side of `settings`, or of the running service, for reading all views."""
-    views = readable(projections(settings.us_exchanges))
-    return Reader(database_url(settings), views, settings.reader_role)
+def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
+    """Open the read side of `settings`, or of the running service, for reading its views.
+
+    Args:
+        settings: Where it is, and how the roles are called.
+        sees: How much; on SQLite, which has no roles, what is kept from mistakes.
+    """
+    roles = settings.roles
+    role = {
+        Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,
+    }[sees]  # fmt: skip
+    views = roles.open_to(role, readable(projections(settings.us_exchanges)))
+    masked = sees is Sees.READER
+    return Reader(database_url(settings), views, role, settings.sql_timeout_s, masked)

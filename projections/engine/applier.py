@@ -5,34 +5,40 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
-from projections.engine import built, holding, intervention, parking, position, versions
+from projections.engine import built, decision, holding, intervention, parking, position, versions
 from projections.engine.amended import amended
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from projections.engine.builder import readable
 from projections.engine.built import BuiltOtherwise
+from projections.engine.damaged import sound, with_damaged
 from projections.engine.holding import Held, Missing, nothing_missing
 from projections.engine.intervention import Amendments
+from projections.engine.narrowing import Apply, narrowly, refuses_values
 from projections.engine.position import AnotherRunner
-from projections.engine.projection import Applied, Projection
+from projections.engine.projection import Applied, Projection, StoppedAt
 from projections.engine.versions import Superseded
 from schemas.topics import Topics
 
 log = logging.getLogger(__name__)
 
 DATABASE_FAILED = (OperationalError, InterfaceError, InternalError)
-LIMIT_EXCEEDED = "54"  # class of SQLSTATE: PostgreSQL works, and will never take this row
+CONTESTED_S = 60.0  # by then a server has given up whom it lost
 
 
-class RecordsMissing(Exception):
+class RecordsMissing(StoppedAt):
     """A batch begins behind the position, so records in between would be passed over."""
 
     def __init__(self, projection: Projection, place: Partition, next_offset: int, start: int):
+        name, at = projection.name, f"{place.topic}:{place.partition}:{next_offset}"
         super().__init__(
-            f"projection {projection.name} v{projection.version} needs "
-            f"{place.topic}:{place.partition} from offset {next_offset} and was given it from "
-            f"{start}: Kafka no longer has what is between, or it was not read"
+            f"projection {name} v{projection.version} needs {place.topic}:{place.partition} from "
+            f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
+            f"between, or it was not read; what is archived of it comes back with `verdict "
+            f"projection rebuild {name}`, what is nowhere is passed over with `verdict letters "
+            f"evict {at} --why …`",
+            (*place, next_offset),
         )
 
 
@@ -44,14 +50,14 @@ def wall_clock() -> int:
 class Applier:
     """Brings one projection forward; the only one that does so, or it stops.
 
-    An aggregate at one of whose events the projection fails waits from there on, with the error in
-    `projection_held`, and the others go on. A projection that fails otherwise is parked: this
-    applier leaves it as it is from then on, and the error is in `projection_parked`. The next
-    applier tries both again, since the code may have been mended, and success takes the error away.
-    Only a key whose newest state is at fault waits on, with the error, for a newer one: nothing
-    would bring that state again. Meanwhile people may have an aggregate tried again, or an event
-    replaced or passed over. A projection whose tables were filled under other settings than it has
-    now is parked from the start.
+    An aggregate at one of whose events the projection fails, or of which the database cannot keep
+    what comes of it, waits from there on, with the error in `projection_held`, and the others go
+    on. A projection that fails otherwise is parked: this applier leaves it as it is from then on,
+    and the error is in `projection_parked`. The next applier tries both again, since the code may
+    have been mended, and success takes the error away. Only a key whose newest state is at fault
+    waits on, with the error, for a newer one: nothing would bring that state again. Meanwhile
+    people may have an aggregate tried again, or an event replaced or passed over. A projection
+    whose tables were filled under other settings than it has now is parked from the start.
 
     Args:
         engine: Where the tables are; `creation.create` has made them.
@@ -81,6 +87,7 @@ class Applier:
         self._missing = missing
         self._released = False
         self._failure: Exception | None = None
+        self._contested_until = 0.0
         with engine.connect() as connection:
             self._positions = position.load(connection, projection)
             self._was_parked = parking.is_parked(connection, projection)
@@ -135,7 +142,7 @@ class Applier:
         if self.stands_still or not (ends or self._waits or self._was_parked):
             return Applied()
         try:
-            return self._apply(batch, spans, ends)
+            return self._apply_all_that_can_be(batch, spans, ends)
         except (AnotherRunner, Superseded):
             raise
         except Exception as error:  # whatever it was, the other projections go on
@@ -144,20 +151,58 @@ class Applier:
             self._park(error)
             return Applied()
 
-    def _apply(
+    def follow(self, batch: Batch) -> Applied:
+        """Apply `batch` as `apply` does; who finds another runner goes on from where that is.
+
+        It may have been a commit of our own whose answer was lost. When it happens again soon,
+        somebody else does run, and this projection stands still here, parked; others go on.
+        """
+        try:
+            return self.apply(batch)
+        except AnotherRunner as error:
+            contested = error
+        soon = time.monotonic() < self._contested_until
+        self._contested_until = time.monotonic() + CONTESTED_S
+        if soon:
+            self._park(contested)
+            return Applied()
+        log.warning("%s; going on from there", contested)
+        with self._engine.connect() as connection:
+            self._positions = position.load(connection, self.projection)
+            self._held = holding.load(connection, self.projection)
+        return self.follow(batch)
+
+    def _apply_all_that_can_be(
         self, batch: Batch, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
+    ) -> Applied:
+        try:
+            return self._apply(batch, spans, ends, self.projection.apply)
+        except Exception as error:
+            if not (refuses_values(error) and self.projection.waits_for_events):
+                raise
+        return self._apply(batch, spans, ends, narrowly(self.projection))
+
+    def _apply(
+        self,
+        batch: Batch,
+        spans: Mapping[Partition, Span],
+        ends: Mapping[Partition, int],
+        apply: Apply,
     ) -> Applied:
         with self._engine.begin() as connection:
             # before anything is read, as its locks keep other runners out up to the commit
             reached = position.advance(connection, self.projection, self._positions, ends)
             if self._live:
                 versions.check_live(connection, self.projection)
-            self._check_complete(spans, ends)
+            self._check_complete(connection, spans, ends)
             held = self._still_held(connection)
             waits = any(hold.error is None for hold in held.values())
+            decided = self._decided(connection)
             missing = self._missing(connection, self.projection) if waits else ()
-            new = amended([*missing, *self._new(batch, spans)], self._decided(connection))
-            applied = self.projection.apply(connection, [*readable(new)])
+            missing = [*amended(missing, decided)]
+            new = amended(self._new(batch, spans), decided)
+            applied = apply(connection, [*readable([*sound(missing), *new])])
+            applied = with_damaged(applied, held, missing)
             held = holding.record(
                 connection, self.projection, applied, self._clock(), held, seen=self._live
             )
@@ -193,12 +238,19 @@ class Applier:
         return self._tries_again or any(hold.error is None for hold in self._held.values())
 
     def _check_complete(
-        self, spans: Mapping[Partition, Span], ends: Mapping[Partition, int]
+        self,
+        connection: Connection,
+        spans: Mapping[Partition, Span],
+        ends: Mapping[Partition, int],
     ) -> None:
         for place in ends:
             next_offset = self._positions.get(place, 0)
-            if spans[place].start > next_offset:
-                raise RecordsMissing(self.projection, place, next_offset, spans[place].start)
+            between = Span(next_offset, spans[place].start)
+            if between.end <= next_offset:
+                continue
+            lacking = decision.passed_over(connection).reached(place, between)
+            if lacking < between.end:
+                raise RecordsMissing(self.projection, place, lacking, between.end)
 
     def _new(self, batch: Batch, spans: Mapping[Partition, Span]) -> Iterable[Delivery]:
         deliveries = batch.deliveries(self.topics)
@@ -230,5 +282,4 @@ class Applier:
 
 def database_failed(error: Exception) -> bool:
     """Tell whether it is the database that failed, and not what was to be written."""
-    state = isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None)
-    return isinstance(error, DATABASE_FAILED) and not (state or "").startswith(LIMIT_EXCEEDED)
+    return isinstance(error, DATABASE_FAILED) and not refuses_values(error)

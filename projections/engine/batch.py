@@ -53,9 +53,14 @@ def halves(spans: Spans) -> list[dict[Partition, Span]]:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Stands for a record that could not be decoded, and says why."""
+    """Stands for a record that could not be decoded, and says why.
+
+    `event` says whose event lies there, (aggregate type, id, version), where it is known, as it is
+    of archived ones.
+    """
 
     error: str
+    event: tuple[str, str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,8 +147,14 @@ def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
     """
     for delivery in deliveries:
         if isinstance(delivery.record, Unreadable):
-            raise Unprojectable(delivery, f"not readable: {delivery.record.error}")
+            raise unreadable(delivery)
         yield delivery
+
+
+def unreadable(delivery: Delivery) -> Unprojectable:
+    """Return what a delivery that could not be decoded is for a projection."""
+    assert isinstance(delivery.record, Unreadable)
+    return Unprojectable(delivery, f"not readable: {delivery.record.error}")
 
 
 def _histories(

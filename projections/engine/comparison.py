@@ -1,11 +1,14 @@
 """Two versions of a projection, table by table: rows, checksums, and the rows that differ."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Row, Select, Table, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, RowMapping, Select, Table, select
+
+from projections.engine.instant import InstantType
+from schemas.message import iso_time
 
 FETCHED = 10_000  # rows at a time
 NAMED = 20  # differing rows of a table
@@ -19,7 +22,10 @@ class Content(NamedTuple):
 
 
 class Differing(NamedTuple):
-    """A row that is not the same in both: its key, and what each has of it, None for nothing."""
+    """A row that is not the same in both: its key, and what each has of it, None for nothing.
+
+    It is for people: times are ISO 8601.
+    """
 
     key: tuple[Any, ...]
     live: dict[str, Any] | None
@@ -59,10 +65,17 @@ def compare(connection: Connection, live: Table, built: Table) -> Compared:
     return Compared(live.name, built.name, *contents, differing)
 
 
-def content(connection: Connection, table: Table, names: list[str] | None = None) -> Content:
-    """Return rows and checksum of a table, over some of its columns or all."""
+def content(
+    connection: Connection,
+    table: Table,
+    names: list[str] | None = None,
+    where: ColumnElement[bool] | None = None,
+) -> Content:
+    """Return rows and checksum of a table, over some of its columns and rows or all."""
     columns = [table.c[name] for name in names or table.c.keys()]
     statement = select(*columns).order_by(*table.primary_key)
+    if where is not None:
+        statement = statement.where(where)
     rows, digest = 0, sha256()
     for row in connection.execute(statement, execution_options={"yield_per": FETCHED}):
         rows += 1
@@ -80,23 +93,36 @@ def _differing(
         for row in connection.execute(only):
             keys[tuple(row._mapping[name] for name in names)] = None
     return tuple(
-        Differing(key, _row(connection, live, shared, key), _row(connection, built, shared, key))
+        Differing(
+            key, row_of(connection, live, shared, key), row_of(connection, built, shared, key)
+        )
         for key in sorted(keys, key=repr)[:NAMED]
     )
 
 
-def _columns(table: Table, names: list[str]) -> Select[*tuple[Any, ...]]:
+def _columns(table: Table, names: Iterable[str]) -> Select[*tuple[Any, ...]]:
     return select(*(table.c[name] for name in names))
 
 
-def _row(
-    connection: Connection, table: Table, names: list[str], key: tuple[Any, ...]
+def row_of(
+    connection: Connection, table: Table, names: Iterable[str], key: tuple[Any, ...]
 ) -> dict[str, Any] | None:
+    """Return some columns of the row that has a primary key, None where there is none."""
     this = [column == value for column, value in _keyed(table, key)]
     row: Row[*tuple[Any, ...]] | None = connection.execute(
         _columns(table, names).where(*this)
     ).first()
-    return None if row is None else dict(row._mapping)
+    return None if row is None else shown(table, row._mapping)
+
+
+def shown(table: Table, row: RowMapping) -> dict[str, Any]:
+    """Return columns of a row as people read them."""
+    return {name: _shown(table.c[name], value) for name, value in row.items()}
+
+
+def _shown(column: Column[Any], value: Any) -> Any:
+    timed = isinstance(column.type, InstantType) and value is not None
+    return iso_time(value) if timed else value
 
 
 def _keyed(table: Table, key: tuple[Any, ...]) -> Iterator[tuple[Column[Any], Any]]:

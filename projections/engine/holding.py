@@ -201,7 +201,7 @@ def _report(projection: Projection, gap: Gap) -> None:
     aggregate = f"{gap.aggregate_type} {gap.aggregate_id}"
     if gap.fault is not None:
         log.error(
-            "projection %s v%s parks %s at version %s: %s; the others go on",
+            "projection %s v%s holds %s at version %s: %s; the others go on",
             name, version, aggregate, gap.version_needed, gap.fault, exc_info=gap.fault,
         )  # fmt: skip
         return

@@ -12,7 +12,6 @@ from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, in
 from projections.engine import sequence
 from projections.engine.instant import InstantType
 from projections.engine.projection import Projection
-from schemas.recorded_event import RecordedEvent
 
 metadata = MetaData()
 table = Table(
@@ -33,7 +32,8 @@ table = Table(
 )
 SEQUENCE = table.name
 
-Kind = Literal["replay", "edit", "evict"]
+Kind = Literal["replay", "edit", "evict", "accept"]
+AMENDING: tuple[Kind, ...] = ("edit", "evict")  # the others change nothing
 EventKey = tuple[str, str, int]
 
 Amendments = Mapping[EventKey, str | None]
@@ -41,10 +41,11 @@ Amendments = Mapping[EventKey, str | None]
 
 
 class Intervention(NamedTuple):
-    """What somebody did about an event.
+    """What somebody did about an event, or about one that never came.
 
     `before` and `after` are payloads as JSON: what the projection was to use for the event, and
-    what it uses from then on. Without `after` it passes the event over.
+    what it uses from then on. Without `after` it passes the event over. Who accepts that its
+    aggregate waits, and takes the read model as it is, changes neither.
     """
 
     kind: Kind
@@ -56,24 +57,25 @@ class Intervention(NamedTuple):
 
 
 def record(
-    connection: Connection, projection: Projection, event: RecordedEvent, made: Intervention
+    connection: Connection, projection: Projection, event: EventKey, made: Intervention
 ) -> None:
     """Write down what was done; nothing ever removes it.
 
     Args:
         connection: In the transaction that does it.
-        projection: Whose event was parked.
-        event: The one that cannot be applied.
+        projection: Whose aggregate waits.
+        event: The one that it waits for.
         made: By whom, when (epoch milliseconds), and what.
     """
     (seq,) = sequence.take(connection, SEQUENCE, 1)
+    aggregate_type, aggregate_id, version = event
     identity = {
         "seq": seq,
         "projection": projection.name,
         "version": projection.version,
-        "aggregate_type": event.aggregate_type,
-        "aggregate_id": event.aggregate_id,
-        "event_version": event.version,
+        "aggregate_type": aggregate_type,
+        "aggregate_id": aggregate_id,
+        "event_version": version,
     }
     connection.execute(insert(table).values(identity | made._asdict()))
 
@@ -83,7 +85,7 @@ def in_force(connection: Connection, name: str) -> Amendments:
     columns = table.c
     statement = (
         select(columns.aggregate_type, columns.aggregate_id, columns.event_version, columns.after)
-        .where(columns.projection == name, columns.kind != "replay")
+        .where(columns.projection == name, columns.kind.in_(AMENDING))
         .order_by(columns.seq)
     )
     return {

@@ -13,7 +13,7 @@ from sqlalchemy import (
 
 from projections.engine.instant import InstantType
 from projections.engine.position import is_of
-from projections.engine.projection import Projection, Unprojectable
+from projections.engine.projection import Projection, StoppedAt
 from projections.engine.statements import put
 
 metadata = MetaData()
@@ -34,14 +34,14 @@ SHOWN_CHARS = 2000
 
 def park(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
     """Write down that `projection` stands still since `now` (epoch milliseconds), and why."""
-    at_fault = error.delivery if isinstance(error, Unprojectable) else None
+    topic, partition, offset = error.place if isinstance(error, StoppedAt) else (None,) * 3
     row = {
         "projection": projection.name,
         "version": projection.version,
         "error": str(error).replace("\0", "\\0")[:SHOWN_CHARS],  # PostgreSQL stores no NUL
-        "topic": at_fault and at_fault.topic,
-        "partition": at_fault and at_fault.partition,
-        "offset": at_fault and at_fault.offset,
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
         "parked_at": now,
     }
     put(connection, table, [row])

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     Text,
     delete,
+    func,
     select,
 )
 
@@ -64,6 +65,17 @@ def load(connection: Connection, projection: Follower) -> Positions:
     """Return the next offset of every partition that `projection` has read from."""
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
         is_of(projection, table)
+    )
+    return {
+        Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
+    }
+
+
+def furthest(connection: Connection) -> Positions:
+    """Return the greatest next offset of every partition that anybody has read from."""
+    reached = func.max(table.c.next_offset)
+    statement = select(table.c.topic, table.c.partition, reached).group_by(
+        table.c.topic, table.c.partition
     )
     return {
         Partition(topic, number): offset for topic, number, offset in connection.execute(statement)

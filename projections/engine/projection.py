@@ -101,12 +101,19 @@ class Projection(Protocol):
         ...
 
 
-class Unprojectable(Exception):
+class StoppedAt(Exception):
+    """A projection cannot go on behind this place of the log: topic, partition and offset."""
+
+    def __init__(self, message: str, place: tuple[str, int, int]) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+class Unprojectable(StoppedAt):
     """A projection cannot go on behind this record."""
 
     def __init__(self, delivery: Delivery, problem: str) -> None:
-        super().__init__(
-            f"record {delivery.topic}:{delivery.partition}:{delivery.offset}: {problem}"
-        )
+        place = delivery.topic, delivery.partition, delivery.offset
+        super().__init__(f"record {':'.join(map(str, place))}: {problem}", place)
         self.delivery = delivery
         self.problem = problem

@@ -8,7 +8,9 @@ from projections.engine import holding, intervention, position, versions
 from projections.engine.amended import amended
 from projections.engine.batch import Delivery
 from projections.engine.builder import readable
+from projections.engine.damaged import sound, with_damaged
 from projections.engine.holding import AggregateKey, Hold
+from projections.engine.narrowing import narrowly
 from projections.engine.projection import Projection
 
 
@@ -49,5 +51,7 @@ def try_again(
     """
     held = {key: holding.load(connection, projection)[key]}
     in_force = intervention.in_force(connection, projection.name)
-    applied = projection.apply(connection, [*readable(amended(events, in_force))])
+    events = [*amended(events, in_force)]
+    applied = narrowly(projection)(connection, [*readable(sound(events))])
+    applied = with_damaged(applied, held, events)
     return holding.record(connection, projection, applied, now, held).get(key)

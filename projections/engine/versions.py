@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
-from projections.engine import layout
+from projections.engine import layout, ownership
 from projections.engine.projection import Projection
 from projections.engine.statements import add_new, put
 
@@ -30,8 +30,8 @@ class Superseded(Exception):
 
 def live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
-    layout.create_schema(connection)  # whoever asks first need not have made the read side
-    layout.create_tables(connection, metadata)
+    if not ownership.exists(connection, layout.tables_schema(connection), table.name):
+        return {}  # whoever asks first need not have made the read side
     found = connection.execute(select(table.c.projection, table.c.version))
     return {row.projection: row.version for row in found}
 

@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import EnumType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -46,7 +46,8 @@ class RecordSchema:
             return fullname
         self._named.add(fullname)
         listed = [
-            self._field(field_name, annotation) for field_name, annotation in _annotations(cls)
+            self._field(field_name, annotation) | _default(cls, field_name)
+            for field_name, annotation in _annotations(cls)
         ]
         return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
 
@@ -100,6 +101,13 @@ def _annotations(cls: type) -> Iterator[tuple[str, Any]]:
     hints = get_type_hints(cls, include_extras=True)
     names = [f.name for f in fields(cls)] if is_dataclass(cls) else cls.model_fields  # type: ignore[attr-defined]
     return ((name, hints[name]) for name in names)
+
+
+def _default(cls: type, name: str) -> dict[str, Any]:
+    """Return what a reader takes when bytes of an older version lack this list or map."""
+    found = {one.name: one for one in fields(cls)} if is_dataclass(cls) else {}
+    made = found[name].default_factory if name in found else MISSING
+    return {} if made is MISSING else {"default": made()}
 
 
 def _camel(name: str) -> str:

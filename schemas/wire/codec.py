@@ -44,14 +44,21 @@ class Codec:
         """
         return self._prefix + self._write(record)
 
-    def decode(self, value: bytes) -> dict[str, Any]:
+    def decode(self, value: bytes, *, newer: bool = False) -> dict[str, Any]:
         """Return the fields of a framed record; a choice of records comes back as (name, fields).
+
+        Args:
+            value: Its bytes.
+            newer: Whether it may be of a schema that is not known here yet: then the fields that
+                are known are read, and what is behind them is left. For subjects that have only
+                ever got new fields behind the former ones.
 
         Raises:
             Undecodable: Another kind of record, an unknown schema, or damaged bytes.
         """
         written, read = self._newest, self._read
-        if value[:HEADER_BYTES] != self._prefix:
+        ahead = newer and self._is_ahead(value)
+        if value[:HEADER_BYTES] != self._prefix and not ahead:
             written = self._written_with(value)
             read = self._read_older(written.id)
         try:
@@ -61,10 +68,14 @@ class Codec:
                 f"Avro body does not fit schema {written.id} ({self._subject} "
                 f"v{written.version}): {type(error).__name__} {error}"[:500]
             ) from error
-        if rest := len(value) - end:
+        if (rest := len(value) - end) and not ahead:
             raise Undecodable(f"{rest} bytes are left over behind the {self._subject} record")
         assert isinstance(fields, dict)  # the top level of every schema of ours is a record
         return fields
+
+    def _is_ahead(self, value: bytes) -> bool:
+        """Whether it has an id that was given after all that are known here."""
+        return value[:1] == MAGIC and _id_of(value) > max(by_id())
 
     def _read_older(self, schema_id: int) -> Reader:
         """Return what reads bytes of an older schema as one of the newest would be."""
@@ -88,13 +99,17 @@ class Codec:
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
             raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
-        schema_id = int.from_bytes(value[1:HEADER_BYTES], "big")
+        schema_id = _id_of(value)
         version = by_id().get(schema_id)
         if version is None:
             raise Undecodable(f"schema id {schema_id} is unknown here")
         if version.subject != self._subject:
             raise Undecodable(f"schema id {schema_id} is {version.subject}, not {self._subject}")
         return version
+
+
+def _id_of(value: bytes) -> int:
+    return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from schemas.command_envelope import CommandEnvelope
 from schemas.dead_letter import DeadLetter
+from schemas.decision import Decision
 from schemas.marker import Marker
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import aggregate_types, class_prefix, event_types, home, module
@@ -25,6 +26,7 @@ SHARED = {
     "rejection": Rejection,
     "dead_letter": DeadLetter,
     "marker": Marker,
+    "decision": Decision,
 }
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from schemas.message import HexBytes, TimestampMillis, iso_time
-from schemas.source import Source
 
 Show = Callable[[Any], Any]
 
@@ -75,7 +74,7 @@ def _as_it_is(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return b64encode(value).decode()
-    if isinstance(value, Source):
+    if is_dataclass(value):
         return _shown(value)
     if isinstance(value, BaseModel):
         return readable(value)

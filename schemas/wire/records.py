@@ -1,10 +1,11 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from schemas.dead_letter import DeadLetter
-from schemas.marker import Marker
+from schemas.decision import Decision
+from schemas.marker import Marker, ShardState
 from schemas.message import Event
 from schemas.recorded_event import RecordedEvent
 from schemas.registry import event_types
@@ -12,17 +13,18 @@ from schemas.response import Rejection, Response
 from schemas.source import Source
 from schemas.wire.codec import codec
 
-Record = TypeVar("Record", Response, Rejection, DeadLetter, Marker)
+Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
 
 SUBJECTS: dict[type, str] = {
     Response: "response",
     Rejection: "rejection",
     DeadLetter: "dead_letter",
+    Decision: "decision",
     Marker: "marker",
 }
 
 
-def encode(record: Response | Rejection | DeadLetter | Marker) -> bytes:
+def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> bytes:
     """Return the framed bytes of `record`; equal records give equal bytes."""
     return codec(SUBJECTS[type(record)]).encode(record)
 
@@ -33,10 +35,19 @@ def decode(kind: type[Record], value: bytes) -> Record:
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
-    found = codec(SUBJECTS[kind]).decode(value)
-    if "source" in found:
-        found["source"] = Source(**found["source"])
-    return kind(**found)
+    return _made(kind, codec(SUBJECTS[kind]).decode(value))
+
+
+def decode_response(value: bytes) -> Response:
+    """Return the response in `value`; of one that a newer verdict wrote, what is known here.
+
+    Whoever waits for responses may be older than the service that answers: their schema only ever
+    grows at its end.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    return _made(Response, codec(SUBJECTS[Response]).decode(value, newer=True))
 
 
 def encode_event(event: RecordedEvent) -> bytes:
@@ -56,6 +67,14 @@ def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
     found["payload"] = _event_type(aggregate_type, name).model_validate(payload)
     found["source"] = Source(**found["source"])
     return RecordedEvent(**found)
+
+
+def _made(kind: type[Record], found: dict[str, Any]) -> Record:
+    if "source" in found:
+        found["source"] = Source(**found["source"])
+    if "shard_states" in found:
+        found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
+    return kind(**found)
 
 
 @cache

@@ -18,6 +18,7 @@ from schemas.command_envelope import CommandEnvelope
 from schemas.dead_letter import DeadLetter
 from schemas.response import Response
 from schemas.source import Source
+from schemas.topics import KEY_BYTES
 from schemas.wire.commands import encode_command
 from schemas.wire.records import decode, encode
 from tests.model import Record
@@ -68,15 +69,17 @@ def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
 
 def command_record(record: Record, limit: int = COMMAND_LIMIT_BYTES) -> CommandRecord:
     """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
-    value = record.value
+    key, value = record.key, record.value
     length = 0 if value is None else len(value)
     return CommandRecord(
         source=Source(*record[:3]),
         timestamp=record.timestamp,
-        key=record.key,
+        key=key and key[:KEY_BYTES],
         value=value if value is None else value[:limit],
         length=length,
         sha256=sha256(value).digest() if value is not None and length > limit else None,
+        key_length=len(key or b""),
+        key_sha256=sha256(key).digest() if key is not None and len(key) > KEY_BYTES else None,
     )
 
 

@@ -20,6 +20,7 @@ from aggregates.received import CommandRecord, MalformedCommand, receive
 from schemas.dead_letter import DeadLetter
 from schemas.registry import aggregate_types
 from schemas.source import Source
+from schemas.topics import KEY_BYTES
 from schemas.wire.catalogue import by_id
 from schemas.wire.codec import Undecodable, codec
 from schemas.wire.records import encode
@@ -58,10 +59,13 @@ def read(aggregate_type: str, key: bytes | None, value: bytes | None) -> None:
         CommandRecord(
             Source(f"{aggregate_type}.commands", 0, 0),
             1,
-            key,
+            key and key[:KEY_BYTES],
             value and value[:WHOLE],
             len(whole),
             sha256(whole).digest() if cut else None,
+            0,
+            len(key or b""),
+            sha256(key).digest() if key is not None and len(key) > KEY_BYTES else None,
         ),
     )
     if isinstance(received, DeadLetter):

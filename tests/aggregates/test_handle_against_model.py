@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from random import Random
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
@@ -68,6 +69,7 @@ class WriteSide(RuleBasedStateMachine):
 TestWriteSide = WriteSide.TestCase
 
 
+@pytest.mark.slow
 def test_a_long_run_of_random_traffic_reaches_every_ending_and_agrees_with_the_model() -> None:
     traffic, model, desk = Traffic(Random(20261121), aggregates=60), Model(), Desk()
     log: list[Record] = []

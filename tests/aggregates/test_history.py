@@ -99,3 +99,16 @@ def test_an_altered_event_is_found_by_its_successor() -> None:
     assert fold([first, altered]).version == 2
     with pytest.raises(Broken, match=r"version 3 carries the hash .* one was altered"):
         fold([first, altered, *rest])
+
+
+def test_behind_versions_that_people_passed_over_the_next_event_counts() -> None:
+    first, _, third = stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
+
+    now = fold([first, third], jumped={3})
+
+    assert isinstance(now.state, Position)
+    assert (now.version, now.state.amount) == (3, 9)
+    assert now.last_hash == sha256(third.value).digest()
+    assert fold([first, third], at_version=2, jumped={3}).version == 1, "2 is nowhere"
+    with pytest.raises(Broken, match="version 3 follows version 1"):
+        fold([first, third], at_version=2)

@@ -13,11 +13,13 @@ from schemas.dead_letter import DeadLetter
 from tests.aggregates.desk import command_record
 from tests.hostile import KINDS, hostile
 from tests.model import Record
+from tests.tiers import the_first_of
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.process
+@pytest.mark.parametrize("seed", the_first_of(1, 2, 3))
 def test_hostile_bytes_take_neither_the_process_nor_its_memory_nor_its_time(seed: int) -> None:
     command = [sys.executable, "-m", "tests.aggregates.devour", str(seed), "2000"]
 

@@ -79,7 +79,9 @@ def _steps() -> dict[str, Callable[[], object]]:
         "number and chain the events": lambda: record(decider, snapshot, modify, events),
         "of these: write the event": lambda: encode_event(verdict.events[0].event),
         "write the snapshot": lambda: codec.encode(verdict.snapshot),
-        "make the response": lambda: acceptance(decider, snapshot, modify, verdict.events),
+        "make the response": lambda: acceptance(
+            decider, snapshot, modify, verdict.events, verdict.snapshot
+        ),
         "write the response": lambda: encode(verdict.response),
         "headers and topics": lambda: list(outputs.of_verdict(verdict, answer, modify)),
         "all checks and rules together": lambda: handle(decider, snapshot, modify, None, limits),

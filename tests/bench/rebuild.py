@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
+from compose.event_log.event_log import EventLog
 from compose.foundation import SOURCE
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.log import KafkaLog
@@ -72,7 +74,8 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             create_read_side(engine, projections())
             reader = parts.enter_context(Reader(url, view_names(projections())))
             batches = KafkaBatches(spark, kafka, topics)
-            whole = WholeLog(spark, batches, log, Archive(reader), topics)
+            log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
+            whole = WholeLog(spark, batches, log, log_and_archive, topics)
             building = Building(whole, engine, folder / "scratch", CORES, untold, unobserved)
             for name in READ_MODELS:
                 yield _measured(building, whole, engine, name)

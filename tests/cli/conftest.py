@@ -49,6 +49,9 @@ class DictState:
     def open(self, shard: int) -> None:
         pass
 
+    def stamp(self) -> None:
+        return None
+
     def get(self, key: bytes) -> bytes | None:
         return self._entries.get(key)
 

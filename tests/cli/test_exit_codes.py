@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.cli.verbs import VERBS
+from compose.cli.verbs import ALONE, VERBS, loaded
+from compose.kafka import log
 from tests.cli.conftest import Run
 
 VERDICT = (sys.executable, "-c", "from compose.cli.main import main; main()")
@@ -25,6 +26,7 @@ def process(*arguments: str) -> "subprocess.Popen[bytes]":
     )
 
 
+@pytest.mark.process
 def test_help_lists_every_verb_and_loads_none_of_them() -> None:
     heavy = "'pyspark', 'confluent_kafka', 'sqlalchemy', 'pydantic'"
     script = (
@@ -66,7 +68,10 @@ def test_without_a_service_every_verb_ends_with_5_and_names_the_next_command(
     assert "start `verdict up`" in " ".join((answer.stdout + answer.stderr).split())
 
 
-def test_an_unreachable_kafka_ends_with_5_and_the_reason(run: Run) -> None:
+def test_an_unreachable_kafka_ends_with_5_and_the_reason(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "ANSWER_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -120,6 +125,7 @@ def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         run("config", "show")
 
 
+@pytest.mark.process
 def test_what_the_system_has_too_little_of_is_named_without_a_traceback(tmp_path: Path) -> None:
     """A limit of 0 bytes a file, as a full disk is not to be had everywhere."""
     up = subprocess.run(
@@ -133,3 +139,12 @@ def test_what_the_system_has_too_little_of_is_named_without_a_traceback(tmp_path
     assert up.returncode == 1
     assert "the system refused ([Errno 27] File too large): lift the limit" in up.stderr
     assert "Traceback" not in up.stderr
+
+
+@pytest.mark.parametrize("verb", [verb.name for verb in VERBS if verb.name != ALONE])
+def test_every_verb_can_be_told_where_its_deployment_is(verb: str) -> None:
+    command = loaded(verb)
+
+    for leaf in getattr(command, "commands", {verb: command}).values():
+        options = {flag for option in leaf.params for flag in option.opts}
+        assert options >= {"--deployment", "--data-dir", "--bootstrap-servers", "--database-url"}

@@ -31,7 +31,7 @@ def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:
     [as_json] = verdict("topics", "check", "--json").lines
 
     assert (checked.exit_code, checked.stdout) == (0, "")
-    assert "27 topics are as they must be" in checked.stderr
+    assert "29 topics are as they must be" in checked.stderr
     assert as_json["differences"] == []
 
 
@@ -44,8 +44,8 @@ def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker
     again = run("topics", "create", "--json", *where)
 
     assert missing.exit_code == 1
-    assert "27 topic settings are not what they must be" in missing.stderr
-    assert len(created.lines[0]["created"]) == 27
+    assert "29 topic settings are not what they must be" in missing.stderr
+    assert len(created.lines[0]["created"]) == 29
     assert again.lines == [{"created": []}]
 
 
@@ -135,6 +135,15 @@ def test_status_shows_what_runs_and_what_stands_still(
     assert "holds 1 aggregates, the first: order 'o-1' needs version 3" in table.stdout
     assert table.stdout.startswith("service  up")
 
+    [alone] = verdict("projection", "status", "q", "--json").lines
+    shown = verdict("projection", "status", "q").stdout
+    unknown = verdict("projection", "status", "nobody")
+    assert alone == ours
+    assert f"q v1, live, lag {ours['lag']}" in shown
+    assert "o-1" in shown
+    assert (unknown.exit_code, unknown.stdout) == (1, "")
+    assert "there is no projection 'nobody'" in unknown.stderr
+
 
 def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     verdict: Run, read_side: ReadSide
@@ -163,7 +172,13 @@ def test_status_tells_of_letters_that_nobody_tries_again(
     verdict: Run, read_side: ReadSide, topics: Topics
 ) -> None:
     place = Source(topics.dead_letters, 0, 0)
-    rules = Rules(attempts=0, backoff="fixed:1s", retry_topic="retry", problem_with=lambda _: None)
+    rules = Rules(
+        attempts=0,
+        backoff="fixed:1s",
+        retry_topic="retry",
+        problem_with=lambda _: None,
+        now=lambda: 0,
+    )
     row = row_of(Letter(source=place, timestamp=NOW, key=None, value=b"x"), rules)
     [before] = verdict("status", "--json").lines
     with read_side.engine.begin() as connection:

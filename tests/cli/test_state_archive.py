@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from compose.cli.one_aggregate import Aggregate
+from compose.errors import Unreachable
+from compose.event_log.event_log import EventLog as Log
+from compose.event_log.placed import Placed
 from compose.kafka.log import KafkaLog
 from compose.local.broker import EmbeddedBroker
-from compose.sql.archive import Placed
+from compose.sql.archive import Archive
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition, Span
 from schemas.position import PositionAdjusted, PositionClosed
@@ -42,7 +44,11 @@ def ordered(verdict: Run, broker: EmbeddedBroker, topics: Topics) -> list[Placed
         sent = verdict("send", "order", command, *about, "--wait", "30", *words)
         assert sent.exit_code == 0, sent.stderr
     with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
-        return [*Aggregate(log, topics, "order", ORDER).events({})]
+        return [*Log(topics, lambda: log, nowhere).history("order", ORDER)]
+
+
+def nowhere() -> Archive:
+    raise Unreachable("there is no read side")
 
 
 def keep(archive: ReadSide, topics: Topics, events: list[Placed]) -> None:

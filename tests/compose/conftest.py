@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
+from compose.decisions import copied_decisions
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.log import log_bounds
 from compose.local.broker import EmbeddedBroker
@@ -68,8 +69,10 @@ def running(
     ) -> Projecting:
         read_models = projections() if declared is None else declared
         create_read_side(engine, read_models)
-        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes)
-        bounds = partial(log_bounds, {"bootstrap.servers": deployment.servers})
+        options = {"bootstrap.servers": deployment.servers}
+        decided = copied_decisions(options, deployment.topics, engine)
+        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes, decided)
+        bounds = partial(log_bounds, options)
         projecting = Projecting(spark, batches, bounds, engine, deployment.topics, read_models)
         started.append(projecting)
         projecting.start(deployment.directory)

@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 from compose.projecting import Projecting
 from compose.sql.reader import Reader
 from projections.engine.creation import view_names
+from projections.engine.reader_role import OPERATOR
 from projections.registry import projections
 from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
@@ -40,6 +41,10 @@ class Deployment:
         for created in self._admin.create_topics(made).values():
             created.result(30)
 
+    def create(self, topic: str) -> None:
+        """Create a topic with one partition."""
+        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+
     def write(self, *records: tuple[str, str, bytes | None], commit: bool = True) -> None:
         """Write (topic, key, value) in one transaction."""
         producer = Producer(
@@ -65,7 +70,7 @@ class Deployment:
 
     def select(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
         """Return what a reader sees."""
-        with Reader(self.url, view_names(projections())) as reader:
+        with Reader(self.url, view_names(projections()), OPERATOR) as reader:
             return list(reader.select(statement, parameters).rows)
 
 

@@ -14,6 +14,7 @@ from projections.engine.batch import Span as Offsets
 from projections.stream import Decoder
 from schemas.message import Event
 from schemas.position import PositionAdjusted, PositionClosed
+from schemas.source import Source
 from schemas.topics import Topics
 from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog, opened
@@ -72,6 +73,16 @@ class Followable:
         self._events.add(name, payload)
         value = encode_event(self._events.deliveries[-1].record)  # type: ignore[arg-type]
         producer.produce(self.topic, value, name, partition=self._events.place_of(name).partition)
+
+    def write_garbage(self) -> Source:
+        """Write a record that is no event; return its place."""
+        written: list[Message] = []
+        producer = Producer(self.options)
+        producer.produce(
+            self.topic, b"garbage", "p-1", 0, on_delivery=lambda _, message: written.append(message)
+        )
+        producer.flush(30)
+        return Source(self.topic, written[0].partition() or 0, written[0].offset() or 0)
 
     def close_all(self) -> None:
         """Let every position be closed."""

@@ -7,11 +7,13 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
+from compose.event_log.event_log import EventLog as Log
+from compose.event_log.event_log import Gone
 from compose.kafka.batches import KafkaBatches
 from compose.kafka.log import KafkaLog
 from compose.rebuilding.beside import begin_another
 from compose.rebuilding.building import Building, OnStep, Step
-from compose.rebuilding.errors import AnotherBuild, RecordsGone, StandsStill
+from compose.rebuilding.errors import AnotherBuild, StandsStill
 from compose.rebuilding.rebuilder import unobserved, untold
 from compose.rebuilding.whole_log import WholeLog
 from compose.sql.archive import Archive
@@ -55,7 +57,8 @@ def build(
     kafka = {f"kafka.{name}": value for name, value in of.options.items()}
     with KafkaLog(of.options) as log, of.read_side.reader() as reader:
         batches = KafkaBatches(spark, kafka, of.topics)
-        whole = WholeLog(spark, batches, log, Archive(reader), of.topics)
+        events = Log(of.topics, lambda: log, lambda: Archive(reader))
+        whole = WholeLog(spark, batches, log, events, of.topics)
         building = Building(whole, of.read_side.engine, scratch, 3, untold, on_step)
         building.build(built, whole.ends(built))
 
@@ -88,7 +91,7 @@ def test_what_is_neither_in_kafka_nor_archived_is_named(
     followable.happen(1)
     followable.drop(dict.fromkeys(range(4), 1))
 
-    with pytest.raises(RecordsGone, match=r"needs .*:0 from offset 0, and Kafka has it from 1"):
+    with pytest.raises(Gone, match=r":0 are archived up to offset 0 and Kafka has them from 1"):
         build(spark, followable, tmp_path)
 
 
@@ -122,7 +125,8 @@ def test_what_was_decided_about_events_is_built_in(
             assert isinstance(event, RecordedEvent)
             kind: Kind = "edit" if payload else "evict"
             made = Intervention(kind, "ada", "mistyped", 0, None, payload)
-            intervention.record(connection, declared()[NAME](1), event, made)
+            key = event.aggregate_type, event.aggregate_id, event.version
+            intervention.record(connection, declared()[NAME](1), key, made)
     for one in log.deliveries:
         producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
     producer.flush(30)

@@ -1,19 +1,19 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, inspect, literal, select
+from sqlalchemy import Engine, event, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from compose.errors import Unreachable, VerdictError
 from compose.sql import database
 from compose.sql.database import (
-    SERVERS_PATIENCE,
     check_built,
     create_read_side,
     live_versions,
@@ -22,13 +22,20 @@ from compose.sql.database import (
 )
 from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
-from projections.engine.layout import replace_view
-from projections.engine.reader_role import READER, let_in
+from compose.sql.session import SERVERS_PATIENCE
+from projections.engine.copying import MANY
+from projections.engine.layout import TABLES, replace_view
+from projections.engine.reader_role import OPERATOR, ROLES, let_in
+from projections.engine.statements import put
 from projections.outcome import outcome
+from projections.program_tally import program_tally
 from projections.registry import projections
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
+
+pytestmark = pytest.mark.both_databases
+TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}
 
 
 @pytest.fixture
@@ -39,9 +46,13 @@ def engine(new_database: NewDatabase) -> Iterator[Engine]:
     engine.dispose()
 
 
+def _tables(engine: Engine) -> set[str]:
+    return {*inspect(engine).get_table_names(schema=TABLES_SCHEMA[engine.dialect.name])}
+
+
 def test_creating_the_read_side_again_changes_nothing(engine: Engine) -> None:
     def there() -> tuple[set[str], set[str]]:
-        return {*inspect(engine).get_table_names()}, {*inspect(engine).get_view_names()}
+        return _tables(engine), {*inspect(engine).get_view_names()}
 
     create_read_side(engine, projections())
     first = there()
@@ -82,7 +93,7 @@ def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
     assert columns() == before
     with engine.begin() as connection:
         replace_view(connection, "us_holder", other)
-        let_in(connection, READER, views)
+        let_in(connection, ROLES, views)
 
     assert columns() == ["client", "more"]
 
@@ -168,7 +179,7 @@ def test_a_failure_leaves_no_half_of_a_read_side(engine: Engine) -> None:
     with pytest.raises(IntegrityError):
         create_read_side(engine, [replace(us_holder(), sequences=(None,))])  # type: ignore[arg-type]
 
-    assert "us_holder_v1" not in inspect(engine).get_table_names()
+    assert "us_holder_v1" not in _tables(engine)
 
 
 def test_sqlite_is_safe_against_kill_and_power_loss_and_lets_readers_in(tmp_path: Path) -> None:
@@ -219,3 +230,71 @@ def test_a_server_of_postgresql_is_told_to_give_up_a_client_that_vanished(engine
         ours = connection.exec_driver_sql("SELECT name FROM pg_settings WHERE source = 'session'")
 
         assert SERVERS_PATIENCE.keys() <= {*ours.scalars()}  # values count over TCP only
+
+
+@contextmanager
+def _database(server: Server, name: str, created: str, *settings: str) -> Iterator[str]:
+    """Give a database of one's own, with settings for all of its sessions."""
+    server.execute(f"CREATE DATABASE {name} {created}")
+    for setting in settings:
+        server.execute(f"ALTER DATABASE {name} SET {setting}")
+    try:
+        yield server.url(name)
+    finally:
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -> None:
+    """Behind a pool each transaction may be on another connection of the server."""
+    foreign = (
+        "search_path TO nowhere",
+        "TimeZone TO 'Asia/Kolkata'",
+        "DateStyle TO 'German, DMY'",
+        "client_encoding TO 'LATIN1'",
+    )
+    with _database(postgresql, "pooled", "", *foreign) as url:
+        engine = open_database(url)
+        event.listen(engine, "checkout", _another_session)
+        create_read_side(engine, projections())
+        tally = program_tally()
+        rows = [_participant(number) for number in range(2 * MANY)]
+        for some in (rows[:MANY], rows[MANY : MANY + 5], rows[MANY + 5 :]):
+            with engine.begin() as connection:
+                put(connection, tally.table, some)
+
+        with engine.connect() as connection:
+            found = connection.execute(select(tally.table).order_by("aggregate_id"))
+            assert [dict(row._mapping) for row in found] == rows
+        with Reader(url, readable(projections()), OPERATOR) as reader:
+            for _ in range(10):  # more often than a driver takes before it prepares a statement
+                asked = "SELECT aggregate_id, version FROM program_tally_version LIMIT 1"
+                assert [*reader.select(asked).rows] == [("ω-00000", 1)]
+        engine.dispose()
+
+
+def _another_session(connection: Any, *_: object) -> None:
+    connection.autocommit = True
+    connection.execute("DISCARD ALL")
+    connection.autocommit = False
+
+
+def _participant(number: int) -> dict[str, Any]:
+    return {
+        "aggregate_id": f"ω-{number:05}",
+        "version": 1,
+        "present": True,
+        "group_key": "Ⅷ",
+        "program": "Ⅷ",
+        "active": True,
+        "last_login": 1_700_000_000_000 + number,
+    }
+
+
+def test_a_database_that_lacks_characters_is_refused(postgresql: Server) -> None:
+    latin = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+
+    with (
+        _database(postgresql, "latin", latin) as url,
+        pytest.raises(VerdictError, match=r"latin.* is encoded in LATIN1.* ENCODING 'UTF8'"),
+    ):
+        open_database(url)

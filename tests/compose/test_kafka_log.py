@@ -2,7 +2,6 @@
 
 import pytest
 
-from compose.cli.behind_archive import span_behind
 from compose.kafka.errors import NotThereYet, RecordsDropped
 from compose.kafka.log import KafkaLog, Span
 from tests.compose.followable import Followable
@@ -36,14 +35,3 @@ def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
 
         with pytest.raises(NotThereYet, match=f"offset {end + 1}, and Kafka has it up to {end}"):
             next(log.read([Span(followable.topic, 0, end + 1, None)]))
-
-
-def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable) -> None:
-    """As when Kafka was restored from an older copy than the read side."""
-    followable.happen(1)
-    with KafkaLog(followable.options) as log:
-        _, end = log.bounds(followable.topic, 0)
-
-        assert span_behind(log, followable.topic, 0, end) == (followable.topic, 0, end, end)
-        with pytest.raises(NotThereYet, match=f"offset {end + 1}, and Kafka has it up to {end}"):
-            span_behind(log, followable.topic, 0, end + 1)

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
+from compose.decisions import write_decisions
 from compose.errors import Unreachable
-from compose.projecting import Projecting
+from compose.kafka.log import KafkaLog
+from compose.parking.kind import By, NothingParked
+from compose.parking.records import StoppingRecords
+from compose.projecting import PassedOverSince, Projecting
 from compose.sql.database import create_read_side, open_database
 from projections import missing_events as releasing
 from projections.engine import creation, versions
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Partition, Span
 from projections.engine.copying import MANY
-from projections.engine.position import AnotherRunner
 from projections.engine.versions import Superseded
 from projections.registry import projections
 from projections.us_holder import OpenPosition, us_holder
@@ -32,6 +35,7 @@ from tests.projections.responses import ACCEPTED, REJECTED
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
+FOLLOWERS = ["event_archive", "us_holder"]  # of events of positions
 
 
 def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
@@ -89,6 +93,42 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
+
+
+def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
+    deployment: Deployment, running: Callable[[], Projecting], engine: Engine
+) -> None:
+    """G-03: on record, in Kafka and in SQL, and honoured by every later run."""
+    options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
+    deployment.create(topics.decisions)
+    events = topics.events("position")
+    deployment.write((events, "p-1", b"garbage"), *deployment.happens("p-1", opened("ada")))
+    first = running()
+    place = f"{events}:{deployment.log.place_of('p-1').partition}:0"
+    records = StoppingRecords(
+        engine,
+        lambda: KafkaLog(options),
+        lambda made: write_decisions(options, topics, [made]),
+    )
+    reaches(first, lambda: [item["projections"] for item in records.listed()] == [FOLLOWERS])
+
+    shown = records.shown(place)
+    said = records.evict(place, By("ada", "the job of the 3rd wrote it"))
+
+    assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
+    assert said.startswith(f"{place} is passed over by all that reads it, for ever: event_archive,")
+    with pytest.raises(PassedOverSince, match=f"{place}, which .* waits at, is passed over"):
+        reaches(first, lambda: False)
+    first.stop()
+    second = running()
+    reaches(second, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
+    assert deployment.select("SELECT * FROM projection_parked") == []
+    decided = 'SELECT topic, "offset", until, who, why FROM decision'
+    assert deployment.select(decided) == [(events, 0, 1, "ada", "the job of the 3rd wrote it")]
+    assert [*records.listed()] == []
+    with pytest.raises(NothingParked):
+        records.evict(place, By("ada", "again"))
 
 
 def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
@@ -172,28 +212,43 @@ def test_a_bug_in_a_batch_is_told(
         reaches(projecting, lambda: False)
 
 
-def test_it_stops_when_somebody_else_advances_a_projection(
+def test_who_is_advanced_by_somebody_else_stands_still_alone(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:
+    """G-06: once may have been a commit of our own whose answer was lost."""
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    archived = "SELECT count(*) FROM event_archive"
+    parked = "SELECT error FROM projection_parked WHERE projection = 'us_holder'"
+
+    advance(deployment, "us_holder")
+    deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
+    reaches(projecting, lambda: deployment.select(archived) == [(2,)])
+    assert deployment.select(parked) == []
+    advance(deployment, "us_holder")
+    deployment.write(*deployment.happens("p-1", PositionTransferred(client="eve")))
+    reaches(projecting, lambda: deployment.select(parked) != [])
+
+    [(error,)] = deployment.select(parked)
+    assert error.startswith("another runner advances projection us_holder v1")
+    reaches(projecting, lambda: deployment.select(archived) == [(3,)])
+
+
+def advance(deployment: Deployment, name: str) -> None:
+    """Move the position of a projection by one in every partition, as another runner would."""
     events = deployment.topics.events("position")
-    ends = "SELECT partition, next_offset FROM projection_position WHERE topic = ?"
+    reached = (
+        "SELECT partition, next_offset FROM projection_position WHERE topic = ? AND projection = ?"
+    )
     spans = {
         Partition(events, number): Span(end, end + 1)
-        for number, end in deployment.select(ends, events)
+        for number, end in deployment.select(reached, events, name)
     }
     another = open_database(deployment.url)
-    (us_holder,) = (p for p in projections() if p.name == "us_holder")
-    Applier(another, us_holder, deployment.topics).apply(Batch([], spans))
+    (projection,) = (one for one in projections() if one.name == name)
+    Applier(another, projection, deployment.topics).apply(Batch([], spans))
     another.dispose()
-
-    deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
-
-    with pytest.raises(AnotherRunner, match="another runner advances projection us_holder v1"):
-        reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
-    assert deployment.select("SELECT client FROM us_holder") == [("ada",)]
 
 
 def test_carried_states_and_the_bytes_of_events_arrive_whole(

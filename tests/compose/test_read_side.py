@@ -5,11 +5,6 @@ import pytest
 from compose import read_side
 from compose.errors import Unreachable, VerdictError
 from compose.read_side import ReadSide
-from projections.engine.batch import Partition
-from projections.engine.position import AnotherRunner
-from projections.us_holder import us_holder
-
-ANOTHER = AnotherRunner(us_holder(), {}, {Partition("position.events", 0): 1})
 
 
 class Failing:
@@ -30,6 +25,9 @@ class Failing:
     def stop(self) -> None:
         self.stops += 1
 
+    def park(self, error: Exception) -> None:
+        self.parked = error
+
 
 def test_projections_are_started_again_when_their_database_was_out_of_reach(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -45,36 +43,7 @@ def test_projections_are_started_again_when_their_database_was_out_of_reach(
     assert "commands are decided meanwhile" in caplog.text
 
 
-def test_who_committed_while_the_database_was_out_of_reach_may_be_ourselves(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(read_side, "RETRY_S", 0)
-    projections = Failing(Unreachable("the database failed"), ANOTHER, None)
-    side = ReadSide(projections.start)  # type: ignore[arg-type]
-
-    for _ in range(5):
-        side.check()
-
-    assert (projections.starts, projections.stops) == (3, 2)
-    assert "commands are decided meanwhile" in caplog.messages[2]
-
-
-def test_long_after_that_it_is_somebody_else(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(read_side, "RETRY_S", 0)
-    monkeypatch.setattr(read_side, "LATE_COMMIT_S", 0)
-    projections = Failing(Unreachable("the database failed"), ANOTHER)
-    side = ReadSide(projections.start)  # type: ignore[arg-type]
-
-    for _ in range(4):
-        side.check()
-
-    assert (projections.starts, projections.stops) == (2, 2)
-    assert "the projections stopped" in caplog.messages[-1]
-
-
-@pytest.mark.parametrize("ending", [ANOTHER, VerdictError("tampering"), ZeroDivisionError("a bug")])
+@pytest.mark.parametrize("ending", [VerdictError("tampering"), ZeroDivisionError("a bug")])
 def test_anything_else_is_said_once_and_stops_the_projections_only(
     ending: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -87,3 +56,5 @@ def test_anything_else_is_said_once_and_stops_the_projections_only(
     assert (projections.starts, projections.stops) == (1, 1)
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
     assert str(ending) in caplog.text
+    assert projections.parked is ending
+    assert side.stopped == {"projections": str(ending)}

@@ -18,6 +18,8 @@ from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, REJECTED
 
+pytestmark = pytest.mark.both_databases
+
 LONG_S = 60
 AT_ONCE = 0.0
 ADA = Token("position", "p-ada", 2)
@@ -100,7 +102,7 @@ def test_a_projection_that_is_parked_is_not_waited_for(
     spans = {place: Span(log.ends[place], log.ends[place] + 1)}
     read_side.applier("us_holder").apply(Batch([broken], spans))
 
-    with pytest.raises(NeverShown, match=r"us_holder is parked: .*broken"):
+    with pytest.raises(NeverShown, match=r"us_holder is stopped: .*broken"):
         wait(reader, "us_holder", ADA, LONG_S)
 
 

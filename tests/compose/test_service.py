@@ -39,6 +39,7 @@ def test_a_service_that_stopped_is_not_found(tmp_path: Path) -> None:
     assert find_service(tmp_path) is None
 
 
+@pytest.mark.process
 def test_a_service_that_was_killed_is_not_found(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass

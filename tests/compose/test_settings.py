@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.configuration.loading import SettingsInvalid, load_settings, origins
+from compose.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
 from compose.configuration.settings import Settings
+from schemas.topics import LARGEST_BYTES
 
 SECRET = "hunter2-is-planted"
 
@@ -132,6 +133,20 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
         load_settings()
 
 
+@pytest.mark.parametrize("name", ["command_limit_bytes", "events_limit_bytes"])
+def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> None:
+    assert load_settings(**{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES
+
+    with pytest.raises(SettingsInvalid) as raised:
+        load_settings(**{name: LARGEST_BYTES + 1})
+
+    assert str(raised.value) == (
+        f"setting '{name}' (from flag): 1572865 bytes are more than 1572864: an output may have "
+        "4194304, and must hold that twice, in its value and in a header, beside all that is said "
+        "of it"
+    )
+
+
 def test_no_secret_shows_in_the_settings() -> None:
     settings = load_settings(
         kafka_security_protocol="SASL_SSL",
@@ -146,3 +161,18 @@ def test_no_secret_shows_in_the_settings() -> None:
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings)
     assert SECRET not in settings.model_dump_json()
+
+
+def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> None:
+    variables = [
+        "PATH",
+        "VERDICT_SHARD",
+        "VERDICT_SHARDS",
+        "verdict_shards",
+        "VERDICT_IVY_SETTINGS",
+    ]
+
+    (warning,) = misnamed(variables)
+
+    assert "VERDICT_SHARD is none of ours" in warning
+    assert "did you mean VERDICT_SHARDS?" in warning

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import Unreachable, VerdictError
+from compose.errors import Late, Unreachable, VerdictError
 from compose.exactly_once.errors import DamagedCheckpoint, Misfit
 from compose.spark_errors import query_failed
 
@@ -22,7 +22,13 @@ Caused by: java.io.IOException: {}
             "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
             "assignment. Call: describeTopics",
             Unreachable,
-            "see that it runs, then start again",
+            "see that it runs; nothing is lost",
+        ),
+        (
+            "java.util.concurrent.TimeoutException: Cannot fetch record for offset 7 in 120000 "
+            "milliseconds",
+            Unreachable,
+            "see that it runs",
         ),
         (
             "Checksum error: file:/data/checkpoint/state/0/1/3.changelog at 0 exp: 1 got: 2",
@@ -35,6 +41,9 @@ Caused by: java.io.IOException: {}
             "`verdict recover`",
         ),
         ("state of shard 1 is damaged: log entry 3 of 3 is missing", DamagedCheckpoint, "recover"),
+        ("Python worker failed to connect back.", Late, "was late, or has ended"),
+        ("Python worker exited unexpectedly (crashed)", Late, "was late, or has ended"),
+        ("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x", Late, "was late"),
     ],
 )
 def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
@@ -79,7 +88,7 @@ def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
     [
         Misfit("said already"),
         ValueError("a bug of ours"),
-        RuntimeError("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] a bug of Spark's"),
+        RuntimeError("a bug of Spark's"),
     ],
 )
 def test_what_was_said_already_and_what_is_a_bug_stays_what_it_is(error: Exception) -> None:

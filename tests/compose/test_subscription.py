@@ -8,14 +8,17 @@ from pathlib import Path
 import pytest
 
 from compose.configuration.loading import load_settings
+from compose.decisions import honouring, write_decisions
 from compose.errors import VerdictError
 from compose.kafka.errors import NotThereYet
 from compose.kafka.log import KafkaLog
+from compose.sql.archive import FROM_POSITION
 from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
 from compose.sql.selected import Parameters, Selected
-from compose.subscription import ARCHIVED, Followed, Place, Places, Subscription, subscribe
+from compose.subscription import Followed, Place, Places, Subscription, subscribe
 from projections.registry import projections
+from schemas.decision import Decision
 from tests.compose.followable import POSITIONS, CutLog, Followable
 
 # librdkafka asks for a batch of records when the one before is handed over, and not for more
@@ -136,7 +139,7 @@ class Asked(Reader):
     pages = 0
 
     def select(self, statement: str, parameters: Parameters = ()) -> Selected:
-        self.pages += statement == ARCHIVED
+        self.pages += statement == FROM_POSITION
         return super().select(statement, parameters)
 
 
@@ -262,3 +265,31 @@ def test_an_empty_archive_is_no_hindrance(
 
     assert identities(found) == followable.written
     assert {one.place for one in found} <= {Place(followable.topic, n) for n in range(4)}
+
+
+def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided(
+    followable: Followable, reader: Reader
+) -> None:
+    followable.happen(1)
+    place = followable.write_garbage()
+    followable.happen(1)
+    garbage = f"{followable.topic}:{place.partition}:{place.offset}"
+    with KafkaLog(followable.options) as log:
+        subscription = Subscription(reader, log, followable.topics)
+        found = []
+        with pytest.raises(
+            VerdictError, match=f"{garbage} cannot be read .* letters evict {garbage}"
+        ):
+            found += [*subscription.events(follow=False)]
+    made = Decision(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
+
+    write_decisions(followable.options, followable.topics, [made])
+
+    with honouring(followable.options, followable.topics) as log:
+        everything = [*Subscription(reader, log, followable.topics).events(follow=False)]
+        again = Subscription(reader, log, followable.topics, from_position=subscription.places)
+        rest = [*again.events(follow=False)]
+    assert identities(everything) == followable.written
+    assert place.offset not in [
+        one.offset for one in rest if one.place == (followable.topic, place.partition)
+    ]

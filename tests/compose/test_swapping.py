@@ -28,12 +28,12 @@ from projections import missing_events as releasing
 from projections.engine import creation, parking
 from projections.engine.applier import Applier
 from projections.engine.built import end_build
-from projections.engine.reader_role import READER
+from projections.engine.reader_role import ROLES, Roles
 from projections.us_holder import us_holder
 from schemas.recorded_event import RecordedEvent
 from tests.compose.followable import POSITIONS, CutLog, Followable
 
-ROLE = "desk_reader"
+DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
 FIRST, SECOND = us_holder(version=1), us_holder(version=2)
 
 
@@ -69,12 +69,13 @@ def live_version(followable: Followable) -> object:
     return version
 
 
+@pytest.mark.both_databases
 def test_the_role_of_the_settings_reads_on_after_a_swap(
     followable: Followable, level: Level
 ) -> None:
-    swapping.swap(level, ROLE, unobserved)
+    swapping.swap(level, DESK, unobserved)
 
-    assert holders(followable, ROLE) == [("ada", POSITIONS)]
+    assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
 
 
 def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
@@ -86,7 +87,7 @@ def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
     followable.drop({number: end - 1 for number, end in ends.items()})
 
     with pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"):
-        swapping.swap(level, ROLE, unobserved)
+        swapping.swap(level, DESK, unobserved)
 
     assert live_version(followable) == 1
 
@@ -102,28 +103,29 @@ def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
         CutLog(followable.options, lambda: followable.drop(cut)) as log,
         pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"),
     ):
-        swapping.swap(replace(level, log=log), ROLE, unobserved)
+        swapping.swap(replace(level, log=log), DESK, unobserved)
 
     assert live_version(followable) == 1
 
 
+@pytest.mark.both_databases
 def test_a_view_of_somebody_elses_is_named_and_left_alone(
     followable: Followable, level: Level
 ) -> None:
     if not followable.read_side.is_postgresql:  # a view of SQLite stands on names only
-        swapping.swap(level, ROLE, unobserved)
+        swapping.swap(level, DESK, unobserved)
         return
     with level.engine.begin() as connection:
         connection.exec_driver_sql("CREATE VIEW mine AS SELECT client FROM us_holder")
 
     with pytest.raises(ViewsInUse, match="view mine depends on view us_holder") as refused:
-        swapping.swap(level, ROLE, unobserved)
+        swapping.swap(level, DESK, unobserved)
 
     assert isinstance(refused.value, VerdictError)
     assert followable.read_side.holders() == {"ada": POSITIONS}
     with level.engine.begin() as connection:
         connection.exec_driver_sql("DROP VIEW mine")
-    swapping.swap(level, ROLE, unobserved)
+    swapping.swap(level, DESK, unobserved)
 
 
 def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompared(
@@ -134,11 +136,11 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
         parking.park(connection, FIRST, ZeroDivisionError("a bug"), 0)
     followable.close_all()
     follow(followable, SECOND)
-    with pytest.raises(NotComparable, match=r"us_holder v1, .*, is parked, and v2 is ahead of it"):
+    with pytest.raises(NotComparable, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"):
         swapping.verify(level)
     assert live_version(followable) == 1
 
-    swapping.swap(level, READER, unobserved)
+    swapping.swap(level, ROLES, unobserved)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {}
@@ -153,55 +155,58 @@ def test_one_that_is_behind_and_only_waits_does_not_give_way(
     followable.happen(1)
     follow(followable, SECOND)
 
-    for step in (lambda: swapping.verify(level), lambda: swapping.swap(level, READER, unobserved)):
+    for step in (lambda: swapping.verify(level), lambda: swapping.swap(level, ROLES, unobserved)):
         with pytest.raises(NeverLevel, match=r"is \d+ offsets behind the one that was built"):
             step()
 
     assert live_version(followable) == 1
 
 
+@pytest.mark.both_databases
 def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
     followable: Followable, level: Level
 ) -> None:
-    swapping.swap(level, READER, unobserved)
+    swapping.swap(level, ROLES, unobserved)
     feed = followable.read_side.changes()
 
     with pytest.raises(
         VerdictError, match="v1 is not the one that readers see any more, that is v"
     ):
-        swapping.swap(level, READER, unobserved)
+        swapping.swap(level, ROLES, unobserved)
 
     assert followable.read_side.changes() == feed
     back = beside.before(level.engine, "us_holder", level.beside.at_version)
-    swapping.swap(Level(level.engine, level.log, level.topics, back), READER, unobserved)
+    swapping.swap(Level(level.engine, level.log, level.topics, back), ROLES, unobserved)
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
+@pytest.mark.both_databases
 def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not followable.read_side.is_postgresql:  # on SQLite nobody waits for readers
-        swapping.swap(level, READER, unobserved)
+        swapping.swap(level, ROLES, unobserved)
         return
     monkeypatch.setattr(swapping, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder")
 
         with pytest.raises(StillRead, match="behind them, for more than 1 s"):
-            swapping.swap(level, READER, unobserved)
+            swapping.swap(level, ROLES, unobserved)
 
         assert live_version(followable) == 1
-    swapping.swap(level, READER, unobserved)
+    swapping.swap(level, ROLES, unobserved)
     assert live_version(followable) == 2
 
 
+@pytest.mark.both_databases
 def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     followable: Followable, level: Level
 ) -> None:
     """The swap has what the reader wants, and waits for what the reader has."""
     if not followable.read_side.is_postgresql:
-        swapping.swap(level, READER, unobserved)
+        swapping.swap(level, ROLES, unobserved)
         return
     waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
     with level.engine.begin() as connection:  # the server looks for a deadlock for the reader only
@@ -211,7 +216,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
         reading.exec_driver_sql("SET deadlock_timeout TO '1s'")
         reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
-        swap = pool.submit(swapping.swap, level, READER, unobserved)
+        swap = pool.submit(swapping.swap, level, ROLES, unobserved)
         while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
             pass
 
@@ -224,7 +229,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
 
 
 @pytest.mark.parametrize(
-    "verb", [swapping.verify, partial(swapping.swap, role=READER, on_step=unobserved)]
+    "verb", [swapping.verify, partial(swapping.swap, roles=ROLES, on_step=unobserved)]
 )
 def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
     followable: Followable, level: Level, verb: Callable[..., object]
@@ -237,6 +242,7 @@ def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
     assert live_version(followable) == 1
 
 
+@pytest.mark.both_databases
 def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
     followable: Followable, level: Level
 ) -> None:
@@ -245,29 +251,30 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
             beside.begin_another(level.engine, "us_holder", level.beside.at_version)
 
     with pytest.raises(NotBuilt):
-        swapping.swap(level, READER, on_step)
+        swapping.swap(level, ROLES, on_step)
 
     assert live_version(followable) == 1
     assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
+@pytest.mark.both_databases
 def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swapping.swap(level, READER, unobserved)
+    swapping.swap(level, ROLES, unobserved)
     third = us_holder(version=3)
     with level.engine.begin() as connection:
         creation.create(connection, [third])
     next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
     if not followable.read_side.is_postgresql:
-        swapping.swap(next_one, READER, unobserved)
+        swapping.swap(next_one, ROLES, unobserved)
         return
     monkeypatch.setattr(swapping, "PATIENCE_S", 1)
     with level.engine.connect() as reading:
         reading.exec_driver_sql("SELECT * FROM us_holder_v1")
 
         with pytest.raises(StillRead):
-            swapping.swap(next_one, READER, unobserved)
+            swapping.swap(next_one, ROLES, unobserved)
 
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {"ada": POSITIONS}
@@ -302,7 +309,7 @@ def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
 
     with pytest.raises(SetOtherwise, match=r"built with .* and 'US exchanges: LON' is set where"):
-        swapping.swap(typed, READER, unobserved)
+        swapping.swap(typed, ROLES, unobserved)
 
     assert live_version(followable) == 1
 

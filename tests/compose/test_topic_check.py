@@ -5,6 +5,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from compose.errors import Unreachable
+from compose.kafka import topic_check
 from compose.kafka.topic_check import TopicAdmin
 from compose.kafka.topic_differences import TopicsDiffer
 from compose.local.broker import EmbeddedBroker
@@ -98,7 +99,8 @@ def test_a_setting_that_asks_for_another_count_after_the_first_start_is_refused(
     assert str(found["set.order.events"]) == "set.order.events: partitions is 2, must be 6"
 
 
-def test_an_unreachable_kafka_is_named_with_the_reason() -> None:
+def test_an_unreachable_kafka_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_check, "LIST_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     admin = TopicAdmin({"bootstrap.servers": address}, Topics())

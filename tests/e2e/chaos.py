@@ -58,11 +58,13 @@ class Campaign:
                 end()
                 time.sleep(what.away_s)
                 self._broker.start()
-                return settle(self._deployment, service)
+                settle(self._deployment, service)
+                return "it went on"
             case Kind.BROKER_PAUSED:
                 with paused(self._broker):
                     time.sleep(what.away_s)
-                return settle(self._deployment, service)
+                settle(self._deployment, service)
+                return "it went on"
             case Kind.DISK_FULL:
                 starve(service, FILE_SIZE, 0)
                 said = last_words(self._deployment, service)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -30,6 +30,9 @@ from compose.exactly_once.steps import Step
 from compose.generation import Generation, generation_of
 from compose.kafka.topic_check import TopicAdmin
 from compose.queries.decider import decider_query
+from compose.sql.reader import Reader
+from projections.engine.creation import view_names
+from projections.registry import projections
 from schemas.dead_letter import DeadLetter
 from schemas.registry import aggregate_types
 from schemas.topics import Topics
@@ -41,6 +44,7 @@ from tests.traffic import Traffic
 ROOT = Path(__file__).parents[2]
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 QUIET_S = 180
+ASK_AGAIN_S = 0.2  # the service needs the processor more than who waits for it
 
 # the rows of the design's crash table: where a killed process was in its batch
 BEFORE = "before the transaction"
@@ -127,7 +131,7 @@ class Deployment:
             input=data,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,  # ends what hangs, not what is slow
         )
 
     def crash_table_row(self) -> str | None:
@@ -207,6 +211,7 @@ class Deployment:
         wanted, deadline = len(self.commands()), time.monotonic() + QUIET_S
         while (found := self.outcomes()) < wanted:
             assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
+            time.sleep(ASK_AGAIN_S)
         assert found == wanted
 
     def outcomes(self) -> int:
@@ -222,9 +227,15 @@ class Deployment:
         letter = decode(DeadLetter, message.value() or b"")
         return letter.source.topic in self.topics.every_commands()
 
-    def sql(self, query: str) -> list[list[Any]]:
-        """Return the rows of a query on the read side, as `verdict sql` shows them."""
-        done = self.cli("sql", query, "--json")
+    def reaches(self, query: str, wanted: Sequence[object]) -> None:
+        """Return when a query for one column gives these values; the service runs."""
+        deadline = time.monotonic() + QUIET_S
+        while (found := [value for (value,) in self.sql(query)]) != [*wanted]:
+            assert time.monotonic() < deadline, f"{query} gives {found}"
+
+    def sql(self, query: str, role: str = "reader") -> list[list[Any]]:
+        """Return the rows of a query on the read side, as `verdict sql` shows them to a role."""
+        done = self.cli("sql", query, "--json", "--as", role)
         assert done.returncode == 0, done.stderr
         return [list(json.loads(line).values()) for line in done.stdout.splitlines()]
 
@@ -239,11 +250,22 @@ class Deployment:
             "select topic, partition, min(next_offset) from projection_position "
             "join projection_live using (projection, version) group by 1, 2"
         )
-        while True:
-            positions = {(topic, number): offset for topic, number, offset in self.sql(followed)}
-            if all(offset >= ends.get(place, 0) for place, offset in positions.items()):
-                return
-            assert time.monotonic() < deadline, f"the read side is at {positions}, not {ends}"
+        with Reader(self.database_url, view_names(projections())) as reader:
+            while behind := self._behind(ends, reader.select(followed).rows):
+                assert time.monotonic() < deadline, f"the read side is behind in {behind}"
+                time.sleep(ASK_AGAIN_S)
+
+    @staticmethod
+    def _behind(
+        ends: dict[tuple[str, int], int], rows: Iterable[Sequence[Any]]
+    ) -> dict[tuple[str, int], int]:
+        """Return by how many records, of those that somebody follows."""
+        reached = {(topic, number): offset for topic, number, offset in rows}
+        return {
+            place: ends[place] - offset
+            for place, offset in reached.items()
+            if offset < ends.get(place, 0)
+        }
 
     def assert_as_the_model_says(self) -> None:
         """Hold everything that was published against the model folded over the commands log."""
@@ -270,7 +292,7 @@ class Deployment:
         consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in open_ends])
         found = []
         while open_ends:
-            for message in consumer.consume(10_000, timeout=1):
+            for message in consumer.consume(1000, timeout=0.1):
                 error = message.error()
                 if error is None:
                     found.append(message)

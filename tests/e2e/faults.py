@@ -2,7 +2,6 @@
 
 import resource
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,14 +9,10 @@ from pathlib import Path
 import psutil
 
 from compose.local.broker import EmbeddedBroker
-from tests.e2e.deployment import QUIET_S, Deployment, stop
+from tests.e2e.deployment import Deployment, stop
 
 STOPS_S = 240
 SMALL_DISK_MIB = 400
-
-# what becomes of a service that Kafka leaves
-WENT_ON = "it went on"
-STOPPED = "it stopped with 5"
 
 OPEN_FILES, FILE_SIZE = resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 
@@ -79,21 +74,8 @@ def last_words(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
     return said.rpartition("verdict: ")[2]
 
 
-def settle(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
-    """Return what became of a service that Kafka had left; it does not run any more then.
-
-    Either it goes on until every command has its outcome, or it has stopped by itself, has said
-    that Kafka was away, and ended with 5, for whoever starts it again; or with 1, when Kafka's
-    client did not come back from a call.
-    """
-    wanted = len(deployment.commands())
-    deadline = time.monotonic() + QUIET_S
-    while service.poll() is None:
-        if deployment.outcomes() >= wanted:
-            stop(service)
-            return WENT_ON
-        assert time.monotonic() < deadline, "the service neither goes on nor stops"
-    said = last_words(deployment, service)
-    assert service.returncode == (1 if "did not come back" in said else 5), said
-    assert "start again" in said or "start it again" in said
-    return STOPPED
+def settle(deployment: Deployment, service: "subprocess.Popen[str]") -> None:
+    """Stop a service that Kafka had left, once it has gone on to every outcome."""
+    deployment.await_quiet()
+    assert service.poll() is None, deployment.said()
+    stop(service)

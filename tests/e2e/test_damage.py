@@ -11,7 +11,7 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.faults import last_words
 from tests.e2e.test_recover import lived, lives_on, recovered
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 
 Damage = Callable[[Path], None]
 
@@ -44,6 +44,7 @@ def stopped(deployment: Deployment, seed: int) -> str:
     return words
 
 
+@pytest.mark.thorough
 def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path) -> None:
     deployment = Deployment(broker.bootstrap_servers, "damage", tmp_path / "d")
     placed = lived(deployment, seed=71)
@@ -58,6 +59,26 @@ def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path
     assert len(deployment.published()) == published
     recovered(deployment)
     lives_on(deployment, seed=73, placed=placed)
+
+
+def test_the_state_of_another_shard_decides_nothing(broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
+    deployment = Deployment(broker.bootstrap_servers, "damage-swapped", tmp_path / "d")
+    placed = lived(deployment, seed=74)
+    state = deployment.generation().checkpoint / "state" / "0"
+    (state / "0").rename(state / "aside")
+    (state / "1").rename(state / "0")
+    (state / "aside").rename(state / "1")
+    published = len(deployment.published())
+
+    said = stopped(deployment, seed=75)
+
+    assert "the state of shard" in said
+    assert "and the marker of decider says entry" in said
+    assert "`verdict recover`" in said
+    assert len(deployment.published()) == published
+    recovered(deployment)
+    lives_on(deployment, seed=76, placed=placed)
 
 
 @pytest.mark.campaign

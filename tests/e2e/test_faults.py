@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide four
     AdminClient,
     AlterConfigOpType,
@@ -20,11 +21,13 @@ from commands.client import Client
 from commands.order import ModifyOrder, PlaceOrder
 from compose.local.broker import EmbeddedBroker
 from schemas.command_envelope import Expectation
+from schemas.dead_letter import DeadLetter
+from schemas.source import Source
+from schemas.wire.records import decode
 from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
 from tests.e2e.faults import (
     FILE_SIZE,
     OPEN_FILES,
-    STOPPED,
     fill,
     last_words,
     paused,
@@ -34,7 +37,7 @@ from tests.e2e.faults import (
 )
 from tests.e2e.test_restart import spark_jvm
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 HOUR_MS = 60 * 60 * 1000
 WAIT_S = 120
@@ -56,36 +59,6 @@ def goes_on(deployment: Deployment) -> None:
     deployment.assert_as_the_model_says()
 
 
-def test_a_broker_that_is_killed_and_comes_back_costs_nothing(
-    own: EmbeddedBroker, tmp_path: Path
-) -> None:
-    deployment = Deployment(own.bootstrap_servers, "crash", tmp_path / "d")
-    with deployment.start() as service:
-        await_ready(service)
-        with deployment.traffic(seed=61):
-            own.kill()
-            own.start()
-        became = settle(deployment, service)
-    print(f"the broker was killed: {became}")
-
-    if became == STOPPED:
-        goes_on(deployment)
-    deployment.assert_as_the_model_says()
-
-
-@pytest.mark.campaign
-def test_a_broker_that_is_restarted_costs_nothing(own: EmbeddedBroker, tmp_path: Path) -> None:
-    deployment = Deployment(own.bootstrap_servers, "restarted", tmp_path / "d")
-    with deployment.start() as service:
-        await_ready(service)
-        with deployment.traffic(seed=62):
-            own.stop()
-            own.start()
-        print(f"the broker was stopped: {settle(deployment, service)}")
-
-    goes_on(deployment)
-
-
 @pytest.mark.campaign
 def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
     own: EmbeddedBroker, tmp_path: Path
@@ -93,23 +66,13 @@ def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
     deployment = Deployment(own.bootstrap_servers, "away", tmp_path / "d")
     with deployment.start() as service:
         await_ready(service)
-        with deployment.traffic(seed=63):
-            with paused(own):
-                for_a_minute(service)
-            print(f"the broker was away: {settle(deployment, service)}")
+        with deployment.traffic(seed=63), paused(own), pytest.raises(subprocess.TimeoutExpired):
+            service.wait(60)
+        settle(deployment, service)
 
     goes_on(deployment)
 
 
-def for_a_minute(service: "subprocess.Popen[str]") -> None:
-    """Return after a minute, or when the service has stopped."""
-    try:
-        service.wait(60)
-    except subprocess.TimeoutExpired:
-        return
-
-
-@pytest.mark.campaign
 def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None:
     environment = os.environ | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
     place = ["--expected-version", "0", "--field", "client=ada", "--field", "ticker=AAPL"]
@@ -134,15 +97,17 @@ def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None
         await_ready(service)
         first = placed()
         psutil.Process(int((tmp_path / "d" / "broker" / "broker.pid").read_text())).kill()
-        said = service.communicate(timeout=WAIT_S)[1]
+        said, died = service.communicate(timeout=WAIT_S)[1], service.returncode
     with run("up") as service:
         await_ready(service)
         again = placed()
         service.terminate()
         service.communicate(timeout=WAIT_S)
 
-    assert "the embedded broker ended by itself" in said
+    assert said.startswith("verdict: the embedded broker ended by itself"), said
     assert "Traceback" not in said
+    assert "py4j" not in said
+    assert died == 1
     assert first.startswith("ACCEPTED order 'order-1' version 0 → 1")
     assert again.startswith(first.strip())  # the same outcome, remembered
 
@@ -193,19 +158,61 @@ def test_a_service_that_runs_short_stops_and_says_of_what(
     goes_on(deployment)
 
 
-@pytest.mark.campaign
 def test_a_jvm_that_the_system_ends_takes_the_service_along(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
-    """As the system does when memory is short."""
+    """As the system does when memory is short; G-05: one sentence, and the next start goes on."""
     deployment = Deployment(broker.bootstrap_servers, "jvm", tmp_path / "d")
     with deployment.traffic(seed=66), deployment.start() as service:
         await_ready(service)
         spark_jvm(service.pid).kill()
         words = last_words(deployment, service)
 
+        assert service.returncode == 1
+
     assert "the JVM of Spark ended with -9" in words
+    assert "py4j" not in deployment.said()
     goes_on(deployment)
+
+
+@pytest.mark.campaign
+def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_over(
+    own: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """G-02: 0.4 MB that are 400 MB, in Java's client, at every start again."""
+    deployment = Deployment(own.bootstrap_servers, "giant", tmp_path / "d")
+    with deployment.running():
+        place(deployment, ["before"])
+    topic = deployment.topics.commands("order")
+    packing = {"compression.type": "gzip", "message.max.bytes": 10**9}
+    sender = Producer(
+        {"bootstrap.servers": own.bootstrap_servers, "queue.buffering.max.kbytes": 10**6} | packing
+    )
+    landed: list[Source] = []
+    sender.produce(
+        topic,
+        b"\0" * 400_000_000,
+        b"giant",
+        on_delivery=lambda _, sent: landed.append(
+            Source(topic, sent.partition() or 0, sent.offset() or 0)
+        ),
+    )
+    assert sender.flush(60) == 0
+
+    for _ in range(2):
+        with deployment.start() as service:
+            words = last_words(deployment, service)
+        assert f"{landed[0]} unpacks to 400,000,005 bytes" in words
+        assert f"`verdict recover --skip {landed[0]} --why" in words
+
+    passed = deployment.cli("recover", "--skip", str(landed[0]), "--why", "a test", "--by", "ada")
+    assert passed.returncode == 0, passed.stderr
+    with deployment.running():
+        place(deployment, ["after"])
+    dead = deployment.topics.dead_letters
+    published = [one.value for one in deployment.published() if one.topic == dead]
+    [letter] = [decode(DeadLetter, value) for value in published]
+    assert (letter.source, letter.length) == (landed[0], 400_000_000)
 
 
 @pytest.mark.campaign

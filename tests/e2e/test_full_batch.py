@@ -22,8 +22,12 @@ from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.hostile import OVERSIZED, WHOLE
 
 pytestmark = [
-    pytest.mark.kafka, pytest.mark.spark, pytest.mark.campaign, pytest.mark.timeout(1800),
-]  # fmt: skip
+    pytest.mark.campaign,
+    pytest.mark.process,
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(1800),
+]
 
 ROWS = 20_000  # of one batch: they are all there when the service starts
 FILLER = base64.b64encode(Random(1).randbytes(WHOLE)).decode()  # that no compression makes small

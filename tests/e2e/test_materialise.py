@@ -21,12 +21,13 @@ from projections.registry import KEYS, projections
 from schemas.message import iso_time
 from tests.e2e.deployment import Deployment
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]
 
 NAMES = ("us_holder", "client_recent_order", "program_tally")
 Rows = list[dict[str, Any]]
 
 
+@pytest.mark.thorough
 def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

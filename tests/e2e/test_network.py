@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
     pytest.mark.timeout(1500),
+    pytest.mark.process,
 ]
 
 SHORT_S = 5  # transaction timeout

@@ -18,12 +18,13 @@ from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.e2e.paused import await_stopped, pause
 from tests.e2e.test_restart import PLACE, send
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 ENDS_S = 60
 SELDOM_S = 0.05  # between two commands of the traffic
 
 
+@pytest.mark.thorough
 def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_copy(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_co
     copy.assert_as_the_model_says()
 
 
+@pytest.mark.thorough
 def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was_replaced(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

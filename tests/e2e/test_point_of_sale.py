@@ -18,13 +18,14 @@ from compose.local.broker import EmbeddedBroker
 from compose.queries.lake import lake_query
 from compose.queries.reactions import reactions_of, reactions_query
 from schemas.wire.records import decode_event
-from tests.e2e.deployment import Deployment, await_ready
+from tests.e2e.deployment import ASK_AGAIN_S, Deployment, await_ready
 from tests.reacting.running import behind, read_all
 from tests.reacting.tills import PERSONAL, Sale, earned, recorded, sales, shipped, totals
+from tests.tiers import is_thorough
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 
-KILLS = 2
+KILLS = 2 if is_thorough() else 1
 QUIET_S = 180
 
 
@@ -112,6 +113,7 @@ def await_quiet(deployment: Deployment) -> None:
     deadline = time.monotonic() + QUIET_S
     while not quiet():
         assert time.monotonic() < deadline
+        time.sleep(ASK_AGAIN_S)
 
 
 def decided(deployment: Deployment) -> bool:

@@ -16,6 +16,7 @@ pytestmark = [
     pytest.mark.kafka,
     pytest.mark.spark,
     pytest.mark.timeout(600),
+    pytest.mark.process,
 ]
 
 PATIENCE_S = 120

@@ -23,7 +23,7 @@ from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
 from tests.postgresql import Server
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 READS = 1000
 STEADY = "steady"
@@ -59,6 +59,7 @@ def reading(deployment: Deployment) -> Iterator[Readers]:
         readers.end()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)]
 )

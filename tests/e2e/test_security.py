@@ -28,8 +28,9 @@ from compose.kafka.config import SCRAM, librdkafka_options
 from tests.e2e.certificates import authority
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.e2e.secured import USER, Secured, free_ports, secured_broker
+from tests.tiers import the_first_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 
 PLANTED = "hunter2"
 PASSWORD = f'{PLANTED} is "quoted"; \\ and {{braced}}'
@@ -189,6 +190,7 @@ def test_no_secret_is_shown_or_kept(shown: dict[str, str], folder: Path) -> None
     assert [name for name, data in kept.items() if PLANTED.encode() in data] == []
 
 
+@pytest.mark.thorough
 def test_recovery_gets_in_by_plain_too(
     shown: dict[str, str], settings: Environment, kafka: Secured
 ) -> None:
@@ -200,6 +202,7 @@ def test_recovery_gets_in_by_plain_too(
     assert PLANTED not in said
 
 
+@pytest.mark.thorough
 def test_a_certificate_alone_opens_a_tls_listener(settings: Environment, kafka: Secured) -> None:
     alone = {name: value for name, value in settings.items() if not name.endswith("_USER")}
     alone |= {"VERDICT_KAFKA_SECURITY_PROTOCOL": "SSL", "VERDICT_BOOTSTRAP_SERVERS": kafka.tls}
@@ -218,7 +221,7 @@ WRONG: dict[str, tuple[dict[str, str | None], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("what", the_first_of(*WRONG))
 def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
     what: str, settings: Environment, tmp_path: Path
 ) -> None:
@@ -238,15 +241,12 @@ def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
     assert not (tmp_path / "d" / "spark").exists()
 
 
+OTHERS = (("tail", "events"), ("status",), ("topics", "check"), ("history", "order", "o-1"))
+
+
 @pytest.mark.parametrize(
     "verb",
-    [
-        PLACE,
-        ("tail", "events"),
-        ("status",),
-        ("topics", "check"),
-        ("history", "order", "o-1"),
-    ],
+    [PLACE, *(pytest.param(verb, marks=pytest.mark.thorough) for verb in OTHERS)],
     ids=lambda verb: str(verb[0]),
 )
 def test_every_verb_names_the_password(verb: tuple[str, ...], settings: Environment) -> None:
@@ -277,10 +277,10 @@ def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) ->
 
 @pytest.mark.parametrize(
     "login",
-    [
+    the_first_of(
         f'{SCRAM} required username="{USER}" password="{PLANTED}, but wrong";',
         f"malformed {PLANTED}",
-    ],
+    ),
 )
 def test_what_only_spark_gets_wrong_is_named(
     login: str, settings: Environment, tmp_path: Path

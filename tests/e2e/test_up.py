@@ -17,10 +17,10 @@ from schemas.response import Response
 from schemas.source import Source
 from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
-from tests.hostile import KINDS, Sent
+from tests.hostile import HEADERS, KINDS, Sent
 from tests.model import fold
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 WAIT_S = 120
 RACES = 40
@@ -148,7 +148,9 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
 ) -> None:
     """C-11: one dead letter or one rejection each, and a sound command behind each is answered."""
     topic, random = deployment.topics.commands("order"), Random(11)
-    sender = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    # packed, so that what a broker never lets in as it is arrives in a few kilobytes
+    sizes = {"compression.type": "gzip", "message.max.bytes": 20_000_000}
+    sender = Producer({"bootstrap.servers": deployment.bootstrap_servers, **sizes})
     sent: dict[Source, Sent] = {}
 
     def landed(error: KafkaError | None, message: Message) -> None:
@@ -160,7 +162,7 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
         behind = []
         for number, spoil in enumerate(KINDS.values()):
             key, value = spoil(random)
-            sender.produce(topic, key=key, value=value, on_delivery=landed)
+            sender.produce(topic, key=key, value=value, headers=[*HEADERS], on_delivery=landed)
             assert sender.flush(30) == 0
             behind.append(sound.send(f"behind-{number}", PLACE, expected_version=0))
         assert {one.wait(timeout_s=WAIT_S).status for one in behind} == {"ACCEPTED"}

@@ -1,6 +1,6 @@
 """A deployment of one query on a real broker, and what its consumers see."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from copy import copy
 
 from confluent_kafka import Message, Producer, TopicPartition
@@ -17,6 +17,7 @@ from compose.exactly_once.query import Query
 from compose.exactly_once.reading import Reader
 from compose.exactly_once.steps import OnStep, unobserved
 from compose.exactly_once.transactions import Transactions
+from compose.kafka.identity import Identities
 from schemas.marker import Marker
 
 BATCH_SIZE = 10  # commands
@@ -37,6 +38,7 @@ class Deployment:
         self.commands, self.events = f"{name}.commands", f"{name}.events"
         self.query = self.another("decider")
         self._publishers: list[Publisher] = []
+        self._fencing: list[Transactions] = []
 
     def another(self, query: str) -> Query:
         """Return a query on the same topics, and the same markers."""
@@ -57,13 +59,38 @@ class Deployment:
             NewTopic(self.query.markers, 1, 1, config={"cleanup.policy": "compact"}),
         ]
         admin = self._admin()  # held: a client that is collected takes its request with it
-        for created in admin.create_topics(topics).values():
+        names = set()
+        for name, created in admin.create_topics(topics).items():
             created.result(30)
+            names.add(name)
+        while self.ids(names).keys() != names:  # a busy broker lists them a little later
+            pass
+
+    def recreate(self, topic: str) -> None:
+        """Delete a topic and create it anew, empty; return when Kafka says so."""
+        admin, former = self._admin(), self.ids([topic])
+        admin.delete_topics([topic])[topic].result(30)
+        admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+        while self.ids([topic]) in ({}, former):
+            pass
+
+    def remove(self, topic: str) -> None:
+        """Delete a topic; return when Kafka says so."""
+        admin = self._admin()
+        admin.delete_topics([topic])[topic].result(30)
+        while self.ids([topic]):
+            pass
+
+    def ids(self, topics: Collection[str]) -> dict[str, str]:
+        """Return Kafka's id of each topic that exists."""
+        return dict(Identities(self.kafka).identity(topics).topic_ids)
 
     def close(self) -> None:
-        """Let all publishers go: one whose broker is gone costs a third of a core."""
+        """Let all producers go: one whose broker is gone costs a third of a core."""
         for publisher in self._publishers:
             publisher.close()
+        for producer in self._fencing:
+            producer.close()
 
     def take_over(
         self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = unobserved
@@ -110,7 +137,8 @@ class Deployment:
 
     def fence(self) -> Transactions:
         """Initialise a producer in the query's name, as an owner that then does not claim it."""
-        return Transactions(self.kafka, self.query.transactional_id)
+        self._fencing.append(Transactions(self.kafka, self.query.transactional_id))
+        return self._fencing[-1]
 
     def beside(self, query: str) -> "Deployment":
         """Return this deployment as another query sees it."""

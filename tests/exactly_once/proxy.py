@@ -121,7 +121,8 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self._listener.close()
         self.heal()
-        self.cut()
+        for one in self._connections:
+            one.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
@@ -149,9 +150,21 @@ class _Connection:
         self.held = False
         self.late = False  # was held once; whoever waited may be gone
 
+        self._threads = [
+            threading.Thread(target=forward, daemon=True)
+            for forward in (self._requests, self._replies)
+        ]
+
     def start(self) -> None:
-        threading.Thread(target=self._requests, daemon=True).start()
-        threading.Thread(target=self._replies, daemon=True).start()
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        self.cut()
+        for thread in self._threads:
+            thread.join()
+        self._client.close()
+        self._broker.close()
 
     def cut(self) -> None:
         for end in (self._client, self._broker):

@@ -20,7 +20,7 @@ from compose.exactly_once.steps import Step
 from compose.local.broker import EmbeddedBroker
 from tests.exactly_once.deployment import Deployment, values
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.process]
 SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long
 
 

@@ -12,6 +12,7 @@ from compose.exactly_once.checkpoint import FRESH
 from compose.exactly_once.publisher import Outcome
 from compose.exactly_once.steps import Step
 from tests.exactly_once.deployment import Deployment, values
+from tests.tiers import the_first_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +24,7 @@ def kill_at(step: Step, deployment: Deployment) -> None:
     assert subprocess.run(command, cwd=ROOT).returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("step", [Step.MARKER_READ, Step.INITIALISED, Step.CLAIMED])
+@pytest.mark.parametrize("step", the_first_of(Step.CLAIMED, Step.INITIALISED, Step.MARKER_READ))
 def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
     deployment: Deployment, step: Step
 ) -> None:
@@ -35,7 +36,9 @@ def test_killed_while_taking_over_the_next_start_is_an_ordinary_one(
     assert deployment.visible() == values(0)
 
 
-@pytest.mark.parametrize("step", [Step.OUTPUT_COMPUTED, Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT])
+@pytest.mark.parametrize(
+    "step", the_first_of(Step.BEFORE_COMMIT, Step.TRANSACTION_OPEN, Step.OUTPUT_COMPUTED)
+)
 def test_killed_before_the_commit_nothing_is_visible_and_the_batch_is_published_again(
     deployment: Deployment, step: Step
 ) -> None:

@@ -9,6 +9,8 @@ from compose.errors import VerdictError
 from compose.exactly_once import lock
 from compose.exactly_once.lock import DataDirectoryLock
 
+pytestmark = pytest.mark.process
+
 HOLDER = """
 import sys
 import threading
@@ -33,6 +35,14 @@ def test_a_second_process_is_refused_and_told_the_pid_of_the_first(tmp_path: Pat
         holder.kill()
         holder.wait()
         DataDirectoryLock(tmp_path).release()
+
+
+def test_what_can_be_no_directory_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(VerdictError, match=f"{place} cannot be used, .* with --data-dir"):
+            DataDirectoryLock(place)
 
 
 def test_a_released_directory_can_be_locked_again(tmp_path: Path) -> None:

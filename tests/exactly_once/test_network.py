@@ -19,8 +19,9 @@ from compose.exactly_once.publisher import Outcome
 from compose.exactly_once.steps import OnStep, Step
 from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
+from tests.tiers import the_first_of
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout
 MOMENTS = (
     pytest.param(Step.OUTPUT_COMPUTED, marks=pytest.mark.campaign),
@@ -80,7 +81,7 @@ def failing(network: Proxy, fault: Fault, moment: Step, steps: list[Step]) -> On
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.DELAY])
+@pytest.mark.parametrize("fault", the_first_of(*LOSING, Fault.HOLD_REQUESTS))
 def test_a_batch_is_published_once_whatever_the_network_loses(
     deployment: Deployment,
     proxied_deployment: Deployment,
@@ -137,7 +138,7 @@ def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it
 
 @pytest.mark.parametrize(
     ("fault", "outcome"),
-    [(Fault.DROP_REPLIES, Outcome.SKIPPED), (Fault.BLACK_HOLE, Outcome.PUBLISHED)],
+    the_first_of((Fault.DROP_REPLIES, Outcome.SKIPPED), (Fault.BLACK_HOLE, Outcome.PUBLISHED)),
 )
 def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_out(
     deployment: Deployment,
@@ -165,7 +166,7 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
     assert deployment.visible() == values(0)
 
 
-@pytest.mark.parametrize("fault", LOSING)
+@pytest.mark.parametrize("fault", the_first_of(*LOSING))
 def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
@@ -187,7 +188,7 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
     assert deployment.visible() == values(0, 1)
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP_REPLIES, Fault.CUT_REPLIES])
+@pytest.mark.parametrize("fault", the_first_of(Fault.DROP_REPLIES, Fault.CUT_REPLIES))
 def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
@@ -208,7 +209,7 @@ def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     assert deployment.visible() == values(0)
 
 
-@pytest.mark.parametrize("fault", [Fault.BLACK_HOLE, Fault.HOLD_REQUESTS])
+@pytest.mark.parametrize("fault", the_first_of(Fault.BLACK_HOLE, Fault.HOLD_REQUESTS))
 def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:
@@ -229,7 +230,7 @@ def test_who_did_not_claim_in_time_stops_and_the_former_owner_goes_on(
     assert deployment.visible() == values(0, 1)
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP_REPLIES, Fault.CUT_REPLIES])
+@pytest.mark.parametrize("fault", the_first_of(Fault.DROP_REPLIES, Fault.CUT_REPLIES))
 def test_a_short_outage_in_a_commit_is_not_taken_for_success(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault
 ) -> None:

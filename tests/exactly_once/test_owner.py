@@ -13,6 +13,7 @@ from compose.exactly_once.errors import Misfit, NotPublished, TakenOver
 from compose.exactly_once.publisher import Outcome
 from compose.exactly_once.steps import Step
 from tests.exactly_once.deployment import Deployment, values
+from tests.tiers import the_first_of
 
 
 def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
@@ -90,7 +91,7 @@ def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> 
     assert deployment.visible() == values(0, 1, 2)
 
 
-@pytest.mark.parametrize("moment", [Step.TRANSACTION_OPEN, Step.BEFORE_COMMIT])
+@pytest.mark.parametrize("moment", the_first_of(Step.BEFORE_COMMIT, Step.TRANSACTION_OPEN))
 def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
     deployment: Deployment, moment: Step
 ) -> None:
@@ -142,11 +143,10 @@ def test_of_two_that_start_at_once_the_last_to_initialise_stays(deployment: Depl
 def test_an_owner_whose_marker_was_deleted_stops(deployment: Deployment) -> None:
     owner = deployment.take_over()
     deployment.send(deployment.query.markers, None, b"decider")
-    intruder = deployment.fence()
+    deployment.fence()
 
     with pytest.raises(Misfit, match="the marker of decider is gone"):
         owner.publish(deployment.batch(0), deployment.outputs(0))
-    intruder.close()
 
 
 def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:

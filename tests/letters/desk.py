@@ -82,6 +82,7 @@ class Desk:
             backoff="fixed:1s",
             retry_topic=self.topics.retry,
             problem_with=known.problem_with,
+            now=lambda: self.now,
         )
         return Intake(self.engine, self.kafka, self.topics.dead_letters, rules, known)
 
@@ -141,11 +142,12 @@ class Desk:
             ]
 
     def _destinations(self) -> Destinations:
-        return Destinations(self.topics, lambda: topic_names(self.kafka))
+        return Destinations(self.topics, ["*"], lambda: topic_names(self.kafka))
 
     def close(self) -> None:
-        """Let the database go."""
+        """Let the database and Kafka go."""
         self.engine.dispose()
+        del self._producer
 
 
 def headers_of(message: Message) -> dict[str, bytes]:
@@ -161,3 +163,4 @@ def until(reached: Callable[[], bool], step: Callable[[], object]) -> None:
     while not reached():
         assert time.monotonic() < deadline, f"not so within {PATIENCE_S} s"
         step()
+        time.sleep(0.005)  # whoever is waited for needs the processor

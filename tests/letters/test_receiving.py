@@ -1,5 +1,8 @@
 """R-06: whatever is on `dead-letters` becomes a row, the same one whenever it is read."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,16 +10,18 @@ from compose.letters.headers import as_json, from_json
 from compose.letters.receiving import Rules, row_of
 from schemas.dead_letter import DeadLetter
 from schemas.letter import Letter, Pairs
-from schemas.message import END_OF_TIME
 from schemas.source import Source
 from schemas.wire.cloud_events import DEAD_LETTER
-from schemas.wire.records import encode
+from schemas.wire.records import decode, encode
 
+NOW = 1_795_300_000_000
+YEAR_MS = 365 * 24 * 3600 * 1000
 RULES = Rules(
     attempts=3,
     backoff="fixed:1s",
     retry_topic="retry",
     problem_with=lambda topic: None if topic in ("retry", "mine", "order.commands") else "no",
+    now=lambda: NOW,
 )
 OWN = encode(
     DeadLetter(
@@ -28,6 +33,9 @@ OWN = encode(
         sha256=bytes(32),
         received_at=1,
     )
+)
+LONG_KEY = encode(
+    replace(decode(DeadLetter, OWN), key=b"k" * 1024, key_length=3_000_000, key_sha256=bytes(32))
 )
 names = st.sampled_from(
     ["retry_attempt", "retry_attempts", "retry_topic", "retry_backoff", "retry_id", "ce_type"]
@@ -44,6 +52,7 @@ letters = st.builds(
     key=st.one_of(st.none(), st.binary(max_size=5)),
     value=st.one_of(st.none(), st.binary(max_size=20), st.just(OWN)),
     headers=headers.map(tuple),
+    unfit=st.none() | st.just("only its beginning is kept"),
 )
 
 
@@ -66,19 +75,45 @@ def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
     assert from_json(row["headers"]) == (("retry_reaction", b"award_points"),)
 
 
+def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
+    said = (("ce_type", DEAD_LETTER.encode()), ("retry_topic", b"order.commands"))
+    letter = Letter(
+        source=Source("dead-letters", 0, 7), timestamp=5, key=b"k", value=LONG_KEY, headers=said
+    )
+
+    row = row_of(letter, RULES)
+
+    assert (row["status"], row["due_at"]) == ("PARKED", None)
+    assert row["error"] == (
+        "order.commands:0:1: a\\0bug; only 1024 of 3000000 bytes of its key are kept, and no "
+        "aggregate has such an id: send it again under its own id and evict this"
+    )
+
+
 @given(letters)
 def test_every_letter_is_a_row_that_waits_or_says_why_it_does_not(letter: Letter) -> None:
     row = row_of(letter, RULES)
 
     assert row == row_of(letter, RULES)
     if row["status"] == "WAITING":
-        assert min(max(letter.timestamp, 0), END_OF_TIME) <= row["due_at"] <= END_OF_TIME
+        assert letter.unfit is None
+        assert NOW <= row["due_at"] <= NOW + 366 * 24 * 3600 * 1000
         assert row["attempt"] < row["attempts"]
     else:
         assert (row["status"], row["due_at"]) == ("PARKED", None)
         assert row["error"]
     assert "\0" not in (row["error"] or "") + row["headers"] + row["retry_topic"]
     assert row["bytes"] in (letter.value, b"{}")
+
+
+@pytest.mark.parametrize("stamped", [NOW, NOW + 10 * YEAR_MS, NOW - 10 * YEAR_MS, -1])
+def test_a_letter_waits_from_when_it_is_taken_in_whatever_time_was_stamped_on_it(
+    stamped: int,
+) -> None:
+    """G-04: a clock that leaps neither fires a letter early nor keeps it for years."""
+    letter = Letter(source=Source("dead-letters", 0, 7), timestamp=stamped, key=b"k", value=b"v")
+
+    assert row_of(letter, RULES)["due_at"] == NOW + 1000
 
 
 @given(headers.map(tuple))

@@ -8,13 +8,15 @@ from random import Random
 import pytest
 from sqlalchemy import inspect, update
 
+from compose.exactly_once.reading import Reader
 from compose.exactly_once.transactions import Transactions
 from compose.letters.dispatch import LETTERS
 from compose.letters.due import claim, remove
 from compose.letters.steps import OnStep, Step
 from compose.sql.database import open_database
+from projections.engine import position
 from projections.engine.layout import TABLES
-from projections.engine.letter import table
+from projections.engine.letter import FOLLOWER, table
 from projections.engine.position import AnotherRunner
 from schemas.dead_letter import DeadLetter
 from schemas.source import Source
@@ -101,6 +103,20 @@ def test_letters_overtake_each_other_by_due_time(desk: Desk) -> None:
         seen.append({m.value() for m in desk.retries()})
 
     assert seen == [{b"quick"}, {b"quick", b"middle"}, {b"quick", b"middle", b"slow"}]
+
+
+def test_letters_of_one_key_that_are_due_together_go_in_the_order_of_their_places(
+    desk: Desk,
+) -> None:
+    """G-04: whatever times were stamped on them."""
+    for number in range(20):
+        desk.put([b"%02d" % number], at=NOW - number * 10**6)
+    desk.take_in()
+    desk.now = NOW + 1000
+
+    desk.send_due()
+
+    assert [m.value() for m in desk.retries()] == [b"%02d" % number for number in range(20)]
 
 
 def test_a_thousand_letters_due_at_one_instant_are_a_thousand_retries(desk: Desk) -> None:
@@ -246,7 +262,7 @@ MISLEADING: dict[str, tuple[Given, str]] = {
     "backoff-without-unit": ({"retry_backoff": "fixed:10"}, "units ms, s"),
     "no-such-topic": ({"retry_topic": "nowhere"}, "there is no such topic"),
     "topic-with-nul": ({"retry_topic": b"a\x00b"}, "there is no such topic"),
-    "topic-of-kafka": ({"retry_topic": "__consumer_offsets"}, "name another topic"),
+    "topic-of-kafka": ({"retry_topic": "__consumer_offsets"}, "never take letters"),
     "garbage-of-verdict": ({"ce_type": "verdict.DeadLetter", "retry_attempt": "x"}, "must be"),
 }
 
@@ -268,7 +284,7 @@ def test_what_cannot_be_understood_is_parked_and_the_stream_goes_on(desk: Desk) 
     for name, (_, said) in MISLEADING.items():
         assert said in rows[name.encode()]["error"], name
         assert rows[name.encode()]["key"] == b"\xff"
-    assert "letters may not go there" in rows[None]["error"]
+    assert "never take letters" in rows[None]["error"]
 
 
 def test_a_record_that_its_topic_refuses_is_parked_and_the_others_go(desk: Desk) -> None:
@@ -394,3 +410,25 @@ def drain(desk: Desk, name: str, on_step: OnStep) -> None:
     finally:
         dispatch.reset()
         engine.dispose()
+
+
+def test_nothing_seems_to_be_left_behind_the_letters_of_a_transaction(desk: Desk) -> None:
+    """A transaction's mark takes an offset, too."""
+    name = desk.topics.dead_letters
+    transactions = Transactions(desk.kafka, f"{desk.topics.prefix}decider")
+    transactions.begin()
+    transactions.produce(name, b"k", b"x")
+    transactions.flush()
+    transactions.commit()
+    transactions.close()
+
+    desk.take_in()
+
+    with Reader(desk.kafka, 60) as reader:
+        ends = reader.latest(reader.partitions([name]), committed=True)[name]
+    with desk.engine.connect() as connection:
+        reached = position.load(connection, FOLLOWER)
+    assert len(desk.rows()) == 1
+    assert {place.partition: at for place, at in reached.items()} == {
+        number: end for number, end in enumerate(ends) if end
+    }

@@ -12,7 +12,7 @@ from commands.order import PlaceOrder
 from compose.local.broker import EmbeddedBroker
 from schemas.response import Response
 from schemas.wire.records import decode
-from tests.e2e.deployment import ROOT, Deployment, await_ready, stop
+from tests.e2e.deployment import ASK_AGAIN_S, ROOT, Deployment, await_ready, stop
 from tests.letters.ailing import MENDED
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
@@ -41,7 +41,7 @@ def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_mended
     commands = deployment.commands()
     assert {(one.key, one.value) for one in commands} == {(commands[0].key, commands[0].value)}
     assert len(commands) >= 2
-    assert deployment.sql("select * from letter") == []
+    assert deployment.sql("select * from letter", "operator") == []
 
 
 def started(deployment: Deployment) -> "subprocess.Popen[str]":
@@ -65,3 +65,4 @@ def answered(deployment: Deployment, status: str) -> list[Response]:
         if found and found[-1].status == status:
             return found
         assert time.monotonic() < deadline, [one.status for one in found]
+        time.sleep(ASK_AGAIN_S)

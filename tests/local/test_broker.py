@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.errors import Unreachable, VerdictError
+from compose.errors import VerdictError
 from compose.local import broker as broker_module
 from compose.local.broker import EmbeddedBroker
 from compose.local.claim import Claim
@@ -93,7 +93,7 @@ def test_a_broker_that_ended_by_itself_is_reported(tmp_path: Path) -> None:
 
         assert guardian is not None
         guardian.wait(30)
-        with pytest.raises(Unreachable, match=r"ended by itself with \d+: start again"):
+        with pytest.raises(VerdictError, match=r"ended by itself with \d+: start again"):
             broker.check()
 
 
@@ -125,6 +125,7 @@ def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start(
         assert topics(next_broker) == set()
 
 
+@pytest.mark.process
 def test_a_process_that_got_the_pid_of_a_broker_is_left_alone(tmp_path: Path) -> None:
     pid_file = tmp_path / "broker.pid"
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as foreign:

@@ -67,6 +67,7 @@ def test_the_two_class_paths_share_no_folder_and_hold_what_is_locked() -> None:
     } == set(read_lock())
 
 
+@pytest.mark.process
 def test_a_repository_without_the_jars_leaves_nothing_behind_and_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,6 +36,9 @@ for _ in sys.stdin:
 """
 
 
+LEFT, FORMER = "blockmgr-of-a-killed-one", "said by the one before"
+
+
 class Session:
     """A Spark session in another process that can be asked about itself."""
 
@@ -63,6 +66,8 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IO[str]]:
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iterator[Session]:
     local_dir = tmp_path_factory.mktemp("a name with spaces")
+    (local_dir / LEFT / "shuffle").mkdir(parents=True)
+    (local_dir / "spark.log").write_text(f"{FORMER}\n")
     command = [sys.executable, "-c", PARENT, str(local_dir)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True
@@ -86,6 +91,13 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
     assert answer["extra"] == "on"
     assert "-XX:TieredStopAtLevel=1" in answer["java"]  # on one core
     assert answer["tmp"] == str(session.local_dir / "tmp")
+
+
+def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session) -> None:
+    session.ask()
+
+    assert not (session.local_dir / LEFT).exists()
+    assert (session.local_dir / "spark.log").read_text().startswith(FORMER)
 
 
 def test_files_are_put_in_place_whole_with_nothing_beside_them(session: Session) -> None:

@@ -82,11 +82,13 @@ def guarded(trusted: Path, tls: ssl.SSLContext) -> Iterator[Server]:
         yield Server("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD, trusted / "ca.pem")
 
 
+@pytest.mark.process
 def test_who_has_the_password_gets_in_over_tls(guarded: Server) -> None:
     with Courier(guarded) as courier:
         courier.deliver(a_mail())
 
 
+@pytest.mark.process
 def test_who_has_not_is_told_so_and_nothing_else(guarded: Server) -> None:
     wrong = replace(guarded, password="hunter3")
 
@@ -95,6 +97,7 @@ def test_who_has_not_is_told_so_and_nothing_else(guarded: Server) -> None:
     assert "hunter3" not in f"{refusal.value} {wrong!r}"
 
 
+@pytest.mark.process
 def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: Server) -> None:
     stranger = replace(guarded, ca_file=None)
 
@@ -102,6 +105,7 @@ def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: Server) -> N
         courier.deliver(a_mail())
 
 
+@pytest.mark.process
 def test_tls_can_be_there_from_the_beginning(trusted: Path, tls: ssl.SSLContext) -> None:
     with sealed_office(tls) as office:
         server = Server("smtps", "127.0.0.1", office.port, ca_file=trusted / "ca.pem")

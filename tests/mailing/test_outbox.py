@@ -9,6 +9,8 @@ from compose.mailing.share import Share
 from compose.sql.database import open_database
 from tests.mailing.desk import ALL, LEASE_MS, WEEK, Desk, clients_of
 
+pytestmark = pytest.mark.both_databases
+
 FIRST, SECOND = Share(1, 2), Share(2, 2)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from compose.mailing.courier import Deferred
 from compose.mailing.share import Share, bucket_of
 from compose.mailing.worker import Worker
 from tests.mailing.desk import ALL, LEASE_MS, SENDER, TO, WEEK, Desk, clients_of
+from tests.tiers import examples
 
 CLIENTS = clients_of(ALL, 6)
 KILLED, ANSWERED, BUSY = "killed", "killed after the answer", "refused for now"
@@ -84,7 +86,8 @@ runs = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=examples(40))
 @given(st.lists(runs, max_size=8))
 def test_every_mail_comes_once_or_once_more_for_each_death_behind_the_answer(
     lives: Sequence[Run],

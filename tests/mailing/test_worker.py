@@ -12,6 +12,8 @@ from compose.mailing.share import Share
 from tests.mailing.desk import ALL, LEASE_MS, Desk, clients_of
 from tests.mailing.post_office import PostOffice
 
+pytestmark = pytest.mark.both_databases
+
 FIRST, SECOND = Share(1, 2), Share(2, 2)
 
 
@@ -83,6 +85,7 @@ def test_the_share_of_a_worker_that_never_came_is_taken_over(
     assert office.receivers == to(*mine, *others)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("step", ["claimed", "delivered"])
 def test_the_share_of_a_worker_that_was_killed_is_taken_over(
     desk: Desk, office: PostOffice, step: str

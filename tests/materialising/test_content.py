@@ -123,6 +123,7 @@ def test_a_place_that_takes_no_file_is_named_before_anything_is_done(
         File(tmp_path / place).check()
 
 
+@pytest.mark.process
 def test_what_a_killed_run_left_is_removed_and_what_a_running_one_has_is_not(
     tmp_path: Path,
 ) -> None:

@@ -162,6 +162,11 @@ class World:
         with KafkaLog(self.options) as log:
             return [(n, log.bounds(topic, n)[1]) for n in range(log.partitions(topic))]
 
+    def bounds(self, topic: str) -> list[tuple[int, int]]:
+        """Return the first and the next offset of each partition."""
+        with KafkaLog(self.options) as log:
+            return [log.bounds(topic, n) for n in range(log.partitions(topic))]
+
     def read(self, topic: str) -> list[Message]:
         """Return what a reader of committed records sees."""
         with KafkaLog(self.options) as log:

@@ -10,7 +10,6 @@ from tests.model.reading import Asked, Malformed, Record, read
 from tests.model.rules import Broken, State, events_of, starts_from, state_after
 
 EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")
-DAY_MS = 24 * 60 * 60 * 1000
 
 Place = tuple[str, int, int]  # topic, partition, offset
 Identity = tuple[str, str]  # aggregate type, aggregate id
@@ -73,18 +72,18 @@ def _ending(response: Response | None) -> str:
     return "duplicate" if response["duplicate"] else response["reason"] or "ACCEPTED"
 
 
-def fold(records: Iterable[Record], *, memory_ms: int = DAY_MS, topic_prefix: str = "") -> Expected:
+def fold(records: Iterable[Record], *, topic_prefix: str = "") -> Expected:
     """Return what must have become of `records`, in whatever order they are given.
 
     Commands of one aggregate count in the order of their (partition, offset). Where one key lies on
-    two partitions, that is right only if all its records were decided in one micro-batch.
+    two partitions, that is right only if all its records were decided in one micro-batch. Command
+    ids are remembered, whatever the times of the records: no log takes as long as the memory lasts.
 
     Args:
         records: The whole log of any number of commands topics, values uncut.
-        memory_ms: How long command ids are remembered.
         topic_prefix: Of the deployment.
     """
-    model = Model(memory_ms=memory_ms, topic_prefix=topic_prefix)
+    model = Model(topic_prefix=topic_prefix)
     in_order = sorted(records, key=lambda record: record[:3])
     return Expected({record[:3]: model.take(record) for record in in_order}, model.aggregates)
 
@@ -92,9 +91,8 @@ def fold(records: Iterable[Record], *, memory_ms: int = DAY_MS, topic_prefix: st
 class Model:
     """Takes commands one by one, in order."""
 
-    def __init__(self, *, memory_ms: int = DAY_MS, topic_prefix: str = "") -> None:
+    def __init__(self, *, topic_prefix: str = "") -> None:
         self.aggregates: dict[Identity, Aggregate] = {}
-        self._memory_ms = memory_ms
         self._prefix = topic_prefix
 
     def take(self, record: Record) -> Outcome:
@@ -114,7 +112,7 @@ class Model:
     ) -> Outcome:
         answer = _about(identity, asked, record, aggregate)
         earlier = aggregate.remembered.get(answer["command_id"])
-        if earlier and record.timestamp - earlier["decided_at"] <= self._memory_ms:
+        if earlier:
             if earlier["command_digest"] != asked.digest:
                 return Outcome(record, answer | _refusal("COMMAND_ID_REUSED", aggregate))
             own = {name: answer[name] for name in ("source", "correlation_id")}

@@ -20,6 +20,7 @@ from tests.model.fields import (
 )
 
 COMMAND_LIMIT_BYTES = 64 * 1024
+KEY_LIMIT_BYTES = 1024
 DEEPEST = (
     200  # values that our JSON reader lets lie in each other; the contract asks for some limit
 )

@@ -86,8 +86,6 @@ def _filled(order: State, asked: Asked) -> list[Happened]:
 
 
 def _recorded(asked: Asked) -> list[Happened]:
-    if asked["customer_type"].upper() == "PRIME" and asked.get("customer_card_no") is None:
-        raise Broken("a prime customer needs a card")
     home = asked["delivery_type"].upper() == "HOME-DELIVERY"
     if home and asked.get("delivery_address") is None:
         raise Broken("a home delivery needs an address")

@@ -18,7 +18,7 @@ from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
 from tests.operator.state_on_disk import StateOnDisk
 
-SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 226, a rejection says more
+SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 260, a rejection says more
 COMMANDS = 500  # of a batch
 ASKED = 2000  # of either kind, in the end
 STATUS = Path("/proc/self/status")

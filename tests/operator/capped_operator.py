@@ -26,7 +26,7 @@ from tests.operator.dict_state import DictState
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
 ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `compose.recovery.folding` writes them
-COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "expires_at": pa.int64()}
+COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
 # as long as may be: a large state of fewer outcomes
 FLOW, ORDER, COMMAND = "f" * 256, "o" * 100, "c" * 100
 
@@ -100,7 +100,7 @@ def _rows(count: int, snapshot: Entry, outcome: Entry) -> Iterator[tuple[bytes, 
         yield snapshot_key("order", name), *snapshot
         value = outcome.value.replace(name_of(0).encode(), name.encode())
         value = value.replace(asked_by("place", 0).encode(), command_id.encode())
-        yield outcome_key("order", name, command_id), value, outcome.expires_at
+        yield outcome_key("order", name, command_id), value, outcome.keep_ms
 
 
 def _first() -> tuple[Entry, Entry]:

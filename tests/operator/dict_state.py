@@ -6,13 +6,16 @@ from aggregates.operator.shard_state import Entry
 
 
 class DictState:
-    """A shard's state that forgets nothing and keeps when it might have."""
+    """A shard's state that forgets nothing."""
 
     def __init__(self) -> None:
         self.entries: dict[bytes, Entry] = {}
 
     def open(self, shard: int) -> None:
         """Nothing to prepare."""
+
+    def stamp(self) -> None:
+        return None
 
     def get(self, key: bytes) -> bytes | None:
         found = self.entries.get(key)

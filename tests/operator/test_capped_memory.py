@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from aggregates.handle import Limits
 from aggregates.operator.chunk import unpacked
+from aggregates.operator.handover import chunks_of
 from aggregates.operator.log_structured import LogStructuredState
 from aggregates.operator.output import Output
 from aggregates.operator.seed import SEEDS_SCHEMA
@@ -43,6 +44,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.process
 def test_a_state_four_times_the_capped_memory_grows_is_read_and_rebuilt(tmp_path: Path) -> None:
     """Nine tenths of it are remembered ids."""
     command = [sys.executable, "-m", capped.__name__, str(tmp_path), str(BEYOND_MIB), str(TIMES)]
@@ -94,14 +96,14 @@ def _decided(spark: SparkSession, asked: list[Asked], folder: Path) -> list[Outp
         tables.append(frame.toArrow())
 
     query = (
-        decisions(stream, processor, 1, 64 * 1024, seeds)
+        decisions(stream, processor, [shard], 64 * 1024, seeds)
         .writeStream.option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
         .foreachBatch(take)
         .start()
     )
     query.awaitTermination()
-    chunks = (chunk for table in tables for chunk in table["outputs"].to_pylist())
+    chunks = (chunk for table in tables for chunk in chunks_of(table))
     return [output for chunk in chunks for output in unpacked(chunk)]
 
 

@@ -1,10 +1,11 @@
 """The Spark operator, without a JVM, against the independent model."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,6 +33,8 @@ from tests.traffic import Traffic
 
 MakeState = Callable[[Any], Any]
 COMMAND_LIMIT = 64 * 1024
+HOUR_MS = 60 * 60 * 1000
+TEN_YEARS_MS = 3650 * 24 * HOUR_MS
 
 
 @pytest.fixture(params=["plain", "log-structured"])
@@ -52,9 +55,13 @@ def log_of(seed: int, length: int) -> list[Record]:
     return log
 
 
-def run(make_state: MakeState, batches: list[list[Record]]) -> list[Output]:
-    """Return the outputs of the operator over `batches`, in order."""
-    tester = TwsTester(CommandProcessor(Topics(), Limits(), make_state))
+def run(
+    make_state: MakeState, batches: list[list[Record]], planned: Iterable[int] = repeat(0)
+) -> list[Output]:
+    """Return the outputs of the operator over `batches`, in order, each planned at its time."""
+    times = iter(planned)
+    processor = CommandProcessor(Topics(), Limits(), make_state, planned_at=lambda: next(times))
+    tester = TwsTester(processor)
     return [output for batch in batches for output in _rows(tester.testInPandas(1, _frame(batch)))]
 
 
@@ -88,6 +95,29 @@ def test_rows_shuffled_and_batches_cut_differently_give_the_same_bytes(
     other = run(make_state, cut(log, Random(seed + 100)))
 
     assert by_topic_and_key(one) == by_topic_and_key(other)
+
+
+@pytest.mark.parametrize("leap_ms", [TEN_YEARS_MS, -TEN_YEARS_MS])
+def test_no_clock_that_leaps_lets_a_retry_be_done_a_second_time(
+    make_state: MakeState, leap_ms: int
+) -> None:
+    """G-04: clocks of brokers stamp some records ten years off, the planner's leaps once, too."""
+    random = Random(leap_ms)
+    stamped = [
+        record._replace(timestamp=record.timestamp + random.choice((0, 0, 0, leap_ms)))
+        for record in log_of(11, 150)
+    ]
+    retries = [one._replace(offset=1000 + one.offset) for one in stamped]
+    batches = [*cut(stamped, random), *cut(retries, random)]
+    hours = [HOUR_MS * number for number in range(1, len(batches) + 1)]
+    planned = [*hours[:10], *(hour + leap_ms + TEN_YEARS_MS for hour in hours[10:])]
+
+    outputs = run(make_state, batches, planned)
+
+    expected = fold(stamped + retries)
+    assert_as_the_model_says(expected, published(outputs))
+    again = [expected.outcomes[one[:3]].response for one in retries]
+    assert sum(answer is not None and answer["duplicate"] for answer in again) > 80
 
 
 def by_topic_and_key(outputs: list[Output]) -> dict[Any, list[Output]]:
@@ -183,9 +213,10 @@ def _frame(batch: list[Record]) -> pd.DataFrame:
         cut_off = len(whole) > COMMAND_LIMIT  # by Spark SQL, before the operator
         value = whole[:COMMAND_LIMIT] if cut_off else record.value
         digest = sha256(whole).digest() if cut_off else None
-        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest, 0))
+        key = (len(record.key or b""), None)
+        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest, 0, *key))
     return pd.DataFrame(rows, columns=list(INPUT_COLUMNS))
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Output]:
-    return (output for chunk in frame["outputs"] for output in unpacked(chunk))
+    return (output for chunk in frame["outputs"].dropna() for output in unpacked(chunk))

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import cast
@@ -12,14 +13,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from aggregates.operator import local_copy, log_head, log_structured
+from aggregates.operator.log_head import LogHead
 from aggregates.operator.log_structured import DamagedState, LogStructuredState
-from aggregates.operator.shard_state import NEVER, Entry
+from aggregates.operator.shard_state import FOR_EVER, Entry, Stamp
 from aggregates.operator.stored import StoredState
 from tests.operator.fake_state import FakeStateStore
+from tests.tiers import examples
 
 KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
 VALUES = st.binary(max_size=40)
-LIFETIMES = st.one_of(st.just(None), st.integers(0, 500))
+LIFETIMES = st.one_of(st.just(FOR_EVER), st.integers(1, 500))
+
+Kept = tuple[Entry, int]  # and when it was written
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,7 +42,7 @@ class ShardStateMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(mkdtemp())
-        self.store, self.model, self.now = FakeStateStore(), dict[bytes, Entry](), 0
+        self.store, self.model, self.now = FakeStateStore(), dict[bytes, Kept](), 1
         self.backup = (self.store.copy(), dict(self.model))
 
     def teardown(self) -> None:
@@ -58,13 +63,10 @@ class ShardStateMachine(RuleBasedStateMachine):
         state.open(0)
         for key in [*asked, *changed]:
             self._check(key, state.get(key))
-        entries = {
-            key: Entry(value, NEVER if lifetime is None else self.now + lifetime)
-            for key, (value, lifetime) in changed.items()
-        }
+        entries = {key: Entry(*entry) for key, entry in changed.items()}
         state.commit(entries, self.now)
         if committed:
-            self.model.update(entries)
+            self.model.update({key: (entry, self.now) for key, entry in entries.items()})
         else:
             self.store = before
 
@@ -83,27 +85,25 @@ class ShardStateMachine(RuleBasedStateMachine):
         self.store, self.model = self.backup[0].copy(), dict(self.backup[1])
 
     def _check(self, key: bytes, found: bytes | None) -> None:
-        entry = self.model.get(key)
-        if entry is None:
+        if key not in self.model:
             assert found is None
-        elif entry.expires_at == NEVER or entry.expires_at >= self.now:
+            return
+        entry, since = self.model[key]
+        if entry.keep_ms == FOR_EVER or since + entry.keep_ms >= self.now:
             assert found == entry.value
         else:
             assert found in (None, entry.value)
 
 
-ShardStateMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None
-)
+ShardStateMachine.TestCase.settings = settings(max_examples=examples(60))
 test_every_copy_gives_the_same_answers = ShardStateMachine.TestCase
 
 
-def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = NEVER) -> None:
+def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = FOR_EVER) -> None:
     for number in range(count):
         state = LogStructuredState(store, folder)
         state.open(0)
-        expiry = number + lifetime if lifetime else NEVER
-        state.commit({f"key-{number % 50}".encode(): Entry(bytes(40), expiry)}, number)
+        state.commit({f"key-{number % 50}".encode(): Entry(bytes(40), lifetime)}, number)
 
 
 def test_the_log_stays_about_as_large_as_the_state(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
         expired = number == 399 and [state.get(f"id-{one}".encode()) for one in range(100)]
         changed = {b"snapshot": Entry(bytes(40))}
         if number < 100:
-            changed[f"id-{number}".encode()] = Entry(bytes(200), 150)
+            changed[f"id-{number}".encode()] = Entry(bytes(200), 150 - number)
         state.commit(changed, number)
         sizes[number] = _bytes_of(store)
 
@@ -169,6 +169,41 @@ def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
 def _bytes_of(store: FakeStateStore) -> int:
     rows = store.states["shard"].entries.values()
     return sum(len(value) for row in rows for value in row)
+
+
+def test_a_leap_of_the_clock_counts_half_a_day_at_most_and_one_back_counts_nothing() -> None:
+    head, clocks = LogHead(), []
+
+    for now in (5_000, 5_000, 6_000, 10**12, 10**12 + 7, 0, 8_000, 9_000):
+        head = head.at(now)
+        clocks.append(head.clock)
+
+    leapt = 1_000 + log_head.LONGEST_STEP_MS
+    assert clocks == [0, 0, 1_000, leapt, leapt + 7, leapt + 7, leapt + 7, leapt + 1_007]
+
+
+def test_a_head_survives_its_bytes_and_one_of_before_the_clock_was_ours_is_read() -> None:
+    head = LogHead(seq=7, clock=10**12, digest=b"d" * 32, seen=9)
+
+    assert LogHead.decode(head.encode()) == head
+    assert LogHead.decode(head.encode()[:-8]) == replace(head, seen=0)
+
+
+def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
+    """G-01: what is compared with the marker does not hang on who computes it, or in what order."""
+    store, stamps = FakeStateStore(), set[tuple[Stamp, Stamp]]()
+    _batches(store, tmp_path / "one", 30, lifetime=10)
+    changed = {f"key-{number}".encode(): Entry(bytes(9), number) for number in range(40)}
+
+    for order in (changed, dict(reversed(changed.items()))):
+        state = LogStructuredState(store.copy(), tmp_path / f"copy-{len(stamps)}")
+        state.open(0)
+        before = state.stamp()
+        state.commit(order, now=77)
+        stamps.add((before, state.stamp()))
+
+    [(before, after)] = stamps
+    assert (before[0], after[0]) == (30, 31)
 
 
 def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from sqlalchemy import Engine, MetaData, delete, select
 from compose.sql.database import create_read_side, open_database
 from compose.sql.processor_tables import readable
 from compose.sql.reader import Reader
+from projections.engine import ownership
 from projections.engine.applier import Applier
 from projections.engine.creation import OWN_METADATA
 from projections.engine.projection import Projection
+from projections.engine.reader_role import OPERATOR
 from projections.missing_events import missing_events
 from projections.registry import projections
 from schemas.topics import Topics
@@ -45,7 +47,7 @@ class ReadSide:
 
     def reader(self) -> Reader:
         """Return a connection that may read the views."""
-        return Reader(self.url, readable([*self.projections.values()]))
+        return Reader(self.url, readable([*self.projections.values()]), OPERATOR)
 
     def select(self, statement: str) -> Rows:
         """Return the rows that a reader sees."""
@@ -53,13 +55,14 @@ class ReadSide:
             return [*reader.select(statement).rows]
 
     def dump(self) -> dict[str, Rows]:
-        """Return every table as it is, sorted."""
+        """Return every table as it is, sorted; but for the list of them, with ids of their own."""
         tables = MetaData()
         tables.reflect(self.engine)
         with self.engine.connect() as connection:
             return {
                 table.name: sorted(map(tuple, connection.execute(select(table))), key=str)
                 for table in tables.sorted_tables
+                if table.name != ownership.table.name
             }
 
     def clear(self) -> None:

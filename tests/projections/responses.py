@@ -34,6 +34,7 @@ ACCEPTED = Response(
     source=Source("order.commands", 2, 40),
     decided_at=NOON,
     handler_version="1",
+    last_hash=b"\1" * 32,
 )
 REJECTED = Response(
     command_id="c-2",
@@ -57,6 +58,7 @@ REJECTED = Response(
     source=Source("order.commands", 2, 41),
     decided_at=NOON + 1,
     handler_version="1",
+    last_hash=b"\1" * 32,
 )
 MALFORMED = Response(
     command_id="c-3",
@@ -80,6 +82,7 @@ MALFORMED = Response(
     source=Source("order.commands", 2, 42),
     decided_at=NOON + 2,
     handler_version="1",
+    last_hash=None,
 )
 
 

@@ -17,6 +17,8 @@ from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.state_log import BAD, StateLog
 
+pytestmark = pytest.mark.both_databases
+
 IDS = [f"a-{number}" for number in range(90)]
 
 

@@ -17,6 +17,8 @@ from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, batch_of
 
+pytestmark = pytest.mark.both_databases
+
 SQLITE_VARIABLES = 32_766
 READS = 1000
 BATCHES = 100
@@ -53,6 +55,7 @@ def statements(read_side: ReadSide) -> Statements:
     return Statements(read_side)
 
 
+@pytest.mark.slow
 def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
     read_side: ReadSide, log: EventLog, statements: Statements
 ) -> None:
@@ -159,6 +162,7 @@ class Polling(threading.Thread):
         self.join()
 
 
+@pytest.mark.slow
 def test_a_reader_never_sees_a_holder_vanish(read_side: ReadSide, log: EventLog) -> None:
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada", amount=99))

@@ -20,6 +20,7 @@ from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog
 from tests.projections.read_side import ReadSide, Rows
+from tests.tiers import examples
 
 A_BUY = Order("ada", "AAPL", "BUY", 10, 0, 150_00, "OPEN", placed_at=7)
 COLUMNS = """client, place, order_id, ticker, side, quantity, filled_quantity, limit_price_cents,
@@ -246,9 +247,9 @@ happenings = st.one_of(
 order_ids = [f"{when}-{number}" for when in ("earlier", "later") for number in range(65, 72)]
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@pytest.mark.both_databases
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=steps(happenings, order_ids))
 def test_whatever_happens_the_newest_orders_are_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]

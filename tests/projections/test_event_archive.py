@@ -16,6 +16,7 @@ from schemas.wire.records import decode_event, encode_event
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
+from tests.tiers import examples
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
@@ -81,10 +82,9 @@ def test_the_history_of_an_aggregate_is_one_indexed_query(
     if read_side.engine.dialect.name == "sqlite":
         with read_side.engine.connect() as connection:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {HISTORY}").all()
-        assert [row[3] for row in plan] == [
-            "SEARCH event_archive_v1 USING INDEX sqlite_autoindex_event_archive_v1_1 "
-            "(aggregate_type=? AND aggregate_id=?)"
-        ]
+        (step,) = (row[3] for row in plan)
+        assert step.startswith("SEARCH event_archive_v1 USING INDEX sqlite_autoindex_")
+        assert step.endswith("(aggregate_type=? AND aggregate_id=?)")
 
 
 def test_a_gap_is_not_held_back(read_side: ReadSide, log: EventLog) -> None:
@@ -203,9 +203,9 @@ class Archived(Followed):
 happenings = st.one_of(st.builds(opened, st.just("ada")), st.just(PositionClosed()))
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@pytest.mark.both_databases
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=steps(happenings, ["p-1", "p-2", "p-3", "p-4"]))
 def test_whatever_happens_the_archive_holds_every_event_once(
     read_side: ReadSide, sequence: list[Step]

@@ -17,6 +17,7 @@ from schemas.recorded_event import RecordedEvent
 from schemas.source import Source
 from tests.projections.event_log import EventLog
 from tests.schemas.arbitrary import events
+from tests.tiers import examples
 
 PLACE = Source("invoice.events", 3, 17)
 PLANTED = "planted " * 6  # longer than what hypothesis makes
@@ -148,7 +149,7 @@ FIELDS = [(kind, name) for kind in classes(InvoiceRecorded) for name in kind.mod
 
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS, ids=str)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(one=events("invoice"), other=events("invoice"), lines=st.integers(1, 3))
 def test_to_mark_a_field_is_enough(
     kind: type[Message], name: str, one: InvoiceRecorded, other: InvoiceRecorded, lines: int

@@ -21,6 +21,7 @@ from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import PARTITIONS, Followed, Step, follow, steps
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
+from tests.tiers import examples
 
 clients = st.sampled_from(["ada", "bob", "cleo"])
 exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])
@@ -88,15 +89,16 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying, "MANY", 3)
 
 
+@pytest.mark.slow
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("copies_early")
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=steps(happenings, [f"p-{number}" for number in range(6)]))
 def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: list[Step]) -> None:
     follow(Holders(read_side), sequence)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 2, 7, 1000])
 def test_how_batches_are_cut_does_not_show_in_the_table(read_side: ReadSide, cut: int) -> None:
     log = EventLog(PARTITIONS)

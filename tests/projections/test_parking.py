@@ -1,22 +1,27 @@
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from projections.engine import holding
+from compose.projecting import PassedOverSince, see_that_it_must_stand
+from projections.engine import decision, holding
 from projections.engine.applier import Applier
 from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
+from projections.engine.passed_over import NOTHING_PASSED_OVER, PassedOver
 from projections.engine.projection import Projection
 from projections.missing_events import missing_events
 from projections.registry import projections
 from projections.us_holder import evolve, us_holder
+from schemas.decision import Decision
 from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from schemas.recorded_event import RecordedEvent
+from schemas.source import Source
 from schemas.topics import Topics
 from tests.conftest import NewDatabase
-from tests.postgresql import Server
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
 
@@ -74,7 +79,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
         )
     ]  # fmt: skip
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
-        "projection us_holder v1 parks position p-1 at version 2"
+        "projection us_holder v1 holds position p-1 at version 2"
     ]
 
 
@@ -194,18 +199,115 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
     assert appliers["outcome"].positions == {responses: 1}
 
 
-def test_a_row_that_postgresql_cannot_index_parks_the_projection(
-    postgresql: Server, log: EventLog
-) -> None:
-    with postgresql.database() as url:
-        read_side = ReadSide(url)
-        applier = read_side.applier("us_holder")
-        incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
-        log.add("p-1", opened(incompressible))
+def cannot_be_kept(postgresql: bool) -> str:
+    """Return a client that an event of an earlier release could have, and the database refuses."""
+    incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
+    return incompressible if postgresql else "\ud800"
 
+
+def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """T-01: one event of one aggregate is no reason to stop the projection for good."""
+    applier = read_side.applier("us_holder")
+    client = cannot_be_kept(read_side.is_postgresql)
+    log.add("p-0", opened("ada"))
+    log.add("p-1", opened("bob"), PositionAdjusted(amount=2))
+    transferred = PositionTransferred.model_construct(client=client)
+    bad = log.add_unseen("p-1", PositionTransferred(client="mallory"))
+    behind = [log.add_unseen("p-1", PositionAdjusted(amount=n)) for n in (3, 4)]
+    everything = log.batch()
+    place = log.place_of("p-1")
+    late = [
+        Delivery(*place, 3 + number, event)
+        for number, event in enumerate([replace(bad, payload=transferred), *behind])
+    ]
+    others = [Delivery(*place, 6 + number, event) for number, event in enumerate(of_others(40))]
+    spans = {place: Span(0, 46)}
+
+    applier.apply(Batch([*everything.deliveries([TOPIC]), *late, *others], spans))
+
+    assert applier.failure is None
+    ((name, needed, seen, error),) = read_side.select(HELD)
+    assert (name, needed, seen) == ("p-1", 3, 5)
+    assert error.startswith(
+        "record position.events:0:3: PositionTransferred, version 3 of position 'p-1': the "
+        "database cannot keep what comes of it: "
+    )
+    assert read_side.holders() == {"ada": 1, "bob": 1} | {f"c-{n}": 1 for n in range(40)}
+    assert read_side.select("SELECT next_offset FROM projection_position") == [(46,)]
+
+
+def of_others(count: int) -> list[RecordedEvent]:
+    log = EventLog(1)
+    return [log.add_unseen(f"o-{number}", opened(f"c-{number}")) for number in range(count)]
+
+
+def test_a_table_that_is_gone_is_no_fault_of_an_aggregate(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    with read_side.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE us_holder_position_v1 RENAME TO gone")
+    log.add("p-0", opened("ada"))
+
+    with suppress(OperationalError):  # as SQLite calls it
         applier.apply(log.batch())
 
-        assert applier.stands_still
-        (error,) = read_side.select("SELECT error FROM projection_parked")
-        assert "index row requires 12024 bytes, maximum size is 8191" in error[0]
-        read_side.close()
+    assert read_side.select(HELD) == []
+
+
+def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """G-03: an archive that Kafka has outrun is not stopped for ever."""
+    for name in ("p-1", "p-2", "p-3"):
+        log.add(name, opened("ada"))
+    (place,) = log.partitions
+    rest = Batch(log.deliveries[2:], {place: Span(2, 3)})
+    stopped = read_side.applier("event_archive")
+    stopped.apply(rest)
+    parked = read_side.select(
+        'SELECT projection, topic, partition, "offset" FROM projection_parked'
+    )
+    assert parked == [("event_archive", TOPIC, 0, 0)]
+    assert f"verdict letters evict {TOPIC}:0:0 --why" in str(stopped.failure)
+
+    for until in (1, 2):  # the first decision reaches not far enough
+        lacking = read_side.applier("event_archive")
+        assert lacking.apply(rest).applied == 0
+        assert f"evict {TOPIC}:0:{until - 1} --why" in str(lacking.failure), "what is undecided"
+        made = Decision(
+            source=Source(TOPIC, 0, until - 1), until=until, who="ada", why="gone", decided_at=NOW
+        )
+        with read_side.engine.begin() as connection:
+            decision.copy(connection, [made])
+
+    assert read_side.applier("event_archive").apply(rest).applied == 1
+    assert read_side.select("SELECT aggregate_id FROM event_archive") == [("p-3",)]
+    assert read_side.select("SELECT * FROM projection_parked") == []
+
+
+def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """Else it would begin again for ever, as nothing of it would be otherwise."""
+    log.add("p-1", opened("ada"))
+    (readable,) = log.deliveries
+    stopped = read_side.applier("us_holder")
+    stopped.apply(Batch([readable._replace(record=Unreadable("?"))], log.batch().spans([TOPIC])))
+    decided = PassedOver.of([(TOPIC, 0, 0, 1)])
+
+    see_that_it_must_stand(stopped, NOTHING_PASSED_OVER, NOTHING_PASSED_OVER)
+    see_that_it_must_stand(stopped, decided, known=decided)
+    with pytest.raises(PassedOverSince, match=f"{TOPIC}:0:0, which us_holder waits at"):
+        see_that_it_must_stand(stopped, decided, known=NOTHING_PASSED_OVER)
+
+
+def test_a_decision_that_is_written_down_stays_as_it_is(read_side: ReadSide) -> None:
+    made = Decision(source=Source(TOPIC, 0, 3), until=4, who="ada", why="a bomb", decided_at=NOW)
+    for one in (made, replace(made, who="bob", why="me too")):
+        with read_side.engine.begin() as connection:
+            decision.copy(connection, [one])
+
+    assert read_side.select("SELECT who, why FROM decision") == [("ada", "a bomb")]

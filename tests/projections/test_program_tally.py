@@ -19,6 +19,7 @@ from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, EventLog
 from tests.projections.read_side import ReadSide, Rows
+from tests.tiers import examples
 
 ACTIVE = Participant("chess", active=True, last_login=None)
 NOON = 1_795_262_400_000
@@ -148,9 +149,9 @@ happenings = st.one_of(
 )
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@pytest.mark.both_databases
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=steps(happenings, ["ada", "bob", "cleo", "dora", "emil"]))
 def test_whatever_happens_the_tallies_are_what_the_events_say(
     read_side: ReadSide, sequence: list[Step]

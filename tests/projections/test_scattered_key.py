@@ -2,6 +2,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
@@ -13,6 +14,7 @@ from schemas.response import Response
 from schemas.source import Source
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, MALFORMED, batch_of
+from tests.tiers import examples
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
 
@@ -63,7 +65,8 @@ def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) 
 places = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=30)
 
 
-@settings(max_examples=50)
+@pytest.mark.slow
+@settings(max_examples=examples(50))
 @given(places, st.randoms(use_true_random=False))
 def test_how_partitions_interleave_does_not_show(
     seen: list[tuple[str, int]], random: object

@@ -33,6 +33,8 @@ from tests.postgresql import Server
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 
+pytestmark = pytest.mark.both_databases
+
 metadata = MetaData()
 table = Table(
     "thing_v1",

@@ -23,6 +23,7 @@ from tests.conftest import NewDatabase
 from tests.projections.beside import compared, held_in_one_go
 from tests.projections.read_side import ReadSide, Rows
 from tests.projections.state_log import BAD, TOPIC, State, StateLog
+from tests.tiers import examples
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -130,8 +131,8 @@ def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
     )  # fmt: skip
     assert third[1] == "3"
     assert [r.message.split(": ")[0] for r in caplog.records if r.levelname == "ERROR"] == [
-        f"projection {NAME} v1 parks {TOPIC} 1 at version {offset + 1}",
-        f"projection {NAME} v1 parks {TOPIC} 3 at version {third[2]}",
+        f"projection {NAME} v1 holds {TOPIC} 1 at version {offset + 1}",
+        f"projection {NAME} v1 holds {TOPIC} 3 at version {third[2]}",
     ]
 
 
@@ -309,9 +310,9 @@ class Oracle:
         return sorted(counted.items())
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@pytest.mark.slow
+@pytest.mark.both_databases
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(steps, max_size=40), tombstones=st.booleans())
 def test_holders_are_what_the_newest_states_say_and_compaction_does_not_show(
     read_side: ReadSide, sequence: list[tuple[str, State] | str], tombstones: bool

@@ -11,7 +11,7 @@ from projections.engine.batch import Batch
 from projections.engine.built import versions_of
 from projections.engine.comparison import NAMED, compare, content
 from projections.engine.projection import Projection
-from projections.engine.reader_role import READER
+from projections.engine.reader_role import ROLES
 from projections.engine.versions import Superseded
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
@@ -19,6 +19,8 @@ from schemas.recorded_event import RecordedEvent
 from schemas.topics import Topics
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
+
+pytestmark = pytest.mark.both_databases
 
 FIRST, SECOND = us_holder(version=1), us_holder(version=2)
 
@@ -45,7 +47,7 @@ def beside(read_side: ReadSide, projection: Projection) -> Applier:
 
 
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
-    creation.show(connection, projection, READER)
+    creation.show(connection, projection, ROLES)
     projection.announce(connection, before, NOW)
     versions.switch(connection, projection, before.version)
 
@@ -81,6 +83,8 @@ def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> Non
         "eve",
     )
     assert (cleo.key, cleo.built) == (("p-cleo",), None)
+    assert cleo.live is not None
+    assert cleo.live["opened_at"].endswith("Z")  # a person reads it
 
 
 def test_no_more_rows_are_named_than_a_person_reads(read_side: ReadSide, log: EventLog) -> None:

@@ -113,11 +113,17 @@ class Reacted:
         self,
         topic: str,
         records: Iterable[tuple[str, bytes]],
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str | bytes] | None = None,
     ) -> None:
         """Put (key, value) on a topic, all with the same headers."""
         producer = Producer(
-            {"bootstrap.servers": self.servers, "partitioner": "murmur2_random", "acks": "all"}
+            {
+                "bootstrap.servers": self.servers,
+                "partitioner": "murmur2_random",
+                "acks": "all",
+                "compression.type": "gzip",
+                "message.max.bytes": 20_000_000,
+            }
         )
         for key, value in records:
             producer.produce(topic, value, key, headers=dict(headers or {}))

@@ -1,4 +1,5 @@
 import json
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -11,7 +12,8 @@ from commands.point_of_sale import NoInvoice, command_of
 from schemas.command_envelope import Expectation
 from schemas.source import Source
 from schemas.till_names import in_till_names, units
-from tests.reacting.tills import PERSONAL, sale
+from schemas.wire.exact_json import exact_json
+from tests.reacting.tills import PERSONAL, line, sale
 
 AT = Source("POS", 1, 7)
 SALE = sale(5582023, Random(3)) | {"CustomerType": "PRIME"}
@@ -101,6 +103,31 @@ def test_who_delivers_reads_what_the_till_wrote() -> None:
     }
 
 
-@given(st.integers(0, 2**53))
-def test_cents_come_back_from_units(cents: int) -> None:
-    assert round(units(cents) * 100) == cents
+@given(st.integers(0, 10**18 - 1))
+def test_who_reads_decimals_gets_each_amount_as_the_till_wrote_it(cents: int) -> None:
+    """Both ways, from 1 to 18 digits: P-01, and what `shipment` and `loyalty` are told."""
+    written = f"{cents // 100}.{cents % 100:02}"
+    invoice = sent(TotalAmount=0).replace(
+        b'"TotalAmount": 0', b'"TotalAmount": %b' % written.encode()
+    )
+    _, payload = command_of(invoice, AT)
+    told = json.loads(exact_json(in_till_names(payload)), parse_float=Decimal)
+    assert payload.total_amount_cents == cents
+    assert told["TotalAmount"] == Decimal(written)
+
+
+def test_a_number_that_would_take_any_memory_is_refused() -> None:
+    for name in ("ItemQty", "ItemPrice"):
+        endless = sent(InvoiceLineItems=[line(Random(1)) | {name: "N"}])
+        assert f"InvoiceLineItems.0.{name}: Input should be a finite number" in refusal(
+            endless.replace(b'"N"', b"1e999999999")
+        )
+
+
+@pytest.mark.parametrize("tiny", [b"1e-999999999", b"1e-9999999999999999999999"])
+def test_a_number_of_any_exponent_is_read(tiny: bytes) -> None:
+    _, payload = command_of(sent(TotalAmount="N").replace(b'"N"', tiny), AT)
+    assert payload.total_amount_cents == 0
+    _, payload = command_of(sent(Weather="N").replace(b'"N"', tiny), AT)
+    assert payload == command_of(sent(), AT)[1]
+    assert "TotalAmount" in refusal(sent(TotalAmount="N").replace(b'"N"', tiny.replace(b"-", b"")))

@@ -44,6 +44,7 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
 
 def test_nobody_else_is() -> None:
     assert because_of(customer_type="NONPRIME") == []
+    assert because_of(customer_type="PRIME", customer_card_no=None) == []
     assert list(award_points().react(happened(EVENTS["order"][0]))) == []
 
 

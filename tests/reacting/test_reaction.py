@@ -1,14 +1,17 @@
 """What follows from one record, without Kafka and Spark."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
 
 from aggregates.operator.output import Output
 from aggregates.received import CommandRecord
+from commands.order import CancelOrder
 from commands.policies.policy import Asked, Policy
 from commands.policies.registry import policies
 from compose.reacting.reaction import Reactions
@@ -18,7 +21,13 @@ from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
 from schemas.recorded_event import RecordedEvent
 from schemas.source import Source
-from schemas.topics import Topics
+from schemas.topics import (
+    COMMAND_TOPIC_BYTES,
+    KEY_BYTES,
+    LARGEST_BYTES,
+    OUTPUT_BYTES,
+    Topics,
+)
 from schemas.wire.commands import decode_command
 from schemas.wire.headers import pairs
 from schemas.wire.records import decode, encode_event
@@ -140,6 +149,60 @@ def test_a_reaction_that_failed_is_tried_again_alone() -> None:
     [again] = REACTIONS.of(retry, "award_points")
     [first] = follows_from(invoice())["loyalty.commands"]
     assert again == first  # the same command id, so the aggregate knows it
+
+
+def test_a_retry_of_a_reaction_that_nobody_has_gets_a_letter() -> None:
+    retry = replace(event_record(invoice()), source=Source("retry", 0, 3))
+    assert letter_of(REACTIONS.of(retry, "gone\\xff")).error == (
+        "no reaction is named 'gone\\\\xff': there are award_points, loyalty, shipment"
+    )
+
+
+def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def bug(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("compose.reacting.reaction.command_of", bug)
+    [output] = REACTIONS.of(replace(record("POS", b"{}"), attempt=1))
+    told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
+    assert told == {"retry_topic": "POS", "retry_attempt": "1"}
+
+
+def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
+    """A notification beyond its topic's limit, a command beyond that of a commands topic."""
+
+    def asked(event: RecordedEvent) -> Iterator[Asked]:
+        yield Asked("a", CancelOrder(cause="x" * COMMAND_TOPIC_BYTES))
+
+    def told(event: RecordedEvent) -> dict[str, str]:
+        return {"told": "x" * OUTPUT_BYTES}
+
+    both = replace(
+        REACTIONS,
+        policies=(Policy("asks", ("invoice",), asked), *policies()),
+        notifications=(replace(notifications()[0], name="tells", tell=told), *notifications()),
+    )
+    found = follows_from(invoice(), both)
+    first, second = (decode(DeadLetter, one.value).error for one in found["dead-letters"])
+    assert re.fullmatch(
+        r"asks failed: TooLarge: a record of 1000\d\d\d bytes for order.commands, "
+        r"which takes 998000",
+        first,
+    )
+    assert second.startswith("tells failed: TooLarge: a record of 4194")
+    assert {"loyalty.commands", "shipment"} < set(found)
+
+
+def test_the_letter_of_the_greatest_record_there_can_be_fits_its_topic() -> None:
+    stray = record("invoice.events", b"\xff" * OUTPUT_BYTES, b"k" * KEY_BYTES)
+    (output,) = REACTIONS.of(replace(stray, key_length=3_000_000, key_sha256=bytes(32)))
+    letter = decode(DeadLetter, output.value)
+    assert len(output.value) + len(output.headers) < OUTPUT_BYTES
+    assert letter.bytes == b"\xff" * LARGEST_BYTES
+    assert (letter.length, letter.key_length) == (OUTPUT_BYTES, 3_000_000)
+    assert letter.sha256 == sha256(b"\xff" * OUTPUT_BYTES).digest()
 
 
 def test_what_others_try_again_is_not_ours() -> None:

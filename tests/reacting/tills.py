@@ -26,7 +26,7 @@ def sale(number: int, random: Random) -> Sale:
         "PosID": f"POS{random.randint(1, 9)}",
         "CashierID": f"{PERSONAL}-cashier-{random.randint(1, 9)}",
         "CustomerType": random.choice(["PRIME", "Prime", "prime"]) if prime else "NONPRIME",
-        "CustomerCardNo": f"{PERSONAL}-card-{random.randint(1, 12)}",
+        "CustomerCardNo": f"{PERSONAL}-card-{card}" if (card := random.randint(0, 12)) else None,
         "TotalAmount": total,
         "NumberOfItems": len(lines),
         "PaymentMethod": random.choice(["CASH", "CARD"]),
@@ -96,8 +96,8 @@ def shipped(invoices: dict[str, Sale]) -> set[str]:
 
 
 def earned(one: Sale) -> int | None:
-    """Return the hundredths of points that an invoice earns; None: it is not a prime one."""
-    if one["CustomerType"].upper() != "PRIME":
+    """Return the hundredths of points that an invoice earns; None: nobody is awarded any."""
+    if one["CustomerType"].upper() != "PRIME" or one["CustomerCardNo"] is None:
         return None
     cents = int(Decimal(str(one["TotalAmount"])) * 100)
     return cents * 2 // 100

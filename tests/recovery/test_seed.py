@@ -29,7 +29,7 @@ def written(entries: Mapping[bytes, Entry], file: Path) -> Path:
     columns = {
         "key": list(entries),
         "entry": [entry.value for entry in entries.values()],
-        "expires_at": [entry.expires_at for entry in entries.values()],
+        "keep_ms": [entry.keep_ms for entry in entries.values()],
     }
     pq.write_table(pa.table(columns), file)
     return file
@@ -74,7 +74,7 @@ def test_a_seed_is_read_in_pieces_that_lose_nothing(
 def test_a_large_seed_is_never_held_as_a_whole(tmp_path: Path) -> None:
     """C-13: what was read of the file is given back before the rest is read."""
     file, random = tmp_path / "large.parquet", Random(1)
-    columns = {"key": pa.binary(), "entry": pa.binary(), "expires_at": pa.int64()}
+    columns = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
     with pq.ParquetWriter(file, pa.schema(columns)) as writer:
         for part in range(40):
             keys = [f"{part}-{number}".encode() for number in range(1000)]

@@ -10,7 +10,7 @@ from commands.order import ModifyOrder
 from schemas.command_envelope import CommandEnvelope, Expectation
 from schemas.dead_letter import DeadLetter
 from schemas.life_cycle import LifeCycle
-from schemas.marker import Marker
+from schemas.marker import Marker, ShardState
 from schemas.message import END_OF_TIME, LARGEST, Event, Message
 from schemas.reason import Reason
 from schemas.recorded_event import RecordedEvent
@@ -157,6 +157,7 @@ RESPONSE_FIELDS = {
     "source": SOURCES,
     "decided_at": INSTANTS,
     "handler_version": TEXTS,
+    "last_hash": st.none() | st.just(b"") | HASHES,
 }
 RESPONSES = st.builds(Response, **RESPONSE_FIELDS)
 REJECTIONS = st.builds(Rejection, **RESPONSE_FIELDS, command_bytes=BYTES)
@@ -169,6 +170,8 @@ DEAD_LETTERS = st.builds(
     length=COUNTS,
     sha256=HASHES,
     received_at=INSTANTS,
+    key_length=st.none() | COUNTS,
+    key_sha256=st.none() | HASHES,
 )
 MARKERS = st.builds(
     Marker,
@@ -181,6 +184,9 @@ MARKERS = st.builds(
     offsets=st.dictionaries(TEXTS, st.lists(COUNTS, max_size=4), max_size=3),
     shards=POSITIVE,
     handler_version=TEXTS,
+    cluster_id=st.none() | TEXTS,
+    topic_ids=st.dictionaries(TEXTS, TEXTS, max_size=3),
+    shard_states=st.lists(st.builds(ShardState, sequence=COUNTS, digest=HASHES), max_size=3),
 )
 
 

@@ -1,7 +1,7 @@
 """One fixed example of everything that crosses a wire; the golden bytes are made of these."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from commands.position import (
 )
 from schemas.command_envelope import CommandEnvelope, Expectation
 from schemas.dead_letter import DeadLetter
+from schemas.decision import Decision
 from schemas.enrolment import (
     LoginRecorded,
     ParticipantActivated,
@@ -35,7 +36,7 @@ from schemas.enrolment import (
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from schemas.life_cycle import LifeCycle
 from schemas.loyalty import PointsAwarded
-from schemas.marker import Marker
+from schemas.marker import Marker, ShardState
 from schemas.message import Event
 from schemas.order import (
     OrderCancelled,
@@ -184,6 +185,7 @@ REJECTION = Rejection(
     source=AT,
     decided_at=NOON,
     handler_version="1",
+    last_hash=bytes(range(64, 96)),
     command_bytes=b'{"command_id": "c-17"}\xff',
 )
 RESPONSE = Response(**{field.name: getattr(REJECTION, field.name) for field in fields(Response)})
@@ -206,6 +208,22 @@ MARKER = Marker(
     offsets={"order.commands": [10, 0, 3, 7], "position.commands": [1, 2, 3, 4]},
     shards=2,
     handler_version="order=1 position=1",
+)
+PLACED_MARKER = replace(
+    MARKER,
+    cluster_id="q3mJ1vYxQ0W8r1sX9dM5Ug",
+    topic_ids={
+        "order.commands": "Zl3uYJvzTaK0c0bW0x6m1Q",
+        "order.events": "7Yv2m3pTQ1y8s0aL1cKqWw",
+    },
+    shard_states=[ShardState(42, bytes(range(128, 160))), ShardState(40, bytes(range(160, 192)))],
+)
+DECISION = Decision(
+    source=AT,
+    until=AT.offset + 1,
+    who="ada",
+    why="a disk had flipped a bit",
+    decided_at=NOON,
 )
 
 
@@ -244,9 +262,10 @@ class Example:
 
 
 def _examples() -> Iterator[Example]:
-    for record in (RESPONSE, REJECTION, DEAD_LETTER, MARKER):
+    for record in (RESPONSE, REJECTION, DEAD_LETTER, MARKER, DECISION):
         kind: Any = type(record)
         yield Example(kind.__name__, record, encode, partial(decode, kind))
+    yield Example("Marker of a cluster", PLACED_MARKER, encode, partial(decode, Marker))
     for aggregate_type, happened in EVENTS.items():
         for event in happened:
             yield Example(

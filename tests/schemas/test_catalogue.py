@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from hashlib import sha256
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,15 @@ def test_what_is_kept_for_ever_is_read_by_every_later_version(subject: str) -> N
         if reader.version >= writer.version
     ]
     assert [fault for fault in faults if fault] == []
+
+
+def test_a_response_only_gets_fields_behind_those_it_has() -> None:
+    """So clients read what they know of a newer one, see `decode_response`."""
+    versions = [version for version in by_id().values() if version.subject == "response"]
+
+    for older, newer in pairwise(sorted(versions, key=lambda each: each.version)):
+        known = older.schema["fields"]
+        assert newer.schema["fields"][: len(known)] == known
 
 
 @pytest.mark.parametrize("subject", [name for name in SUBJECTS if name.endswith("_command")])

@@ -124,7 +124,10 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
         "x.shipment",
         "x.loyalty",
         "x.blue.markers",
+        "x.blue.decisions",
+        "x.owners",
     ]
+    assert topics.transactional_id("decider") == "x.blue.decider"
     assert topics.aggregate_of("x.order.commands") == "order"
     assert topics.every_commands() == [
         "x.enrolment.commands",

@@ -14,6 +14,7 @@ from tests.schemas.examples import (
     ENVELOPE,
     EVENTS,
     MARKER,
+    PLACED_MARKER,
     REJECTION,
     RESPONSE,
     TRACE,
@@ -86,6 +87,8 @@ def test_a_dead_letter_shows_raw_bytes_in_base64_and_its_hash_in_hex() -> None:
         "length": 7,
         "sha256": bytes(range(32, 64)).hex(),
         "received_at": NOON,
+        "key_length": None,
+        "key_sha256": None,
     }
 
 
@@ -94,6 +97,12 @@ def test_a_marker_shows_its_offsets() -> None:
 
     assert shown["digest"] == bytes(range(64, 96)).hex()
     assert shown["offsets"]["order.commands"] == [10, 0, 3, 7]
+
+
+def test_a_marker_shows_the_state_of_each_shard_in_hex() -> None:
+    shown = readable(PLACED_MARKER)
+
+    assert shown["shard_states"][0] == {"sequence": 42, "digest": bytes(range(128, 160)).hex()}
 
 
 def test_an_envelope_and_a_command_carry_their_type() -> None:

@@ -109,9 +109,9 @@ def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: 
 
 
 def test_one_kind_of_record_is_not_read_as_another() -> None:
-    with pytest.raises(Undecodable, match="schema id 4 is marker, not response"):
+    with pytest.raises(Undecodable, match=r"schema id \d+ is marker, not response"):
         decode(Response, encode(MARKER))
-    with pytest.raises(Undecodable, match="schema id 1 is response, not order_event"):
+    with pytest.raises(Undecodable, match=r"schema id \d+ is response, not order_event"):
         decode_event("order", encode(RESPONSE))
 
 

@@ -53,6 +53,7 @@ def accepted(sent: dict[str, Any], aggregate_type: str, source: Source) -> Respo
         source=source,
         decided_at=0,
         handler_version="1",
+        last_hash=b"h" * 32,
     )
 
 

@@ -1,5 +1,7 @@
 import gc
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,11 +14,12 @@ from pydantic import ValidationError
 from commands.client import Client
 from commands.order import CancelOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition
+from commands.sending import responses
 from commands.sending.errors import (
     KafkaUnavailable,
     NotDelivered,
     OutcomeUnknown,
-    ResponsesUnreadable,
+    ResponseUnreadable,
     TooLarge,
 )
 from commands.sending.pending import Pending
@@ -26,12 +29,15 @@ from schemas.command_envelope import Expectation
 from schemas.life_cycle import LifeCycle
 from schemas.response import Response, Status
 from schemas.topics import Topics
+from schemas.wire.codec import HEADER_BYTES, MAGIC
 from schemas.wire.commands import decode_command
-from tests.sending.conftest import PARTITIONS, Responder
+from schemas.wire.records import encode
+from tests.sending.conftest import PARTITIONS, Responder, accepted
 
 ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
 PATIENCE_S = 30
 IMPATIENCE_S = 0.2
+UNKNOWN = MAGIC + (2**31).to_bytes(4, "big")  # a schema that is given its id long after these
 
 
 @pytest.fixture
@@ -268,7 +274,8 @@ def test_an_expected_version_is_a_count_or_a_known_word(client: Client, expected
         client.send("order-1", ORDER, expected_version=expected)
 
 
-def test_an_unreachable_broker_is_named() -> None:
+def test_an_unreachable_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responses, "ANSWER_S", 1.0)
     address = unused_address()
     client = Client(address, config={"socket.connection.setup.timeout.ms": "1000"})
 
@@ -308,19 +315,107 @@ def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
     client.close()
 
 
-def test_unreadable_responses_end_the_waiting_with_the_reason(
+def test_a_response_that_cannot_be_read_costs_one_waiting_and_is_counted(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
-    pending = client.send("order-1", ORDER, expected_version=0)
+    """G-08: garbage, a tombstone, and an unknown schema of which not even a part fits."""
+    sent = [client.send(f"order-{n}", ORDER, expected_version=0) for n in range(4)]
     client.flush()
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce(topics.responses("order"), b"no response", b"order-1")
+    answer = encode(response_to(sent[3]))
+    for pending, value in zip(sent, [b"no response", None, UNKNOWN + b"\x07", answer], strict=True):
+        producer.produce(topics.responses("order"), value, pending.aggregate_id.encode())
     producer.flush()
 
-    with pytest.raises(ResponsesUnreadable, match="value has no Confluent header"):
-        pending.wait(PATIENCE_S)
-    with pytest.raises(ResponsesUnreadable):
-        client.send("order-2", ORDER, expected_version=0).wait(PATIENCE_S)
+    said = []
+    for pending in sent[:3]:
+        with pytest.raises(ResponseUnreadable) as caught:
+            pending.wait(PATIENCE_S)
+        said.append(str(caught.value))
+    assert "'order-0' cannot be read (value has no Confluent header" in said[0]
+    assert "'order-1' cannot be read (it has no value)" in said[1]
+    assert "if the service is newer than this client, bring the client up to date" in said[2]
+    assert sent[3].wait(PATIENCE_S).source == sent[3].source
+    assert client.unreadable == 3
+
+
+def test_a_client_reads_the_responses_of_a_newer_service(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    """G-08: the service is upgraded first; its responses have one field more, and a new id."""
+    pending = client.send("order-1", ORDER, expected_version=0)
+    client.flush()
+    expected = response_to(pending)
+    newer = UNKNOWN + encode(expected)[HEADER_BYTES:] + b"\x0aadded"
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(topics.responses("order"), newer, b"order-1")
+    producer.flush()
+
+    assert pending.wait(PATIENCE_S) == expected
+    assert client.unreadable == 0
+
+
+def response_to(pending: Pending) -> Response:
+    sent = {
+        "command_id": pending.command_id,
+        "aggregate_id": pending.aggregate_id,
+        "payload": {"type": "PlaceOrder"},
+        "expected_version": 0,
+        "correlation_id": None,
+    }
+    assert pending.source is not None
+    return accepted(sent, pending.aggregate_type, pending.source)
+
+
+FORKING = """
+import os, sys
+from commands.client import Client
+from commands.order import DeleteOrder
+from commands.sending.errors import Forked
+
+servers, prefix = sys.argv[1:]
+from schemas.topics import Topics
+with Client(servers, Topics(prefix=prefix, partitions=4)) as client:
+    pending = client.send("order-1", DeleteOrder(), expected_version=1)
+    child = os.fork()
+    if child == 0:
+        said = []
+        for attempt in (
+            lambda: client.send("order-2", DeleteOrder(), expected_version=1),
+            lambda: pending.wait(30),
+            client.flush,
+        ):
+            try:
+                attempt()
+            except Forked as error:
+                said.append(str(error))
+        client.close()
+        print(*said, sep="\\n", flush=True)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    client.send("order-3", DeleteOrder(), expected_version=1)
+"""
+
+
+@pytest.mark.process
+def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    """G-08; in a process of its own, as this one has threads that a fork would lose."""
+    arguments = [broker.bootstrap_servers, topics.prefix]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == 3
+    for line in said:
+        assert "make a Client of its own in each process, after the fork" in line
+    assert len(sent_bytes(broker, topics.commands("order"))) == 2  # the parent's
 
 
 def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Topics) -> None:

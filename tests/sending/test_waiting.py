@@ -2,7 +2,12 @@ import gc
 
 import pytest
 
-from commands.sending.errors import NotDelivered, OutcomeUnknown, ResponsesUnreadable
+from commands.sending.errors import (
+    NotDelivered,
+    OutcomeUnknown,
+    ResponsesUnreadable,
+    ResponseUnreadable,
+)
 from commands.sending.pending import Pending, Trouble
 from commands.sending.waiting import Waiting
 from schemas.response import Response
@@ -97,3 +102,52 @@ def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
         with pytest.raises(ResponsesUnreadable, match="gone"):
             pending.wait(0)
     assert len(waiting) == 0
+
+
+def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
+    waiting = Waiting()
+    second, first, unplaced = (pending_in(waiting) for _ in range(3))
+    other = Pending("order", "o-2", "c-2", Trouble())
+    waiting.add(other)
+    waiting.place(other, place(1))
+    waiting.place(second, place(8))
+    waiting.place(first, place(7))
+
+    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(8))
+    waiting.place(unplaced, place(9))
+    waiting.answer(ABOUT, response_at(9))
+
+    with pytest.raises(ResponseUnreadable, match="garbage"):
+        first.wait(0)
+    assert second.wait(0).source == place(8)
+    assert unplaced.wait(0).source == place(9)
+    assert not other.done
+    assert len(waiting) == 1
+
+
+def test_what_cannot_be_read_may_overtake_the_acknowledgement() -> None:
+    waiting = Waiting()
+    first, second, later = (pending_in(waiting) for _ in range(3))
+
+    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(8))
+    waiting.place(first, place(7))
+    waiting.place(second, place(8))
+    waiting.place(later, place(9))
+
+    with pytest.raises(ResponseUnreadable, match="garbage"):
+        first.wait(0)
+    assert second.wait(0).source == place(8)
+    assert not later.done
+
+
+def test_what_cannot_be_read_about_others_costs_nobody() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+    waiting.place(pending, place(7))
+
+    waiting.pass_over(("order", b"o-2"), ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(7))
+
+    assert pending.wait(0).source == place(7)

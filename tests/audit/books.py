@@ -1,0 +1,224 @@
+"""A deployment whose books are right: real decisions, published, archived and projected."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pydantic import SecretStr
+
+from aggregates.handle import Limits
+from aggregates.operator.batch import ShardBatch
+from aggregates.operator.log_structured import LogStructuredState
+from aggregates.operator.output import Output
+from aggregates.received import CommandRecord
+from compose.configuration.settings import Settings
+from compose.kafka.log import KafkaLog, Span
+from compose.kafka.murmur2 import partition_of
+from compose.kafka.topic_check import TopicAdmin
+from compose.local.broker import EmbeddedBroker
+from compose.queries.decider import NAME
+from projections.engine.applier import Applier
+from projections.engine.batch import Batch, Delivery, Partition
+from projections.engine.batch import Span as Offsets
+from projections.missing_events import missing_events
+from projections.stream import Decoder
+from schemas.marker import Marker
+from schemas.source import Source
+from schemas.topics import Topics
+from schemas.wire.records import encode
+from tests.operator.fake_state import FakeStateStore
+from tests.projections.read_side import ReadSide
+
+PARTITIONS = 2
+PLACE = {
+    "type": "PlaceOrder",
+    "client": "ada",
+    "ticker": "AAPL",
+    "side": "BUY",
+    "quantity": 10,
+    "limit_price_cents": 100,
+}
+Spoil = Callable[[Iterable[Output]], list[Output]]
+Written = tuple[str, bytes | None, bytes | None, int]  # topic, key, value, partition
+
+
+class Books:
+    """Topics with a prefix of their own, a decider without Spark, and a read side.
+
+    Args:
+        broker: That runs.
+        name: Of the deployment; also stands before its topics.
+        folder: Data directory.
+    """
+
+    def __init__(self, broker: EmbeddedBroker, name: str, folder: Path) -> None:
+        self.topics = Topics(name, f"{name}.", PARTITIONS)
+        self.options = {"bootstrap.servers": broker.bootstrap_servers}
+        folder.mkdir()
+        self.url = f"sqlite:///{folder / 'verdict.db'}"
+        self.settings = Settings(
+            deployment=name,
+            topic_prefix=f"{name}.",
+            partitions=PARTITIONS,
+            data_dir=folder,
+            bootstrap_servers=broker.bootstrap_servers,
+            database_url=SecretStr(self.url),
+        )
+        TopicAdmin(self.options, self.topics).create_missing()
+        self.read_side = ReadSide(self.url)
+        self._state = LogStructuredState(FakeStateStore(), folder / "state")
+        self._decided = {topic: [0] * PARTITIONS for topic in self.topics.every_commands()}
+        self._commands = 0
+
+    def ask(self, aggregate_type: str, name: str, *payloads: dict[str, Any]) -> None:
+        """Send these commands to an aggregate, whatever version it has."""
+        records = []
+        for payload in payloads:
+            self._commands += 1
+            command = {
+                "command_id": f"c-{self._commands}",
+                "aggregate_id": name,
+                "expected_version": "ANY",
+                "payload": payload,
+            }
+            records.append(self.at(self.topics.commands(aggregate_type), name, command))
+        self.produce(records)
+
+    def at(self, topic: str, name: str, value: bytes | dict[str, Any] | None) -> Written:
+        """Return a record under a key, at the place that the key has."""
+        body = json.dumps(value).encode() if isinstance(value, dict) else value
+        return topic, name.encode(), body, partition_of(name.encode(), PARTITIONS)
+
+    def settle(self, spoil: Spoil = list) -> None:
+        """Decide what was asked, publish that, and let state and read models follow."""
+        self.decide(spoil)
+        self._state.open(0)  # so that the local copy takes in what was committed last
+        self.project()
+
+    def decide(self, spoil: Spoil = list) -> None:
+        """Decide what was asked, and publish it as the decider does, with its marker.
+
+        Args:
+            spoil: What is published, of what should be.
+        """
+        ends = {topic: [end for _, end in self.bounds(topic)] for topic in self._decided}
+        starts, self._decided = self._decided, ends
+        spans = [
+            Span(topic, number, starts[topic][number], end)
+            for topic, offsets in ends.items()
+            for number, end in enumerate(offsets)
+        ]
+        with KafkaLog(self.options) as log:
+            commands = [
+                CommandRecord(
+                    Source(str(m.topic()), m.partition() or 0, m.offset() or 0),
+                    m.timestamp()[1], m.key(), m.value(), len(m.value() or b""), None,
+                )
+                for m in log.read(spans)
+            ]  # fmt: skip
+        self._state.open(0)
+        batch = ShardBatch(self.topics, Limits(), self._state)
+        outputs = spoil(batch.decide(commands))
+        batch.commit()
+        places = {topic.name: topic.partitions for topic in self.topics.all()}
+        self.transact(
+            [
+                *(
+                    (o.topic, o.key, o.value, partition_of(o.key or b"", places[o.topic]))
+                    for o in outputs
+                ),
+                (self.topics.markers, NAME.encode(), encode(self._marker()), 0),
+            ]
+        )
+
+    def project(self, *names: str) -> None:
+        """Let read models follow, all unless some are named."""
+        for name, projection in self.read_side.projections.items():
+            if names and name not in names:
+                continue
+            applier = Applier(
+                self.read_side.engine, projection, self.topics, live=False, missing=missing_events
+            )
+            applier.apply(self._batch(applier, projection.topics(self.topics)))
+            assert applier.failure is None
+
+    def _batch(self, applier: Applier, topics: Iterable[str]) -> Batch:
+        spans = {
+            Partition(topic, number): Offsets(
+                applier.positions.get(Partition(topic, number), 0), end
+            )
+            for topic in topics
+            for number, (_, end) in enumerate(self.bounds(topic))
+        }
+        decoder = Decoder(self.topics)
+        found: list[Delivery] = []
+        with KafkaLog(self.options) as log:
+            for m in log.read(Span(*place, s.start, s.end) for place, s in spans.items()):
+                place = str(m.topic()), m.partition() or 0, m.offset() or 0
+                found.append(decoder.delivery(*place, m.key(), m.value()))
+        return Batch(found, spans)
+
+    def _marker(self) -> Marker:
+        return Marker(
+            query=NAME,
+            owner="test",
+            generation=1,
+            query_id=None,
+            batch_id=0,
+            digest=b"\0" * 32,
+            offsets=self._decided,
+            shards=1,
+            handler_version="1",
+        )
+
+    def produce(self, records: Iterable[Written]) -> None:
+        """Write records as any sender does."""
+        producer = Producer(self.options)
+        for topic, key, value, partition in records:
+            producer.produce(topic, value, key, partition=partition)
+        assert producer.flush(30) == 0
+
+    def transact(self, records: Iterable[Written]) -> None:
+        """Write records in one transaction, and return when all of them can be read."""
+        self._transaction(records)
+        self._transaction(())  # the markers of the one before are in the log then
+
+    def _transaction(self, records: Iterable[Written]) -> None:
+        producer = Producer(self.options | {"transactional.id": f"{self.topics.prefix}test"})
+        producer.init_transactions(30)
+        records = [*records]
+        if records:
+            producer.begin_transaction()
+            for topic, key, value, partition in records:
+                producer.produce(topic, value, key, partition=partition)
+            producer.commit_transaction(30)
+
+    def bounds(self, topic: str) -> list[tuple[int, int]]:
+        """Return the first and the next offset of each partition."""
+        with KafkaLog(self.options) as log:
+            return [log.bounds(topic, n) for n in range(log.partitions(topic))]
+
+    def records(self, topic: str, name: str) -> list[tuple[int, bytes]]:
+        """Return offset and value of what lies under a key."""
+        with KafkaLog(self.options) as log:
+            spans = [Span(topic, n, *bounds) for n, bounds in enumerate(self.bounds(topic))]
+            found = [m for m in log.read(spans) if m.key() == name.encode()]
+            return [(m.offset() or 0, m.value() or b"") for m in found]
+
+    def partition(self, name: str) -> int:
+        """Return the partition that a key has on each topic of its aggregate."""
+        return partition_of(name.encode(), PARTITIONS)
+
+    def drop(self, topic: str, partition: int, before: int) -> None:
+        """Let Kafka forget what lies before an offset."""
+        admin = AdminClient({**self.options})  # it must outlive its answers
+        gone = [TopicPartition(topic, partition, before)]
+        for done in admin.delete_records(gone).values():
+            done.result(30)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.read_side.close()

@@ -1,0 +1,154 @@
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+
+import pytest
+
+from aggregates.recording import StoredEvent
+from compose.audit.finding import Check, Finding
+from compose.audit.histories import Histories
+from compose.audit.outcomes import Outcomes, Seen
+from compose.event_log.placed import Placed
+from projections.engine.batch import Partition
+from projections.engine.passed_over import NOTHING_PASSED_OVER, PassedOver
+from schemas.message import Event
+from schemas.position import PositionClosed, PositionOpened
+from schemas.source import Source
+from schemas.wire.records import encode_event
+from tests.projections.event_log import EventLog
+from tests.projections.responses import ACCEPTED
+
+OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
+OFFSET = 10
+COMMANDS = "position.commands"
+EVENTS = Partition("position.events", 0)
+
+
+def history(*payloads: Event) -> list[Placed]:
+    """Return the events of a position as they lie in Kafka, from offset 11 on."""
+    log, before, found = EventLog(), b"", list[Placed]()
+    for payload in payloads:
+        event = replace(log.add_unseen("p-1", payload), previous_hash=before)
+        value = encode_event(event)
+        before = sha256(value).digest()
+        place = Source("position.events", 0, OFFSET + event.version)
+        found.append(Placed(place, "p-1", event.version, StoredEvent(event, value)))
+    return found
+
+
+def audited(
+    *events: Placed, said: tuple[int, bytes | None] | None = None, passed: Sequence[int] = ()
+) -> list[Finding]:
+    """Return what is found; offsets of `passed` are passed over, each by a decision of its own."""
+    decided = PassedOver.of((*EVENTS, offset, offset + 1) for offset in passed)
+    histories = Histories("position", said is not None, partial(decided.count, EVENTS))
+    found = [finding for event in events for finding in histories.take(event)]
+    if said is not None:
+        version, digest = said
+        response = replace(ACCEPTED, aggregate_id="p-1", to_version=version, last_hash=digest)
+        histories.answer(response, Source("position.responses", 0, 1))
+    return [*found, *histories.close()]
+
+
+def told(findings: list[Finding]) -> list[tuple[Check, int | None, int | None]]:
+    return [(one.check, one.version, one.place.offset if one.place else None) for one in findings]
+
+
+def test_a_whole_history_is_as_it_must_be() -> None:
+    events = history(OPENED, PositionClosed(), OPENED)
+
+    assert audited(*events, said=(3, sha256(events[2].stored.value).digest())) == []
+    assert audited(*events, said=(3, None)) == [], "an old response knows no hash"
+
+
+def test_what_is_wrong_names_the_event_and_what_it_was_compared_with() -> None:
+    first, second, third = history(OPENED, PositionClosed(), OPENED)
+    [other] = history(OPENED.model_copy(update={"amount": 2}))
+
+    assert told(audited(first, third)) == [(Check.VERSIONS, 3, 13)]
+    assert told(audited(first, first, second)) == [(Check.VERSIONS, 1, 11)]
+    assert told(audited(other, second)) == [(Check.CHAIN, 1, 11)]
+    assert told(audited(second)) == [(Check.VERSIONS, 2, 12)]
+    assert told(audited(first._replace(content="no event"), second)) == [(Check.CHAIN, 1, 11)]
+    assert told(audited(first, said=(1, b"\1" * 32))) == [(Check.LAST_HASH, 1, 11)]
+    assert told(audited(first, said=(2, None))) == [(Check.VERSIONS, 2, 1)]
+    assert told(audited(first, second, said=(1, None))) == [(Check.VERSIONS, 2, 12)]
+
+
+def test_versions_at_places_that_people_passed_over_are_no_finding() -> None:
+    first, second, third = history(OPENED, PositionClosed(), OPENED)
+
+    assert audited(first, third, passed=[12]) == []
+    assert audited(second, third, passed=[11, 11]) == []
+    assert audited(first, second, said=(3, b"\1" * 32), passed=[13]) == []
+    assert told(audited(third, passed=[12])) == [(Check.VERSIONS, 3, 13)], "two are missing"
+    assert told(audited(first, third, passed=[10, 14])) == [(Check.VERSIONS, 3, 13)]
+    assert told(audited(first, said=(2, None), passed=[11])) == [(Check.VERSIONS, 2, 1)]
+
+
+def outcomes(
+    *seen: tuple[int, Seen],
+    asked: Iterator[int] | range = range(3),
+    passed: PassedOver = NOTHING_PASSED_OVER,
+) -> list[str]:
+    """Return what is said of three commands, of which Kafka has those that are asked."""
+    found = Outcomes("position", COMMANDS, [3], [min(asked, default=3)], passed_over=passed)
+    findings = [
+        finding
+        for offset, what in seen
+        for finding in found.take(what, Source(COMMANDS, 0, offset), "p-1", Source("r", 0, 9))
+    ]
+    for offset in asked:
+        findings += found.ask(Source(COMMANDS, 0, offset), "p-1")
+    return [f"{one.place}: {one.what}" for one in [*findings, *found.close()]]
+
+
+WHOLE = (
+    (0, Seen.RESPONSE | Seen.REFUSED),
+    (0, Seen.REJECTION),
+    (1, Seen.RESPONSE),
+    (1, Seen.EVENT),
+    (2, Seen.LETTER),
+)
+
+
+def test_a_response_or_a_letter_is_an_outcome() -> None:
+    assert outcomes(*WHOLE) == []
+    assert outcomes(*WHOLE, asked=range(2, 3)) == [], "Kafka has dropped the others"
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (WHOLE[:4], "position.commands:0:2: the command is decided and has no outcome"),
+        ((*WHOLE, (1, Seen.RESPONSE)), "r:0:9: the command has two outcomes"),
+        ((WHOLE[0], *WHOLE[2:]), "position.commands:0:0: the command is refused, and its reject"),
+        (WHOLE[1:], "position.commands:0:0: there is a rejection, and no outcome says so"),
+    ],
+)
+def test_what_is_missing_or_too_much_is_named(
+    seen: tuple[tuple[int, Seen], ...], said: str
+) -> None:
+    assert any(one.startswith(said) for one in outcomes(*seen))
+
+
+def test_an_outcome_of_nothing_is_named() -> None:
+    there_is_none = "something names a command at this place, and there is none"
+
+    assert outcomes(*WHOLE, asked=range(2)) == [f"{COMMANDS}:0:2: {there_is_none}"]
+
+
+def test_the_letter_of_a_command_that_people_jumped_is_an_outcome_though_nobody_reads_it() -> None:
+    jumped = PassedOver.of([(COMMANDS, 0, 2, 3)])
+
+    assert outcomes(*WHOLE, asked=range(2), passed=jumped) == []
+    assert len(outcomes(*WHOLE, (2, Seen.RESPONSE), asked=range(2), passed=jumped)) == 1
+
+
+def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
+    seen = [one for one in WHOLE if one != (1, Seen.RESPONSE)]
+
+    assert outcomes(*seen, asked=range(2, 3)) == [
+        f"{COMMANDS}:0:1: events came of the command, and it has no outcome"
+    ]

@@ -1,0 +1,81 @@
+"""What an audit cannot look at is not taken for clean."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Never
+
+import pytest
+from sqlalchemy import Engine
+
+from compose.audit.finding import Looked
+from compose.audit.read_models import ReadModels
+from compose.cli.verify import judged, not_seen, summary
+from compose.configuration.settings import Settings
+from compose.errors import Unreachable, VerdictError
+from compose.event_log.event_log import EventLog, Gone
+from compose.materialising.filling import Records
+from compose.sql.database import create_read_side, open_database
+from projections.engine import position
+from projections.engine.batch import Partition
+from projections.outcome import outcome
+from projections.registry import declared
+from schemas.topics import Topics
+
+PLACE = Partition(Topics().responses("order"), 0)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """Return a read side with `outcome` only, which has read responses."""
+    engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
+    create_read_side(engine, [outcome(1)])
+    with engine.begin() as connection:
+        position.advance(connection, outcome(1), {}, {PLACE: 7})
+    yield engine
+    engine.dispose()
+
+
+def dropped() -> Never:
+    raise Gone(PLACE, 0, 7)
+
+
+def away() -> Never:
+    raise Unreachable("there is no archive")
+
+
+def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
+    engine: Engine, tmp_path: Path
+) -> None:
+    looked, folder = Looked(), tmp_path / "folded"
+    folder.mkdir()
+    records = Records(EventLog(Topics(), dropped, away), Topics(), away)
+    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+
+    assert [*models.findings(["order", "position", "enrolment"])] == []
+
+    told = dict(one.split(": ", 1) for one in looked.unavailable)
+    assert set(told) == set(declared())
+    assert told.pop("outcome").startswith("records of order.responses:0 are archived up to")
+    assert set(told.values()) == {"the read side has none; start `verdict up` once"}
+    assert looked.not_checked == []
+
+
+def test_what_could_not_be_looked_at_is_not_clean() -> None:
+    looked = Looked(unavailable=["outcome: gone"], not_checked=["2 places"])
+
+    assert summary(looked, 0)["clean"] is False
+    assert [*not_seen(looked)][1:] == [
+        "could not be looked at: outcome: gone", "not looked at: 2 places",
+    ]  # fmt: skip
+    with pytest.raises(VerdictError, match="as it was written, and 1 could not be looked at"):
+        judged(looked, 0)
+    with pytest.raises(VerdictError, match="3 findings"):
+        judged(looked, 3)
+
+
+def test_what_is_passed_over_or_lies_elsewhere_is_clean_and_not_all() -> None:
+    whole, most = Looked(), Looked(not_checked=["2 places"])
+
+    assert summary(whole, 0)["clean"] is summary(most, 0)["clean"] is True
+    assert judged(whole, 0) == "all of it is as it was written"
+    assert judged(most, 0) == "all that was looked at is as it was written"

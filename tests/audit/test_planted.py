@@ -1,0 +1,245 @@
+"""Books that are right have no findings; of each kind of planted damage the place is named.
+
+All damage is planted once, each kind in an aggregate of its own, and one audit looks at it all.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+import pytest
+from sqlalchemy import text
+
+from aggregates.operator.entries import kept, key_hash, value_of
+from aggregates.operator.local_copy import LocalCopy
+from aggregates.operator.output import Output
+from aggregates.operator.shard_state import snapshot_key
+from compose.audit.auditor import Auditor
+from compose.audit.finding import Check, Finding
+from schemas.response import Response
+from schemas.wire.records import decode, decode_event
+from tests.audit.books import PLACE, Books
+
+FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
+OPEN = {"type": "OpenPosition", "client": "ada", "ticker": "AAPL", "exchange": "NYSE", "amount": 3}
+SPOILT = ("gap", "flipped", "last", "cut", "twice", "unanswered", "unrejected")
+ARCHIVED = ("value", "hash", "payload", "row")
+Found = Mapping[str | None, list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def right(books: Books) -> tuple[list[Finding], Mapping[str, int]]:
+    """Return what an audit finds, and what it looked at, before any damage."""
+    books.ask("order", "good", PLACE, FILL, FILL | {"quantity": 99})
+    books.ask("position", "p-good", OPEN, {"type": "ClosePosition"})
+    again = {
+        "command_id": "c-1",
+        "aggregate_id": "good",
+        "expected_version": "ANY",
+        "payload": PLACE,
+    }
+    commands = books.topics.commands("order")
+    books.produce([books.at(commands, "good", again), books.at(commands, "bad", b"no command")])
+    for name in (*ARCHIVED, "stored", "outcome"):
+        books.ask("order", name, PLACE, FILL)
+    books.ask("position", "held", OPEN)
+    books.settle()
+    auditor = Auditor(books.settings)
+    return [*auditor.findings()], dict(auditor.looked.at)
+
+
+@pytest.fixture(scope="module")
+def found(books: Books, right: object) -> Found:
+    """Return what an audit finds after all damage is done, by aggregate."""
+    for name in SPOILT:
+        books.ask("order", name, PLACE, *([] if name == "last" else [FILL, FILL]))
+    books.ask("order", "unrejected", FILL | {"quantity": 99})
+    books.settle(spoilt)
+    alter(books)
+    by_name = defaultdict(list)
+    for finding in Auditor(books.settings).findings():
+        by_name[finding.aggregate_id].append(finding)
+    return by_name
+
+
+def spoilt(outputs: Iterable[Output]) -> list[Output]:
+    """Return what a hand in Kafka's log leaves of what was decided."""
+    return [left for output in outputs for left in spoilt_one(output)]
+
+
+def spoilt_one(output: Output) -> Iterator[Output]:
+    name, kind = (output.key or b"").decode(), output.topic.rpartition(".")[2]
+    event = decode_event("order", output.value) if kind == "events" else None
+    version = event.version if event else 0
+    response = decode(Response, output.value) if kind == "responses" else None
+    match name:
+        case "gap" if version == 2:
+            return
+        case "cut" if version == 3:
+            return
+        case "flipped" | "last" if version == 1:
+            output = output._replace(value=output.value.replace(b"AAPL", b"AAPM"))
+        case "twice" if response and response.to_version == 2:
+            yield output
+        case "unanswered" if response and response.to_version == 2:
+            return
+        case "unrejected" if kind == "rejected":
+            return
+    yield output
+
+
+def alter(books: Books) -> None:
+    """Change tables and the operator's state behind everybody's back."""
+    where = "WHERE aggregate_id = '{}' AND version = 1"
+    with books.read_side.engine.begin() as connection:
+        for statement in (
+            "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) "
+            + where.format("value"),
+            "UPDATE event_archive_v1 SET hash = 'beef' " + where.format("hash"),
+            "UPDATE event_archive_v1 SET payload = replace(payload, 'ada', 'eve') "
+            + where.format("payload"),
+            "DELETE FROM event_archive_v1 " + where.format("row"),
+            "UPDATE us_holder_position_v1 SET exchange = 'LON' WHERE aggregate_id = 'held'",
+            "UPDATE us_holder_v1 SET positions = 7 WHERE client = 'ada'",
+            "UPDATE outcome_v1 SET status = 'REJECTED' WHERE aggregate_id = 'outcome' "
+            "AND to_version = 2",
+        ):
+            assert connection.execute(text(statement)).rowcount == 1, statement
+    copy = LocalCopy(books.settings.data_dir / "state", 0)
+    copy.begin()
+    key = key_hash(snapshot_key("order", "stored"))
+    stored = bytearray(value_of(copy.get(key) or b""))
+    stored[16] ^= 1  # of the time of the last event
+    copy.end()
+    with copy._env.begin(write=True) as writing:
+        writing.put(key, kept(bytes(stored), 0), db=copy._entries)
+
+
+def told(found: Found, name: str | None) -> set[tuple[Check, int | None]]:
+    return {(one.check, one.version) for one in found[name]}
+
+
+def at(books: Books, name: str, version: int) -> str:
+    """Return the place of an event."""
+    [place] = [
+        f"{books.topics.events('order')}:{books.partition(name)}:{offset}"
+        for offset, value in books.records(books.topics.events("order"), name)
+        if decode_event("order", value).version == version
+    ]
+    return place
+
+
+def test_books_that_are_right_have_no_findings(
+    right: tuple[list[Finding], Mapping[str, int]],
+) -> None:
+    findings, looked = right
+
+    assert findings == []
+    assert looked["commands"] == looked["responses"] + looked["dead letters"] == 20
+    assert looked["duplicates"] == looked["dead letters"] == 1
+    assert looked["responses"] - looked["duplicates"] == looked["accepted"] + looked["rejected"]
+    assert looked["rejected"] == looked["rejections"] == 1
+    assert looked["events"] == looked["archived events"] == 17
+    assert looked["aggregates"] == looked["states"] == 9
+
+
+def test_what_is_right_stays_so_beside_what_is_not(found: Found) -> None:
+    assert found["good"] == found["p-good"] == []
+
+
+def test_a_missing_event_is_named_by_the_one_behind_it(found: Found, books: Books) -> None:
+    [gap] = [one for one in found["gap"] if one.check is Check.VERSIONS]
+
+    assert (gap.aggregate_type, gap.version, str(gap.place)) == ("order", 3, at(books, "gap", 3))
+    assert gap.what == "follows version 1: version 2 is missing"
+
+
+def test_a_flipped_byte_names_its_event(found: Found, books: Books) -> None:
+    """C-16."""
+    [broken] = [one for one in found["flipped"] if one.check is Check.CHAIN]
+
+    assert (broken.version, str(broken.place)) == (1, at(books, "flipped", 1))
+    assert f"version 2, at {at(books, 'flipped', 2)}, says it was" in broken.what
+
+
+def test_a_flipped_byte_of_the_last_event_is_named_too(found: Found, books: Books) -> None:
+    [broken] = [one for one in found["last"] if one.check is Check.LAST_HASH]
+
+    assert (broken.version, str(broken.place)) == (1, at(books, "last", 1))
+    assert (Check.STATE, 1) in told(found, "last")
+
+
+def test_a_cut_off_last_event_is_named(found: Found) -> None:
+    [cut] = [one for one in found["cut"] if one.check is Check.VERSIONS]
+
+    assert "its last events are cut off: they end with version 2" in cut.what
+    assert cut.version == 3
+
+
+def test_a_second_outcome_of_a_command_is_named(found: Found, books: Books) -> None:
+    [second] = found["twice"]
+    responses = books.topics.responses("order")
+    offsets = [offset for offset, _ in books.records(responses, "twice")]
+
+    assert second.check is Check.OUTCOMES
+    assert str(second.place) == f"{responses}:{books.partition('twice')}:{offsets[2]}"
+    assert "the command has two outcomes: this is the second one" in second.what
+
+
+def test_a_command_without_an_outcome_is_named(found: Found, books: Books) -> None:
+    [missing] = [one for one in found["unanswered"] if one.check is Check.OUTCOMES]
+    commands = books.topics.commands("order")
+    offsets = [offset for offset, _ in books.records(commands, "unanswered")]
+
+    assert str(missing.place) == f"{commands}:{books.partition('unanswered')}:{offsets[1]}"
+    assert missing.what == "the command is decided and has no outcome"
+
+
+def test_a_missing_rejection_is_named(found: Found) -> None:
+    [missing] = found["unrejected"]
+
+    assert (missing.check, missing.what) == (
+        Check.OUTCOMES, "the command is refused, and its rejection is missing",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("value", "was altered: its value is not that of Kafka's record"),
+        ("hash", "was altered: hash not as archived"),
+        ("payload", "was altered: payload not as archived"),
+        ("row", "Kafka has it, and its row in event_archive is missing"),
+    ],
+)
+def test_a_row_of_the_archive_that_is_not_what_kafka_has_is_named(
+    found: Found, books: Books, name: str, what: str
+) -> None:
+    altered = [one for one in found[name] if one.check is Check.ARCHIVE]
+
+    assert {(one.version, str(one.place)) for one in altered} == {(1, at(books, name, 1))}
+    assert any(one.what.endswith(what) for one in altered)
+
+
+def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> None:
+    [position] = found["held"]
+    of_groups = [one.what for one in found[None] if one.check is Check.READ_MODELS]
+    [outcome] = found["outcome"]
+
+    assert position.what == (
+        "us_holder, us_holder_position_v1 held: exchange is 'LON', by the log 'NYSE'"
+    )
+    assert of_groups == ["us_holder, us_holder_v1 ada: positions is 7, by the log 1"]
+    assert "status is 'REJECTED', by the log 'ACCEPTED'" in outcome.what
+
+
+def test_a_state_that_is_not_the_fold_is_named(found: Found) -> None:
+    [stored] = found["stored"]
+
+    assert (stored.check, stored.version) == (Check.STATE, 2)
+    assert stored.what == "what is stored is not the fold of the events up to this version"
+
+
+def test_one_aggregate_alone_has_the_same_findings(found: Found, books: Books) -> None:
+    for name in ("good", *SPOILT, *ARCHIVED, "stored", "outcome"):
+        alone = Auditor(books.settings, "order", name).findings()
+        assert sorted(map(str, alone)) == sorted(map(str, found[name])), name

@@ -1,0 +1,69 @@
+"""Versions that are missing where somebody decided to pass records over."""
+
+import pytest
+
+from compose.cli.chapters import chapters, nowhere, reached
+from compose.cli.decoding import Fields
+from compose.cli.state import folded
+from compose.errors import VerdictError
+from compose.event_log.decided import by_decision, in_words
+from compose.event_log.placed import Placed
+from schemas.decision import Decision
+from schemas.position import PositionAdjusted
+from schemas.source import Source
+from tests.aggregates.test_history import OPENED, stored
+
+EVENTS = "order.events"
+FIRST, BEHIND = Source(EVENTS, 0, 10), Source(EVENTS, 0, 20)
+
+
+def decided(offset: int, until: int) -> Decision:
+    source = Source(EVENTS, 0, offset)
+    return Decision(source=source, until=until, who="ada", why="a bomb", decided_at=5)
+
+
+def test_versions_are_missing_by_the_decision_about_a_place_between_their_neighbours() -> None:
+    bomb = decided(12, 13)
+
+    assert by_decision({1: FIRST, 3: BEHIND}, 3, [bomb]) == {2: bomb}
+    assert by_decision({3: BEHIND}, 3, [decided(0, 2)]) == {1: decided(0, 2), 2: decided(0, 2)}
+    assert by_decision({1: FIRST}, 2, [bomb]) == {2: bomb}, "the last one"
+    assert by_decision({}, 1, [bomb]) == {1: bomb}
+
+
+def test_what_no_decision_explains_is_missing() -> None:
+    assert by_decision({1: FIRST, 3: BEHIND}, 3, []) == {}
+    assert by_decision({1: FIRST, 3: BEHIND}, 3, [decided(5, 10), decided(21, 22)]) == {}
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [decided(12, 13)]) == {}, "one place, two versions"
+
+
+def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
+    source = {"topic": "order.commands", "partition": 0, "offset": 1}
+    events: list[Fields] = [{"version": version, "source": source} for version in (1, 3)]
+    response: Fields = {"to_version": 3, "source": source}
+    found = [*chapters([], [response], events)]
+    explained = by_decision({1: FIRST, 3: BEHIND}, reached(found), [decided(12, 13)])
+
+    assert [*nowhere(found)] == ["events of the versions 2 are neither archived nor in Kafka"]
+    assert [*nowhere(found, explained)] == []
+    assert in_words("2", explained[2]) == (
+        "version 2 is passed over: ada decided so about order.events:0:12 (a bomb)"
+    )
+
+
+def test_a_state_goes_on_behind_what_was_passed_over_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, _, third = (
+        Placed(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
+        for one in stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
+    )
+
+    places, snapshot = folded(
+        "position", "p-1", [first, third], None, None, lambda: [decided(20, 21)]
+    )
+
+    assert (snapshot.version, places[3].offset) == (3, 30)
+    assert "position 'p-1': version 2 is passed over: ada decided so" in capsys.readouterr().err
+    with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
+        folded("position", "p-1", [first, third], None, None, lambda: [decided(31, 32)])

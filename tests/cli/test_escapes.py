@@ -1,0 +1,68 @@
+"""Ids and messages of others cannot steer the terminal of who reads them."""
+
+import io
+import json
+import logging
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from compose.cli.escapes import spelled, spelled_json, spelled_lines, spelled_text
+from compose.cli.output import add_rows, note, show, show_json, table
+from compose.cli.up import _Spelled
+from tests.cli.conftest import Run
+
+CLEAR = "a\x1b[2Jb"
+HOSTILE = [CLEAR, "a\x9b2Jb", "a\x07b", "a\rb", "a\x00b", "a\x7fb", "a\u202eb", "a\u2066b"]
+PLAIN = ["ada", "Zoë", "日本", "a\\x1b", "👩‍💻", "[bold]x[/bold]"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_steers_a_terminal_is_spelled_out(text: str) -> None:
+    for shown in (spelled(text), spelled_lines(text)):
+        assert shown.isprintable()
+        assert "\\" in shown
+    assert spelled_text(Text(text, "red")).plain.isprintable()
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_other_texts_are_shown_as_they_are(text: str) -> None:
+    assert spelled(text) == spelled_lines(text) == text
+    assert spelled_text(Text(text, "red")) == Text(text, "red")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *PLAIN, "a\nb"])
+def test_json_means_the_same(text: str) -> None:
+    line = spelled_json(json.dumps({"id": text}, ensure_ascii=False))
+
+    assert json.loads(line) == {"id": text}
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 or 0x2028 <= ord(c) < 0x206A for c in line
+                   if c != "\u200d")  # fmt: skip
+
+
+def test_nothing_of_it_gets_through_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in HOSTILE:
+        show(add_rows(table("id", text), [[text, Text(text)]]), text, Text(text))
+        note(text)
+        show_json({"id": text})
+    said = capsys.readouterr()
+
+    for stream in (said.out, said.err):
+        assert stream
+        assert all(c.isprintable() or c == "\n" for c in stream)
+
+
+def test_a_line_s_end_in_a_cell_makes_no_line() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(add_rows(table("id"), [["a\nb"]]))
+
+    assert "a\\nb" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_an_error_and_a_line_of_the_log_are_spelled_out(run: Run) -> None:
+    refused = run("sql", f'SELECT * FROM "{CLEAR}"', "--database-url", "mysql\x1b[2J://h/d")
+    record = logging.makeLogRecord({"msg": "held %s", "args": (CLEAR,)})
+
+    assert "\x1b" not in refused.stderr
+    assert _Spelled("%(message)s").format(record) == r"held a\x1b[2Jb"

@@ -1,0 +1,134 @@
+"""`verdict history` of what Kafka has dropped: archive, view, or said to be nowhere."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+
+from compose.local.broker import EmbeddedBroker
+from tests.audit.books import PLACE, Books
+from tests.cli.conftest import Run, Verdict
+
+FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
+
+
+@pytest.fixture(scope="module")
+def books(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Books]:
+    """Return orders whose first outcomes and events Kafka has dropped, all of them archived."""
+    books = Books(broker, "history", tmp_path_factory.mktemp("history") / "data")
+    for name in ("kept", "torn"):
+        books.ask("order", name, PLACE, FILL, FILL | {"quantity": 99})
+    books.settle()
+    for topic in (books.topics.events("order"), books.topics.responses("order")):
+        for number, (_, end) in enumerate(books.bounds(topic)):
+            books.drop(topic, number, end)
+    for name in ("kept", "torn", "new"):
+        books.ask("order", name, PLACE, FILL)
+    books.settle()
+    yield books
+    books.close()
+
+
+@pytest.fixture
+def history(run: Run, books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what asks for the history of an order there."""
+    monkeypatch.setenv("VERDICT_DATA_DIR", str(books.settings.data_dir))
+    monkeypatch.setenv("VERDICT_DEPLOYMENT", books.topics.deployment)
+    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", books.topics.prefix)
+    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", books.options["bootstrap.servers"])
+    monkeypatch.setenv("VERDICT_DATABASE_URL", books.url)
+
+    def ask(name: str, *more: object) -> Verdict:
+        return run("history", "order", name, *more)
+
+    return ask
+
+
+def told(verdict: Verdict) -> list[tuple[str | None, list[int]]]:
+    return [
+        (
+            one["response"] and (one["response"]["reason"] or one["response"]["status"]),
+            [event["version"] for event in one["events"]],
+        )
+        for one in verdict.lines
+    ]
+
+
+def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run) -> None:
+    found = history("kept", "--json")
+
+    assert found.exit_code == 0, found.stderr
+    assert told(found) == [
+        ("ACCEPTED", [1]),
+        ("ACCEPTED", [2]),
+        ("BUSINESS_RULE", []),
+        ("ALREADY_EXISTS", []),
+        ("ACCEPTED", [3]),
+    ]
+    assert [one["command"]["payload"]["type"] for one in found.lines] == [
+        "PlaceOrder", "FillOrder", "FillOrder", "PlaceOrder", "FillOrder",
+    ]  # fmt: skip
+    shown = " ".join(history("kept").stdout.split())
+    assert "REJECTED BUSINESS_RULE: cannot fill 99: 9 of 10 are open" in shown
+
+
+def test_what_is_nowhere_is_said(history: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERDICT_DATABASE_URL", "sqlite:////nowhere/read.db")
+
+    found = history("kept", "--json")
+
+    assert found.exit_code == 1
+    assert told(found)[:2] == [("ALREADY_EXISTS", []), ("ACCEPTED", [3])]
+    said = " ".join(found.stderr.split())
+    assert "order.events" in said
+    assert "events of the versions 1-2 are neither archived nor in Kafka" in said
+    assert "outcomes could be missing: the view has them up to history.order.responses:" in said
+    assert said.endswith("verdict: the history of order 'kept' is not complete")
+
+
+def test_an_event_whose_row_was_altered_is_not_told(history: Run, books: Books) -> None:
+    with books.read_side.engine.begin() as connection:
+        changed = connection.execute(
+            text(
+                "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) "
+                "WHERE aggregate_id = 'torn' AND version = 2"
+            )
+        )
+        assert changed.rowcount == 1
+
+    found = history("torn", "--json")
+
+    assert found.exit_code == 1
+    said = " ".join(found.stderr.split())
+    assert "version 2 of order 'torn', was altered: its value has the SHA-256" in said
+    assert "neither archived" not in said, "it is there, and not to be believed"
+
+
+def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
+    run: Run, history: Run, books: Books
+) -> None:
+    right = run("verify", "order", "new", "--json")  # but for responses that Kafka has dropped
+    wrong = run("verify", "order", "torn", "--json")
+    for_people = run("verify", "order", "torn")
+
+    [told] = right.lines
+    assert (right.exit_code, told["clean"], told["findings"]) == (1, False, 0)
+    assert told["looked_at"]["commands"] == 2
+    unknown = told["unavailable"]  # in a read model also what another test has altered
+    assert any(one.startswith("outcome: records of history.order.responses:") for one in unknown)
+    said = " ".join(right.stderr.split())
+    assert f"as it was written, and {len(unknown)} could not be looked at" in said
+    *found, summary = wrong.lines
+    place = f"history.order.events:{books.partition('torn')}:"
+    assert wrong.exit_code == for_people.exit_code == 1
+    assert {(one["check"], one["version"]) for one in found} == {("archive", 2), ("chain", 2)}
+    assert all(one["place"].startswith(place) for one in found)
+    assert (summary["clean"], summary["findings"]) == (False, len(found))
+    assert "archive: order 'torn' version 2 at history.order.events" in for_people.stdout
+
+
+def test_an_id_that_never_existed_ends_with_1(history: Run) -> None:
+    found = history("never")
+
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "there is no order 'never': nothing was ever asked of it" in found.stderr

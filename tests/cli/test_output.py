@@ -1,0 +1,42 @@
+"""Tables for people: what is in them is never broken in the middle."""
+
+import pytest
+from rich.text import Text
+
+from compose.cli.output import add_rows, show, table
+
+ID = "an-id-that-somebody-copies-" + "x" * 60
+ERROR = "one sentence that says what happened and what can be done about it now"
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    show(add_rows(table("id", "error"), [(ID, ERROR), ("b", None)]))
+    plain = Text.from_ansi(capsys.readouterr().out).plain
+    return [line.rstrip() for line in plain.splitlines()]
+
+
+def test_off_a_terminal_a_table_is_as_wide_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = shown(capsys)
+
+    assert lines[2] == f"{ID}   {ERROR}"
+    assert len(lines) == 4
+
+
+def test_what_is_too_wide_for_a_terminal_is_shown_record_by_record(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+
+    assert shown(capsys) == [
+        "record 1",
+        f"  id     {ID}",
+        f"  error  {ERROR}",
+        "record 2",
+        "  id     b",
+        "  error  -",
+    ]

@@ -1,0 +1,31 @@
+"""What the topic of decisions says, and what somebody else has written there."""
+
+import logging
+
+import pytest
+
+from compose.decisions import decisions_in
+from compose.event_log.placed import Laid
+from schemas.decision import Decision
+from schemas.source import Source
+from schemas.wire.records import encode
+
+MADE = Decision(
+    source=Source("position.events", 0, 7), until=8, who="ada", why="a bomb", decided_at=5
+)
+
+
+@pytest.mark.parametrize("foreign", [b"", b"garbage", b'{"source": null}', None])
+def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
+    foreign: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stray record passes over nothing, and stops nobody."""
+    values = [encode(MADE), foreign, encode(MADE)]
+    records = [Laid("verdict.decisions", 0, n, None, value) for n, value in enumerate(values)]
+
+    with caplog.at_level(logging.ERROR):
+        found = [*decisions_in(records)]
+
+    assert found == [MADE, MADE]
+    [said] = caplog.messages
+    assert said.startswith("verdict.decisions:0:1 is no decision and is left out: ")

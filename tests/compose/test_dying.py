@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from compose import dying
+from compose.configuration.loading import load_settings
+from compose.exactly_once.kafka import Kafka
+from compose.kafka.giants import Giant
+from schemas.source import Source
+
+NOWHERE = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"})
+
+
+def said(tmp_path: Path, code: int, *found: Giant) -> str:
+    """Return what is said of a JVM that ended with `code` when `found` is what came next."""
+    settings = load_settings(data_dir=tmp_path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dying, "_found", lambda *_: [*found])
+        return str(dying.jvm_ended(code, settings, NOWHERE))
+
+
+def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
+    tmp_path: Path,
+) -> None:
+    assert said(tmp_path, -9, Giant(Source("order.commands", 0, 17), 4 * 10**8)) == (
+        "the JVM of Spark ended with -9: see whether the system ended it for want of memory, and "
+        f"the end of {tmp_path}/spark/spark.log, then start again; nothing is lost"
+    )
+    assert said(tmp_path, 52).startswith("the JVM of Spark ended with 52: see whether")
+
+
+def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path) -> None:
+    giants = Giant(Source("order.commands", 0, 17), 4 * 10**8), Giant(Source("POS", 1, 2), None)
+    assert said(tmp_path, 52, *giants) == (
+        "the JVM of Spark ran out of memory (it ended with 52): order.commands:0:17 unpacks to "
+        "400,000,000 bytes; POS:1:2 unpacks to more than a client takes; each start would meet "
+        "that again, nothing is lost: pass it over with `verdict recover --skip "
+        "order.commands:0:17 --skip POS:1:2 --why '…'`, or give the JVM several times that with "
+        "driver_memory, now 1g"
+    )
+
+
+def test_no_way_is_offered_that_cannot_be_gone(tmp_path: Path) -> None:
+    assert said(tmp_path, 52, Giant(Source("retry", 0, 17), 4 * 10**8)).endswith(
+        "retry:0:17 unpacks to 400,000,000 bytes; each start would meet that again, nothing is "
+        "lost: give the JVM several times that with driver_memory, now 1g"
+    )

@@ -1,0 +1,100 @@
+"""G-01: topics are created for aggregates that no marker knows, and in nobody's place."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from compose.configuration.settings import Settings
+from compose.ensured_topics import created_topics, ensured_topics
+from compose.exactly_once.checkpoint import FRESH
+from compose.exactly_once.claim import write_marker
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.owner import take_over
+from compose.exactly_once.ownership import OwnedByAnother
+from compose.exactly_once.transactions import Transactions
+from compose.kafka.identity import AnotherLog
+from compose.kafka.topic_check import TopicAdmin
+from compose.local.broker import EmbeddedBroker
+from compose.queries.decider import decider_query
+
+
+class World:
+    """A deployment of one partition a topic, whose decider has claimed its topics."""
+
+    def __init__(self, broker: EmbeddedBroker, data_dir: str) -> None:
+        self.settings = Settings(data_dir=data_dir, topic_prefix="ensured.", partitions=1)
+        self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+        self._query = decider_query(self.settings.topics, 1)
+        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
+        self._topics = TopicAdmin(self.kafka.settings, self.settings.topics)
+        ensured_topics(self.settings, self.kafka)
+        owner = take_over(self._query, self.kafka, FRESH)
+        owner.close()
+        self._marker = owner.marker
+
+    def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
+        """Let the marker know one aggregate only, with the ids of its topics or without."""
+        of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
+        marker = replace(
+            self._marker,
+            topic_ids={name: id for name, id in self._marker.topic_ids.items() if ids * name in of},
+            offsets={name: at for name, at in self._marker.offsets.items() if name in of},
+        )
+        transactions = Transactions(self.kafka, self._query.transactional_id)
+        write_marker(transactions, self._query, self.kafka, marker).close()
+
+    def delete(self, topic: str) -> None:
+        self._admin.delete_topics([topic])[topic].result(30)
+        while self.has(topic):
+            pass
+
+    def has(self, topic: str) -> bool:
+        return topic in self._topics.names()
+
+
+@pytest.fixture(scope="module")
+def world(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> World:
+    return World(broker, str(tmp_path_factory.mktemp("ensured")))
+
+
+@pytest.mark.parametrize("aggregate_type", ["invoice", "position"])
+def test_a_topic_that_the_marker_knows_is_not_created_again(
+    world: World, aggregate_type: str
+) -> None:
+    """A marker without ids, of an older version, knows what it has read."""
+    world.knows(aggregate_type, ids=aggregate_type == "invoice")
+    gone = world.settings.topics.events(aggregate_type)
+    world.delete(gone)
+
+    for create in (created_topics, ensured_topics):
+        with pytest.raises(AnotherLog, match=f"{gone} had the id .* and is gone"):
+            create(world.settings, world.kafka)
+
+    assert not world.has(gone)
+
+
+def test_a_second_deployment_on_the_same_topics_is_refused_and_makes_nothing(world: World) -> None:
+    """Both were ready, and published every version twice."""
+    world.knows("loyalty")
+    second = world.settings.model_copy(update={"deployment": "second"})
+
+    for create in (created_topics, ensured_topics):
+        with pytest.raises(
+            OwnedByAnother, match=r"belong to the deployment 'verdict', .* 'second'"
+        ):
+            create(second, world.kafka)
+
+    assert not world.has(second.topics.markers)
+
+
+def test_an_aggregate_that_the_marker_does_not_know_gets_its_topics(world: World) -> None:
+    world.knows("loyalty")
+    order = world.settings.topics.beside(world.settings.topics.events("order"))
+    for topic in order:
+        world.delete(topic)
+
+    created = created_topics(world.settings, world.kafka)
+
+    assert set(order) <= set(created)
+    assert all(map(world.has, order))

@@ -1,0 +1,107 @@
+"""G-01: a read side goes on in the log that it was filled from, or says which one that is."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from sqlalchemy import Engine, text
+
+from compose.exactly_once.kafka import Kafka
+from compose.kafka.identity import AnotherLog, Identities, Identity
+from compose.local.broker import EmbeddedBroker
+from compose.sql.database import create_read_side, open_database
+from compose.sql.followed_log import beyond, follow_this_log, refuse_other_topics
+from projections.engine import position
+from projections.engine.batch import Partition
+from projections.engine.followed import Followed
+from projections.engine.letter import FOLLOWER
+
+TOPIC = "followed-log"
+
+
+def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
+    reached = {Partition("a", 0): 5, Partition("a", 1): 7, Partition("b", 0): 9}
+
+    assert beyond(reached, {"a": [5, 6]}) == [
+        "a:1 was read up to offset 7, and Kafka has it up to 6 only"
+    ]
+    assert beyond(reached, {"a": [5]}) == [
+        "a:1 was read up to offset 7, and Kafka has it up to 0 only"
+    ]
+    assert beyond(reached, {}) == []
+
+
+def test_topics_may_come_and_go_but_not_all_at_once() -> None:
+    noted = Followed(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
+    found = Identity("here", {"a.events": "1", "c.events": "3"})
+
+    refuse_other_topics("it", noted, ["a.events", "c.events"], found)
+    with pytest.raises(AnotherLog, match=r"filled from a\.events .* to follow c\.events"):
+        refuse_other_topics("it", noted, ["c.events"], found)
+    with pytest.raises(AnotherLog, match=r"b\.events had the id 2 and is gone"):
+        refuse_other_topics("it", noted, ["b.events"], found)
+
+
+@pytest.fixture(scope="module")
+def kafka(broker: EmbeddedBroker) -> Kafka:
+    """Return a Kafka with a topic of three records."""
+    kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+    create(kafka)
+    return kafka
+
+
+def create(kafka: Kafka) -> None:
+    admin = AdminClient({**kafka.settings, "log_level": 0})
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    producer = Producer({**kafka.settings, "log_level": 0})
+    for _ in range(3):
+        producer.produce(TOPIC, b"record")
+    assert producer.flush(30) == 0
+
+
+@pytest.fixture
+def engine(new_database: Callable[[], str]) -> Iterator[Engine]:
+    engine = open_database(new_database())
+    create_read_side(engine, [])
+    yield engine
+    engine.dispose()
+
+
+def read_up_to(engine: Engine, offset: int) -> None:
+    with engine.begin() as connection:
+        position.advance(connection, FOLLOWER, {}, {Partition(TOPIC, 0): offset})
+
+
+def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(engine: Engine, kafka: Kafka) -> None:
+    read_up_to(engine, 3)
+
+    for _ in range(2):
+        follow_this_log(engine, kafka, [TOPIC, "no-such-topic"])
+
+    found = Identities(kafka).identity([TOPIC])
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT topic, topic_id, cluster_id FROM followed_topic"))
+        assert [tuple(row) for row in rows] == [(TOPIC, found.topic_ids[TOPIC], found.cluster_id)]
+
+
+@pytest.mark.parametrize("column", ["topic_id", "cluster_id"])
+def test_a_read_side_of_other_topics_is_refused(engine: Engine, kafka: Kafka, column: str) -> None:
+    follow_this_log(engine, kafka, [TOPIC])
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE followed_topic_v1 SET {column} = 'another'"))
+
+    with pytest.raises(AnotherLog, match=r"the read side .*(id was|had the id) another"):
+        follow_this_log(engine, kafka, [TOPIC])
+
+
+def test_a_read_side_without_ids_that_has_read_further_than_kafka_goes_is_refused(
+    engine: Engine, kafka: Kafka
+) -> None:
+    """An old database under a fresh Kafka was ready, skipped what came, and mixed two worlds."""
+    read_up_to(engine, 42)
+
+    for _ in range(2):  # and nothing was adopted
+        with pytest.raises(AnotherLog, match="up to offset 42, and Kafka has it up to 3 only"):
+            follow_this_log(engine, kafka, [TOPIC])

@@ -1,0 +1,51 @@
+"""G-02: what Java's client dies of is found, and named by its place."""
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.exactly_once.kafka import Kafka
+from compose.kafka.giants import Giant, giants
+from compose.local.broker import EmbeddedBroker
+from schemas.source import Source
+
+TOPIC = "giants.commands"
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def kafka(broker: EmbeddedBroker) -> Kafka:
+    """Return a Kafka with a topic of three partitions, each with something else among few."""
+    address = {"bootstrap.servers": broker.bootstrap_servers}
+    admin = AdminClient({**address})
+    admin.create_topics([NewTopic(TOPIC, 3)])[TOPIC].result(60)
+    put(address, "none", 0, [b"a", b"b"])
+    put(address, "gzip", 1, [b"a", b"\0" * 40_000_000, b"b"])
+    put(address, "zstd", 2, [b"\0" * 120_000_000, b"a"])
+    return Kafka(settings=address)
+
+
+def put(address: dict[str, str], codec: str, partition: int, values: list[bytes]) -> None:
+    for value in values:
+        packing = {"compression.type": codec, "message.max.bytes": 10**9}
+        producer = Producer({**address, **packing, "queue.buffering.max.kbytes": 10**6})
+        producer.produce(TOPIC, value, b"key", partition=partition)
+        assert producer.flush(60) == 0
+
+
+def test_records_that_unpack_to_too_much_are_named_and_no_others(kafka: Kafka) -> None:
+    found = giants(kafka, {TOPIC: [0, 0, 0]}, 100, SECONDS)
+
+    assert sorted(found, key=lambda one: one.source) == [
+        Giant(Source(TOPIC, 1, 1), 40_000_003),
+        Giant(Source(TOPIC, 2, 0), None),
+    ]
+    assert str(Giant(Source(TOPIC, 1, 1), 40_000_003)) == (
+        "giants.commands:1:1 unpacks to 40,000,003 bytes"
+    )
+
+
+def test_only_what_comes_next_is_looked_at(kafka: Kafka) -> None:
+    assert giants(kafka, {TOPIC: [0, 2, 1]}, 100, SECONDS) == []
+    assert giants(kafka, {TOPIC: [0, 0, 1]}, 1, SECONDS) == []

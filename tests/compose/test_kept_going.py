@@ -1,0 +1,84 @@
+import logging
+
+import pytest
+
+from compose.errors import Unreachable, VerdictError
+from compose.processing.kept_going import KeptGoing
+
+
+class Failing:
+    """A processor of which each start and check ends as it was told; counts its lives."""
+
+    def __init__(self, *endings: Exception | None) -> None:
+        self._endings = list(endings)
+        self.starts = self.stops = 0
+
+    def start(self) -> None:
+        self.starts += 1
+        self.check()
+
+    def check(self) -> None:
+        if self._endings and (ending := self._endings.pop(0)) is not None:
+            raise ending
+
+    def stop(self) -> None:
+        self.stops += 1
+
+
+def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
+    processor = Failing(*endings)
+    going = KeptGoing("lake", processor, retry_s=0)
+    going.start()
+    return going, processor
+
+
+def test_a_processor_that_meets_a_bug_stands_still_and_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """G-02: it never ends the decider."""
+    going, processor = kept(None, ZeroDivisionError("a bug"))
+
+    for _ in range(3):
+        going.check()
+
+    assert going.stopped == "a bug"
+    assert (processor.starts, processor.stops) == (1, 1)
+    [said] = caplog.records
+    assert said.getMessage() == (
+        "the lake stopped, commands are decided on; start again once it is mended: a bug"
+    )
+    assert said.exc_info is not None
+
+
+def test_what_a_person_can_act_on_is_said_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    going, processor = kept(VerdictError("the folder is gone: bring it back"))
+
+    assert going.stopped == "the folder is gone: bring it back"
+    assert [record.exc_info for record in caplog.records] == [None]
+    assert processor.stops == 1
+
+
+def test_it_is_started_again_when_kafka_was_out_of_reach(caplog: pytest.LogCaptureFixture) -> None:
+    going, processor = kept(None, Unreachable("no answer"), Unreachable("still none"), None)
+
+    said = []
+    for _ in range(3):
+        going.check()
+        said.append(going.stopped)
+
+    assert said == ["no answer", "still none", None]
+    assert (processor.starts, processor.stops) == (3, 2)
+    assert [record.levelno for record in caplog.records] == [
+        logging.ERROR, logging.ERROR, logging.WARNING,
+    ]  # fmt: skip
+    assert caplog.messages[-1] == "the lake goes on"
+
+
+def test_it_is_ended_at_the_end() -> None:
+    going, processor = kept()
+
+    going.stop()
+
+    assert processor.stops == 1

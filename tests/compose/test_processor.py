@@ -1,0 +1,76 @@
+"""Whom a processor lets publish: who began where the marker of a query of Spark ends."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.publisher import Publisher
+from compose.processing import processor
+from compose.processing.processor import Ground, Processor
+from compose.queries.lake import lake_query
+from schemas.topics import Topics
+
+
+class Begun:
+    """One that has become the owner."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Spark:
+    """Is not asked before a processor knows where to begin."""
+
+    def __getattr__(self, name: str) -> object:
+        raise ZeroDivisionError("the stream begins")
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
+    published: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else no batch of Spark's would fit behind it, and the processor stop for good."""
+    owners: list[Begun] = []
+    told: list[object] = []
+
+    def begin_anew(*_: object) -> Begun:
+        assert all(one.closed for one in owners)
+        owners.append(Begun())
+        return owners[-1]
+
+    def begun(publisher: Publisher) -> bool:
+        told.append(publisher)
+        return published
+
+    monkeypatch.setattr(processor, "begin_anew", begin_anew)
+    ground = Ground(
+        spark=cast(SparkSession, Spark()),
+        kafka=Kafka(settings={}),
+        source={},
+        partitions=1,
+        scratch=tmp_path,
+    )
+    one = Processor(
+        ground,
+        lake_query(Topics()),
+        follow=lambda frame: frame,
+        take=lambda *_: None,
+        rows=1,
+        trigger_ms=0,
+        data=tmp_path,
+        begun=begun,
+    )
+
+    with pytest.raises(ZeroDivisionError):
+        one.start()
+
+    assert [each.closed for each in owners] == ([True, False] if published else [False])
+    assert told == owners[:1]
+    one.stop()
+    assert all(each.closed for each in owners)

@@ -1,0 +1,143 @@
+"""What another user of the machine can see of a service, and can say to it."""
+
+import os
+import socket
+import stat
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from tests.e2e.deployment import VERDICT, await_ready, stop
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
+
+# how each protocol begins when nobody asks who one is
+PY4J = b"c\nGATEWAY_SERVER\ngetPort\ne\n"
+BODY = b"not a message that Spark knows"
+SPARK = struct.pack(">qbqi", 21 + len(BODY), 3, 1, len(BODY)) + BODY  # a request, number 1
+
+
+class Listening(NamedTuple):
+    """A port on which a process of the service takes connections."""
+
+    process: str
+    host: str
+    port: int
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a service, which stands open from before.
+
+    The capital keeps Python's workers from using sockets that lie in it.
+    """
+    folder = tmp_path_factory.mktemp("private") / "Data"
+    (folder / "older").mkdir(parents=True)
+    (folder / "older" / "file").write_text("secret")
+    for path, mode in ((folder, 0o777), (folder / "older", 0o755), (folder / "older/file", 0o644)):
+        path.chmod(mode)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(data_dir: Path) -> Iterator[psutil.Process]:
+    """Return a service, with a broker of its own, that has decided; its user has umask 0."""
+    with subprocess.Popen(
+        [VERDICT, "up", "--data-dir", str(data_dir)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, umask=0,
+    ) as up:  # fmt: skip
+        try:
+            await_ready(up)
+            fields = ("client=ada", "ticker=A", "side=BUY", "quantity=1", "limit_price_cents=1")
+            sent = subprocess.run(
+                [
+                    VERDICT, "send", "order", "PlaceOrder", "--id", "o-1", "--expected-version",
+                    "0", "--wait", "60", "--projection", "client_recent_order",
+                    "--data-dir", str(data_dir),
+                    *(word for field in fields for word in ("--field", field)),
+                ],
+                umask=0, text=True, capture_output=True,
+            )  # fmt: skip
+            assert sent.returncode == 0, sent.stderr
+            yield psutil.Process(up.pid)
+            stop(up)
+        finally:
+            up.kill()
+
+
+@pytest.fixture(scope="module")
+def ports(service: psutil.Process) -> list[Listening]:
+    """Return where the service and its children listen."""
+    found: list[Listening] = []
+    for process in [service, *service.children(recursive=True)]:
+        with suppress(psutil.Error):  # a Python worker that has just ended
+            name = "broker" if "kafka.Kafka" in process.cmdline() else process.name()
+            found += [
+                Listening(name, one.laddr.ip.removeprefix("::ffff:"), one.laddr.port)
+                for one in process.net_connections("inet")
+                if one.status == psutil.CONN_LISTEN
+            ]
+    return found
+
+
+def test_nobody_else_may_open_anything_in_the_data_directory(
+    service: psutil.Process, data_dir: Path
+) -> None:
+    found = {data_dir: data_dir.lstat().st_mode}
+    for folder, folders, files in os.walk(data_dir):
+        for name in (*folders, *files):
+            try:
+                found[Path(folder, name)] = Path(folder, name).lstat().st_mode
+            except FileNotFoundError:
+                continue  # one that is only there for a moment
+    opened = [
+        f"{stat.filemode(mode)} {path.relative_to(data_dir)}"
+        for path, mode in found.items()
+        if mode & 0o077 and not stat.S_ISLNK(mode)
+    ]
+    kinds = {path.relative_to(data_dir).parts[0] for path in found if path != data_dir}
+
+    assert opened == []
+    assert {"broker", "decider", "lake", "spark", "verdict.db", "verdict.db-wal"} <= kinds
+    assert (data_dir / "older" / "file").read_text() == "secret"
+
+
+def test_every_port_is_this_machine_s_alone(ports: list[Listening]) -> None:
+    assert {one.host for one in ports} == {"127.0.0.1"}
+    # the listeners of Kafka; PySpark's callbacks; its gateway, Spark's messages and Spark's blocks
+    assert sorted(one.process for one in ports if one.process != "verdict") == [
+        "broker", "broker", "java", "java", "java",
+    ]  # fmt: skip
+
+
+def test_who_does_not_say_who_they_are_is_refused_on_every_port(ports: list[Listening]) -> None:
+    """But Kafka's, which is for this machine and lets all in: see GUARANTEES."""
+    refusals = []
+    for one in ports:
+        if one.process == "broker":
+            continue
+        assert b"!y" not in _answer(one, PY4J), f"{one} takes commands from anybody"
+        refusals.append(_answer(one, SPARK))
+
+    assert sum(b"Sasl" in refusal for refusal in refusals) == 2, "messages and blocks of Spark"
+    assert sum(b"Sasl" not in refusal and refusal != b"" for refusal in refusals) <= 1
+
+
+def _answer(to: Listening, said: bytes) -> bytes:
+    """Return what a stranger is answered before the connection ends, or is silent."""
+    with socket.create_connection((to.host, to.port), 5) as connection:
+        connection.settimeout(3)
+        connection.sendall(said)
+        answer = b""
+        try:
+            while part := connection.recv(4096):
+                answer += part
+        except (TimeoutError, ConnectionError):
+            pass
+        return answer

@@ -1,0 +1,144 @@
+"""G-01: a query goes on in the topics of its marker, by their ids, or nowhere."""
+
+from dataclasses import replace
+
+import pytest
+
+from compose.exactly_once.belonging import belonging
+from compose.exactly_once.checkpoint import FRESH
+from compose.exactly_once.claim import write_marker
+from compose.exactly_once.stateless import begin_anew
+from compose.exactly_once.steps import Step
+from compose.kafka.identity import AnotherLog, Identity, changes
+from compose.log_watch import LogWatch
+from schemas.marker import Marker
+from tests.exactly_once.deployment import Deployment, values
+
+
+def test_what_was_not_known_is_not_compared() -> None:
+    found = Identity("here", {"order.events": "b", "order.commands": "c"})
+
+    assert changes(Identity(None, {}), found) == []
+    assert changes(Identity("here", {"order.events": "b"}), found) == []
+
+
+def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
+    found = Identity("here", {"order.events": "b"})
+
+    assert changes(Identity("here", {"order.events": "a", "order.commands": "c"}), found) == [
+        "order.commands had the id c and is gone",
+        "order.events had the id a and has b: it was deleted and created anew",
+    ]
+    assert changes(Identity("there", {"order.events": "a"}), found) == [
+        "the cluster's id was there and is here"
+    ]
+
+
+def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
+    deployment: Deployment,
+) -> None:
+    owner = deployment.take_over()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+
+    marker = deployment.marker()
+
+    assert marker is not None
+    assert marker == owner.marker
+    assert marker.topic_ids == deployment.ids([deployment.commands, deployment.events])
+    assert marker.cluster_id
+
+
+@pytest.mark.parametrize("recreated", ["commands", "events"])
+def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
+    deployment: Deployment, recreated: str
+) -> None:
+    steps: list[Step] = []
+    owner = deployment.take_over(on_step=steps.append)
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+    topic = f"{deployment.name}.{recreated}"
+    [was] = deployment.ids([topic]).values()
+
+    deployment.recreate(topic)
+
+    [now] = deployment.ids([topic]).values()
+    with pytest.raises(AnotherLog, match=f"{topic} had the id {was} and has {now}"):
+        deployment.take_over(deployment.checkpoint(0, committed=True))
+    assert deployment.marker() == owner.marker  # nobody has claimed it
+
+
+def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: Deployment) -> None:
+    owner = deployment.take_over()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+
+    deployment.recreate(deployment.events)
+
+    for _ in range(2):  # also when Spark hands the batch over again
+        with pytest.raises(AnotherLog, match=f"{deployment.events} had the id"):
+            owner.publish(deployment.batch(1), deployment.outputs(1))
+    assert deployment.visible() == []
+
+
+def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment) -> None:
+    owner = deployment.take_over()
+
+    deployment.remove(deployment.commands)
+
+    with pytest.raises(AnotherLog, match=f"{deployment.commands} had the id .* and is gone"):
+        owner.publish(deployment.batch(0), deployment.outputs(0))
+
+
+def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
+    deployment: Deployment,
+) -> None:
+    watch = LogWatch(deployment.kafka, deployment.query.topics)
+    watch.look()
+
+    deployment.recreate(deployment.commands)
+
+    with pytest.raises(AnotherLog, match=f"{deployment.commands} had the id"):
+        watch.look()
+
+
+def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
+    owner = deployment.take_over()
+    foreign = replace(owner.marker, cluster_id="elsewhere")
+    write_marker(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
+
+    with pytest.raises(AnotherLog, match=r"cluster's id was elsewhere and is .*bootstrap_servers"):
+        deployment.take_over()
+
+
+def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
+    former = deployment.take_over()
+    former.publish(deployment.batch(0), deployment.outputs(0))
+    older = replace(former.marker, cluster_id=None, topic_ids={})
+    write_marker(deployment.fence(), deployment.query, deployment.kafka, older).close()
+
+    owner = deployment.take_over(deployment.checkpoint(0, committed=True))
+
+    assert owner.marker.topic_ids == former.marker.topic_ids
+    owner.publish(deployment.batch(1), deployment.outputs(1))
+    assert deployment.visible() == values(0, 1)
+
+
+def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
+    first = begin_anew(deployment.query, deployment.kafka)
+    first.close()
+    begin_anew(deployment.query, deployment.kafka).close()  # its marker is carried along
+
+    deployment.recreate(deployment.commands)
+
+    with pytest.raises(AnotherLog, match="created anew"):
+        begin_anew(deployment.query, deployment.kafka)
+
+
+def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(
+    deployment: Deployment,
+) -> None:
+    marker = deployment.take_over(FRESH).marker
+    known = {deployment.commands: marker.topic_ids[deployment.commands], "left.events": "gone"}
+
+    found = belonging(replace(marker, topic_ids=known), deployment.query, deployment.kafka)
+
+    assert found.topic_ids == {**marker.topic_ids, "left.events": "gone"}
+    assert isinstance(found, Marker)

@@ -1,0 +1,139 @@
+"""G-01: topics have one owner, by the ids of the topics and not by the name of a deployment."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from compose.exactly_once import ownership
+from compose.exactly_once.errors import UnreadableMarker
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.markers import Seen
+from compose.exactly_once.ownership import (
+    OwnedByAnother,
+    is_owner,
+    own_topics,
+    refuse_another_owner,
+)
+from compose.exactly_once.query import Query
+from compose.exactly_once.reading import Reader
+from compose.kafka.identity import Identities, Identity
+from compose.local.broker import EmbeddedBroker
+from schemas.marker import Marker
+from schemas.topics import Topics
+from tests.schemas.examples import PLACED_MARKER
+
+NOWHERE = Kafka(settings={})
+HERE = Identity("here", {"order.events": "b", "order.commands": "c"})
+CLAIM = replace(PLACED_MARKER, owner="blue", cluster_id="here", topic_ids=dict(HERE.topic_ids))
+
+
+def test_who_has_claimed_all_of_them_owns_them() -> None:
+    assert is_owner(CLAIM, "blue", HERE)
+    assert not is_owner(None, "blue", HERE)
+    more = Identity("here", {**HERE.topic_ids, "loyalty.events": "d"})
+    assert not is_owner(CLAIM, "blue", more)  # and claims the new ones, too
+
+
+def test_one_topic_in_common_is_enough_to_be_refused() -> None:
+    with pytest.raises(OwnedByAnother, match=r"order\.events belong to the deployment 'blue'"):
+        is_owner(CLAIM, "green", Identity("here", {"order.events": "b", "order.commands": "new"}))
+
+
+def test_topics_that_are_no_more_are_nobodys() -> None:
+    assert not is_owner(CLAIM, "green", Identity("here", {"order.events": "new"}))
+
+
+class Read:
+    """What lies under the key of the owner, once nothing is open before it, and who waited."""
+
+    def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._marker = marker
+        self.waited: list[bool] = []
+        monkeypatch.setattr(ownership, "read_marker", self.marker)
+        monkeypatch.setattr(ownership, "Identities", lambda _: self)
+        monkeypatch.setattr(ownership, "Transactions", lambda *_: self)
+
+    def marker(self, kafka: Kafka, query: Query, *, wait: bool) -> Seen:
+        self.waited.append(wait)
+        if isinstance(self._marker, Exception):
+            raise self._marker
+        return Seen(self._marker if wait else None, settled=wait)
+
+    def identity(self, topics: object) -> Identity:
+        return HERE
+
+    def close(self) -> None:
+        self.waited.append(False)
+
+
+def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
+    read = Read(CLAIM, monkeypatch)
+
+    refuse_another_owner(Topics("blue"), NOWHERE)
+    assert read.waited == [False]
+    own_topics(Topics("blue"), NOWHERE)
+    assert read.waited == [False, False, True, False]
+    with pytest.raises(OwnedByAnother):
+        own_topics(Topics("green"), NOWHERE)
+
+
+def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Read(UnreadableMarker("run `verdict recover`"), monkeypatch)
+
+    for claim in (own_topics, refuse_another_owner):
+        with pytest.raises(UnreadableMarker, match="write a tombstone") as refused:
+            claim(Topics("blue", "shop."), NOWHERE)
+        assert "-t shop.owners)" in str(refused.value)
+        assert "recover" not in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def kafka(broker: EmbeddedBroker) -> Kafka:
+    return Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+
+
+def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> None:
+    blue, green = Topics("blue", "owned."), Topics("green", "owned.")
+    admin = AdminClient({**kafka.settings, "log_level": 0})
+    identities = Identities(kafka)
+
+    def create(*names: str) -> None:
+        for created in admin.create_topics([NewTopic(name, 1, 1) for name in names]).values():
+            created.result(30)
+        while identities.identity(names).topic_ids.keys() != {*names}:
+            pass
+
+    refuse_another_owner(green, kafka)  # there is nothing yet
+    create(blue.owners, blue.dead_letters, blue.events("order"))
+    own_topics(blue, kafka)
+    claimed = written(kafka, blue)
+    own_topics(blue, kafka)
+    assert written(kafka, blue) == claimed  # every later start only reads
+
+    for claim in (own_topics, refuse_another_owner):
+        with pytest.raises(OwnedByAnother, match="'blue', and this one is 'green'"):
+            claim(green, kafka)
+
+    former = identities.identity([blue.dead_letters, blue.events("order")]).topic_ids
+    for deleted in admin.delete_topics([*former]).values():
+        deleted.result(30)
+    create(*former)
+    now = former
+    while now.keys() != former.keys() or {*now.values()} & {*former.values()}:
+        now = identities.identity([*former]).topic_ids  # a busy broker knows a little later
+    own_topics(green, kafka)
+    with pytest.raises(OwnedByAnother, match="'green', and this one is 'blue'"):
+        own_topics(blue, kafka)
+
+
+def written(kafka: Kafka, topics: Topics) -> int:
+    """Return how far the topic of owners goes."""
+    with Reader(kafka, 30) as reader:
+        return reader.latest({topics.owners: 1}, committed=False)[topics.owners][0]

@@ -1,0 +1,128 @@
+"""G-01: a state that is not the marker's is found before anything that it decided is published."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from compose.exactly_once.batch import Batch, Move, OutputRecord, digest
+from compose.exactly_once.errors import ForeignState, ReplayDiffers
+from compose.exactly_once.fit import Action
+from compose.exactly_once.kafka import Kafka
+from compose.exactly_once.publisher import Publisher
+from compose.exactly_once.shards import UNKNOWN, refuse_foreign_states, states_after
+from compose.exactly_once.steps import unobserved
+from compose.exactly_once.transactions import Transactions
+from compose.queries.decider import decider_query
+from schemas.marker import Marker, ShardState
+from schemas.topics import Topics
+
+MARKER = Marker(
+    query="decider",
+    owner="me",
+    generation=1,
+    query_id="q",
+    batch_id=4,
+    digest=b"",
+    offsets={},
+    shards=2,
+    handler_version="1",
+    shard_states=[ShardState(7, b"a" * 32), ShardState(9, b"b" * 32)],
+)
+NEW = replace(MARKER, shard_states=[])
+NEXT = ShardState(10, b"c" * 32)
+
+
+def batch(*moves: Move) -> Batch:
+    return Batch(query_id="q", batch_id=5, start={}, end={}, moves=moves)
+
+
+def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other() -> None:
+    moving = batch(Move(1, MARKER.shard_states[1], NEXT))
+
+    refuse_foreign_states(MARKER, moving, Action.PUBLISH)
+
+    assert states_after(MARKER, moving) == [MARKER.shard_states[0], NEXT]
+    assert states_after(MARKER, batch()) == MARKER.shard_states
+
+
+@pytest.mark.parametrize(
+    "found",
+    [ShardState(0, bytes(32)), ShardState(8, b"b" * 32), ShardState(9, b"x" * 32)],
+    ids=["lost", "older", "another's"],
+)
+def test_a_state_that_is_not_the_markers_is_refused_with_both_named(found: ShardState) -> None:
+    moving = batch(Move(0, MARKER.shard_states[0], NEXT), Move(1, found, NEXT))
+
+    with pytest.raises(ForeignState) as refused:
+        refuse_foreign_states(MARKER, moving, Action.PUBLISH)
+
+    said = str(refused.value)
+    assert f"shard 1 is at entry {found.sequence} with the digest {found.digest.hex()[:16]}" in said
+    assert "decider says entry 9 with the digest 6262626262626262" in said
+    assert "`verdict recover`" in said
+
+
+def test_a_replay_of_what_is_published_must_end_where_the_marker_does() -> None:
+    before = ShardState(6, b"z" * 32)
+    right = batch(Move(0, before, MARKER.shard_states[0]))
+
+    refuse_foreign_states(MARKER, right, Action.SKIP)
+    with pytest.raises(
+        ForeignState, match="comes by the replay of this batch to entry 10"
+    ) as refused:
+        refuse_foreign_states(MARKER, batch(Move(0, before, NEXT)), Action.SKIP)
+    assert "command_memory_hours was changed since: then start once with" in str(refused.value)
+
+
+def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
+    moving = batch(Move(1, ShardState(3, b"q" * 32), NEXT))
+
+    refuse_foreign_states(NEW, moving, Action.PUBLISH)
+    known = replace(NEW, shard_states=states_after(NEW, moving))
+
+    assert known.shard_states == [UNKNOWN, NEXT]
+    refuse_foreign_states(known, batch(Move(0, NEXT, NEXT), Move(1, NEXT, NEXT)), Action.PUBLISH)
+    with pytest.raises(ForeignState):
+        refuse_foreign_states(known, batch(Move(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
+
+
+def test_a_query_without_state_has_none() -> None:
+    assert states_after(NEW, batch()) == []
+
+
+def replayed(published: Marker, move: Move, *outputs: OutputRecord) -> None:
+    """Hand the batch over again that `published` tells of."""
+    kafka = Kafka(settings={"bootstrap.servers": "localhost:1"})
+    idle = cast(Transactions, object())  # a replay writes nothing
+    publisher = Publisher(decider_query(Topics(), 2), kafka, idle, published, unobserved)
+    replay = Batch(query_id="q", batch_id=published.batch_id, start={}, end={}, moves=(move,))
+    publisher.publish(replay, outputs)
+
+
+@pytest.mark.parametrize("rules", ["2", "1"])
+def test_a_replay_by_other_rules_is_told_as_such_though_its_states_differ(rules: str) -> None:
+    """The state of other rules is another one, which nobody lost; that of the same rules was."""
+    output = OutputRecord("order.events", b"order-1", b"{}")
+    published = replace(MARKER, digest=digest([output]))
+    move = Move(0, ShardState(6, b"z" * 32), NEXT)
+
+    with pytest.raises(ForeignState if rules == "1" else ReplayDiffers):
+        replayed(published, move, *([output] if rules == "1" else []))
+
+
+@pytest.mark.parametrize(
+    ("states", "advice"),
+    [
+        (MARKER.shard_states, "start once with the version that published it, or run `verdict rec"),
+        ([], "gave [0-9a-f]{16}: run `verdict recover`"),
+    ],
+    ids=["of today", "of before markers told of states"],
+)
+def test_a_version_that_can_still_be_started_is_advised_and_no_other(
+    states: list[ShardState], advice: str
+) -> None:
+    published = replace(MARKER, digest=b"1" * 32, shard_states=states)
+
+    with pytest.raises(ReplayDiffers, match=advice):
+        replayed(published, Move(0, ShardState(6, b"z" * 32), NEXT))

@@ -1,0 +1,60 @@
+"""Where letters may go; no Kafka is needed to say it."""
+
+import pytest
+
+from compose.letters.destinations import Destinations
+from schemas.topics import Topics
+
+TOPICS = Topics("shop", "eu.")
+THERE = {
+    *(topic.name for topic in TOPICS.all()),
+    *(topic.name for topic in Topics("other", "us.").all()),
+    *(topic.name for topic in Topics().all()),
+    "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.markers",
+}  # fmt: skip
+
+
+def problem(topic: str, *allowed: str) -> str | None:
+    return Destinations(TOPICS, allowed, lambda: THERE).problem_with(topic)
+
+
+@pytest.mark.parametrize("topic", [*TOPICS.every_commands(), TOPICS.retry, TOPICS.point_of_sale])
+def test_where_verdict_takes_things_in_letters_may_go(topic: str) -> None:
+    assert problem(topic) is None
+
+
+@pytest.mark.parametrize("allowed", ["parcels", "parcel*", "*"])
+def test_where_the_setting_says_letters_may_go(allowed: str) -> None:
+    assert problem("parcels", allowed) is None
+
+
+@pytest.mark.parametrize("allowed", [(), ("bills",), ("bill*",), ("parcels.late",)])
+def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[str, ...]) -> None:
+    said = problem("parcels", *allowed)
+
+    assert said is not None
+    assert "letters may go to eu.POS, eu.enrolment.commands, " in said
+    assert "the setting retry_topics says: add it there and start again" in said
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        TOPICS.events("order"), TOPICS.responses("order"), TOPICS.rejected("order"),
+        TOPICS.dead_letters, TOPICS.markers, TOPICS.decisions, TOPICS.owners, "__consumer_offsets",
+        "us.order.commands", "us.order.events", "us.other.markers", "us.dead-letters",
+        "order.commands", "dead-letters", "verdict.markers",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("with_its_name", [False, True])
+def test_what_verdict_says_and_another_deployment_is_told_no_setting_opens(
+    topic: str, with_its_name: bool
+) -> None:
+    said = problem(topic, *([topic] if with_its_name else ["*"]))
+
+    assert said is not None
+    assert "never take letters" in said
+
+
+def test_a_topic_that_is_open_and_not_there_is_said_to_be_missing() -> None:
+    assert "there is no such topic" in (problem("letters", "*") or "")

@@ -1,0 +1,103 @@
+"""What a recovery does about what cannot be read: who may pass over what, and where it begins."""
+
+import pytest
+
+from compose.errors import VerdictError
+from compose.recovery.passing import NO_WISH, Log, Wish, planned
+from schemas.decision import Decision
+from schemas.source import Source
+
+COMMANDS, EVENTS = "order.commands", "order.events"
+DECIDED = {COMMANDS: [10, 20]}
+LOG = Log(
+    commands=[COMMANDS],
+    begins={COMMANDS: [0, 0], EVENTS: [0, 0]},
+    ends={COMMANDS: [15, 200_000], EVENTS: [7, 7]},
+)
+
+
+def asks(*places: Source, accept_lost: bool = False) -> Wish:
+    return Wish(places=places, accept_lost=accept_lost, who="ada", why="a bomb", at=5)
+
+
+def decision(source: Source, until: int) -> Decision:
+    return Decision(source=source, until=until, who="ada", why="a bomb", decided_at=5)
+
+
+def test_who_asks_for_nothing_goes_on_where_the_marker_ends() -> None:
+    plan = planned(DECIDED, LOG, NO_WISH, [])
+
+    assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)
+
+
+def test_a_command_is_jumped_with_those_before_it_that_are_undecided() -> None:
+    bomb = Source(COMMANDS, 1, 22)
+
+    plan = planned(DECIDED, LOG, asks(bomb), [])
+
+    assert plan.decisions == [decision(bomb, 23)]
+    assert plan.jumped == [(COMMANDS, 1, 20, 23, False, "ada: a bomb")]
+    assert plan.offsets == {COMMANDS: [10, 23]}
+    assert DECIDED == {COMMANDS: [10, 20]}
+
+
+def test_two_of_one_partition_are_jumped_one_after_the_other() -> None:
+    plan = planned(DECIDED, LOG, asks(Source(COMMANDS, 0, 12), Source(COMMANDS, 0, 10)), [])
+
+    assert [one[:4] for one in plan.jumped] == [(COMMANDS, 0, 10, 11), (COMMANDS, 0, 11, 13)]
+    assert plan.offsets == {COMMANDS: [13, 20]}
+
+
+def test_a_partition_that_the_marker_does_not_know_begins_at_0() -> None:
+    plan = planned({}, LOG, asks(Source(COMMANDS, 1, 4)), [])
+
+    assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 0, 5)]
+    assert plan.offsets == {COMMANDS: [0, 5]}
+
+
+def test_an_event_is_decided_about_and_moves_nothing() -> None:
+    plan = planned(DECIDED, LOG, asks(Source(EVENTS, 1, 6)), [])
+
+    assert plan.decisions == [decision(Source(EVENTS, 1, 6), 7)]
+    assert (plan.jumped, plan.offsets) == ([], DECIDED)
+
+
+def test_what_an_interrupted_run_had_decided_counts_without_asking_again() -> None:
+    before = [decision(Source(COMMANDS, 0, 3), 4), decision(Source(COMMANDS, 1, 20), 21)]
+
+    plan = planned(DECIDED, LOG, NO_WISH, before)
+
+    assert plan.decisions == []
+    assert [one[:4] for one in plan.jumped] == [(COMMANDS, 1, 20, 21)]
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        (Source(COMMANDS, 0, 9), "is decided already, as all before offset 10 is"),
+        (Source(COMMANDS, 0, 15), "there is no order.commands:0:15: that partition ends at 15"),
+        (Source(COMMANDS, 2, 0), "that partition is not there"),
+        (
+            Source(COMMANDS, 1, 100_020),
+            "100001 commands up to order.commands:1:100020 are undecided",
+        ),
+        (Source("orders", 0, 0), "on no topic that a recovery reads: order.commands, order.events"),
+    ],
+)
+def test_what_cannot_be_passed_over_is_refused_with_the_reason(place: Source, problem: str) -> None:
+    with pytest.raises(VerdictError, match=problem):
+        planned(DECIDED, LOG, asks(place), [])
+
+
+def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> None:
+    dropped = Log(commands=[COMMANDS], begins={COMMANDS: [13, 20], EVENTS: [0, 0]}, ends=LOG.ends)
+
+    with pytest.raises(
+        VerdictError, match=r"order.commands:0 from offset 10 to 12; .*--accept-lost"
+    ):
+        planned(DECIDED, dropped, NO_WISH, [])
+    plan = planned(DECIDED, dropped, asks(accept_lost=True), [])
+
+    assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
+    assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
+    assert plan.offsets == {COMMANDS: [13, 20]}

@@ -1,8 +1,0 @@
-"""How examples are searched for: no test fails because the machine is busy."""
-
-from hypothesis import HealthCheck, settings
-
-settings.register_profile(
-    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
-settings.load_profile("busy")
