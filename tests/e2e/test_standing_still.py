@@ -61,9 +61,7 @@ def python_workers(service: "subprocess.Popen[str]") -> list[psutil.Process]:
 def is_python_worker(process: psutil.Process) -> bool:
     try:
         return "pyspark.daemon" in process.cmdline()
-    except (
-        psutil.NoSuchProcess
-    ):  # Spark ends idle workers at any time; a zombie is one of these, too
+    except psutil.NoSuchProcess:  # Spark ends idle workers at any time; or a zombie
         return False
 
 
