@@ -8,7 +8,7 @@ SERVICES := tests/e2e
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := schemas commands aggregates projections compose
+PACKAGES := verdict schemas commands aggregates projections compose
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check test test-all services parts bench chaos format schemas lock
@@ -64,7 +64,7 @@ format: setup ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 schemas: setup ## Write the Avro files again from the Python types
-	$(BIN)/python -m schemas.wire.generate
+	$(BIN)/python -m verdict.wire.generate
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \

@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from aggregates.decider import Decider
 from commands.enrolment import (
     ActivateParticipant,
     DeactivateParticipant,
@@ -19,7 +18,8 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from schemas.message import Message, Text
+from verdict.model.decider import Decider
+from verdict.model.message import Message, Text
 
 
 class Enrolment(Message):

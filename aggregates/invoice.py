@@ -1,10 +1,10 @@
 """The rules of an invoice: it is recorded once, and says where its goods and points go."""
 
-from aggregates.decider import Decider
-from aggregates.refused import Refused
 from commands.invoice import InvoiceCommand
 from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery
-from schemas.message import Message
+from verdict.model.decider import Decider
+from verdict.model.message import Message
+from verdict.model.refused import Refused
 
 
 class Invoice(Message):

@@ -1,10 +1,10 @@
 """The rules of a loyalty account: points add up, over all stores, in the order of their awards."""
 
-from aggregates.decider import Decider
-from aggregates.refused import Refused
 from commands.loyalty import LoyaltyCommand
 from schemas.loyalty import Hundredths, LoyaltyEvent, PointsAwarded
-from schemas.message import LARGEST, Message
+from verdict.model.decider import Decider
+from verdict.model.message import LARGEST, Message
+from verdict.model.refused import Refused
 
 
 class Loyalty(Message):

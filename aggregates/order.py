@@ -2,8 +2,6 @@
 
 from typing import Literal, assert_never
 
-from aggregates.decider import Decider
-from aggregates.refused import Refused
 from commands.order import (
     CancelOrder,
     DeleteOrder,
@@ -12,7 +10,6 @@ from commands.order import (
     OrderCommand,
     PlaceOrder,
 )
-from schemas.message import Cents, Message, Positive
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -22,6 +19,9 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
+from verdict.model.decider import Decider
+from verdict.model.message import Cents, Message, Positive
+from verdict.model.refused import Refused
 
 
 class Order(Message):

@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from aggregates.decider import Decider
 from commands.position import (
     AdjustPosition,
     ClosePosition,
@@ -11,7 +10,6 @@ from commands.position import (
     RelistPosition,
     TransferPosition,
 )
-from schemas.message import Message, Positive, Text
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -20,6 +18,8 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
+from verdict.model.decider import Decider
+from verdict.model.message import Message, Positive, Text
 
 
 class Position(Message):

@@ -1,7 +1,7 @@
 """What may be asked of an enrolment; its id is the participant's."""
 
-from commands.command import CREATING, Command
-from schemas.message import Instant, Name
+from verdict.model.command import CREATING, Command
+from verdict.model.message import Instant, Name
 
 
 class EnrolParticipant(Command):

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from commands.command import CREATING, Command
 from schemas.invoice import Amount, DeliveryAddress, InvoiceLineItem, PersonalName, PersonalText
-from schemas.message import Instant, Name, Positive, Text
+from verdict.model.command import CREATING, Command
+from verdict.model.message import Instant, Name, Positive, Text
 
 
 class RecordInvoice(Command):

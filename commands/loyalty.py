@@ -1,9 +1,9 @@
 """What may be asked of a loyalty account; its id is the customer's card."""
 
-from commands.command import Command
-from schemas.life_cycle import LifeCycle
 from schemas.loyalty import Hundredths, InvoiceTotal
-from schemas.message import Name
+from verdict.model.command import Command
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Name
 
 FIRST_OR_NEXT = frozenset({LifeCycle.NONE, LifeCycle.ACTIVE})
 

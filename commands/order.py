@@ -4,9 +4,9 @@ from typing import Self
 
 from pydantic import model_validator
 
-from commands.command import CREATING, Command
-from schemas.message import Cents, Name, Positive, Text
 from schemas.order import Side
+from verdict.model.command import CREATING, Command
+from verdict.model.message import Cents, Name, Positive, Text
 
 
 class PlaceOrder(Command):

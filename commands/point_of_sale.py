@@ -19,10 +19,10 @@ from pydantic import (
 from pydantic_core import from_json
 
 from commands.invoice import RecordInvoice
-from schemas.command_envelope import AggregateId, CommandEnvelope, Expectation
-from schemas.message import Instant
-from schemas.source import Source
 from schemas.till_names import till_name
+from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
+from verdict.model.message import Instant
+from verdict.model.source import Source
 
 CENTS = Decimal(100)
 SHOWN_PROBLEMS = 10

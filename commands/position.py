@@ -1,7 +1,7 @@
 """What may be asked of a position."""
 
-from commands.command import REOPENING, Command
-from schemas.message import Name, Positive, Text
+from verdict.model.command import REOPENING, Command
+from verdict.model.message import Name, Positive, Text
 
 
 class OpenPosition(Command):

@@ -4,10 +4,6 @@ from typing import Literal, NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Text
 
-from projections.engine.instant import InstantType
-from projections.engine.newest import Newest, newest_table
-from projections.engine.row_projection import RowProjection, version_view
-from projections.engine.stored_rows import row_table
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -18,7 +14,11 @@ from schemas.order import (
     OrderPlaced,
     Side,
 )
-from schemas.recorded_event import RecordedEvent
+from verdict.database.instant import InstantType
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.newest import Newest, newest_table
+from verdict.projection.row_projection import RowProjection, version_view
+from verdict.projection.stored_rows import row_table
 
 SHOWN = 30
 

@@ -4,10 +4,6 @@ from typing import NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, MetaData, Table, Text, func, select
 
-from projections.engine.instant import InstantType
-from projections.engine.row_projection import RowProjection, version_view
-from projections.engine.stored_rows import row_table
-from projections.engine.tally import CountedGroups, Tally
 from schemas.enrolment import (
     EnrolmentEvent,
     LoginRecorded,
@@ -16,7 +12,11 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from schemas.recorded_event import RecordedEvent
+from verdict.database.instant import InstantType
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.row_projection import RowProjection, version_view
+from verdict.projection.stored_rows import row_table
+from verdict.projection.tally import CountedGroups, Tally
 
 
 class Participant(NamedTuple):

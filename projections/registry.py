@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from projections.client_recent_order import client_recent_order
-from projections.engine.projection import Projection
-from projections.event_archive import event_archive
-from projections.outcome import outcome
 from projections.program_tally import program_tally
 from projections.us_holder import US_EXCHANGES, us_holder
 from projections.us_holder_from_state import us_holder_from_state
+from verdict.projection.event_archive import event_archive
+from verdict.projection.outcome import outcome
+from verdict.projection.projection import Projection
 
 FIRST = 1
 

@@ -5,12 +5,6 @@ from typing import NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, select
 
-from projections.engine.change_feed import ChangeFeed, feed_table
-from projections.engine.instant import InstantType
-from projections.engine.membership import Membership
-from projections.engine.row_projection import RowProjection, version_view
-from projections.engine.stored_rows import row_table
-from projections.engine.tally import CountedGroups
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -19,7 +13,13 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from schemas.recorded_event import RecordedEvent
+from verdict.database.instant import InstantType
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.change_feed import ChangeFeed, feed_table
+from verdict.projection.membership import Membership
+from verdict.projection.row_projection import RowProjection, version_view
+from verdict.projection.stored_rows import row_table
+from verdict.projection.tally import CountedGroups
 
 US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 

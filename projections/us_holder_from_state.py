@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 
-from projections.engine.state_projection import StateProjection
-from projections.engine.stored_rows import row_table
-from projections.engine.tally import CountedGroups, Tally
 from projections.us_holder import US_EXCHANGES, settings_with
-from schemas.share_holding import ShareHolding
-from schemas.topics import Topics
+from verdict.projection.state_projection import StateProjection
+from verdict.projection.stored_rows import row_table
+from verdict.projection.tally import CountedGroups, Tally
+from verdict.wire.share_holding import ShareHolding
+from verdict.wire.topics import Topics
 
 
 class Holding(NamedTuple):

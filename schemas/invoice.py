@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.message import LARGEST, Event, Instant, Message, Name, Positive, Text
-from schemas.personal import Personal
+from verdict.model.message import LARGEST, Event, Instant, Message, Name, Positive, Text
+from verdict.model.personal import Personal
 
 Amount = Annotated[int, Field(ge=0, le=LARGEST, description="Amount in cents, which may be 0.")]
 PersonalText = Annotated[Text, Personal()]

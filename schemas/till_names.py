@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from schemas.message import Message
+from verdict.model.message import Message
 
 HUNDRED = Decimal(100)
 CENTS = "_cents"

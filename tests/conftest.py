@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from hypothesis import HealthCheck, settings
 
-from compose.local.broker import EmbeddedBroker
 from tests import postgresql as embedded
 from tests import tiers
+from verdict.local.broker import EmbeddedBroker
 
 NewDatabase = Callable[[], str]
 

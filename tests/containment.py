@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
-from schemas.dead_letter import DeadLetter
-from schemas.response import Rejection
-from schemas.source import Source
-from schemas.topics import KEY_BYTES, Topics
-from schemas.wire.records import decode
 from tests.comparison import Published
 from tests.hostile import WHOLE, Sent
+from verdict.model.source import Source
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.response import Rejection
+from verdict.wire.topics import KEY_BYTES, Topics
 
 
 def assert_contained(

@@ -6,11 +6,11 @@ from typing import Any, Generic
 
 import pytest
 
-from aggregates.decider import Decider, State
-from aggregates.refused import Refused
-from commands.command import Command
-from schemas.life_cycle import LifeCycle
-from schemas.message import Event
+from verdict.model.command import Command
+from verdict.model.decider import Decider, State
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Event
+from verdict.model.refused import Refused
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ NEEDED = (
     "pyproject.toml",
     "requirements.lock",
     "compose/__init__.py",
-    "compose/errors.py",
-    "compose/local/__init__.py",
-    "compose/local/java.py",
-    "compose/local/jars.lock",
+    "verdict/errors.py",
+    "verdict/local/__init__.py",
+    "verdict/local/java.py",
+    "verdict/local/jars.lock",
 )
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from schemas.response import Rejection, Response
-from schemas.wire.records import decode, decode_event, encode, encode_event
 from tests.aggregates.desk import Desk
 from tests.aggregates.publishing import placed, published
 from tests.comparison import Published, assert_as_the_model_says, differences
 from tests.model import Expected, Model, Record, fold
 from tests.traffic import Traffic
+from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.response import Rejection, Response
 
 Topics = list[Published]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.registry import BUILT_IN
+from verdict.model.registry import BUILT_IN
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT = {
@@ -75,7 +75,7 @@ def test_the_rules_do_not_know_the_operator_around_them() -> None:
         f"{path.relative_to(ROOT)} imports {name}"
         for path in rules_of("aggregates")
         for name in imports_of(path)
-        if name.startswith("aggregates.operator")
+        if name.startswith("verdict.operator")
     }
     assert wrong == set()
 

@@ -22,17 +22,17 @@ from types import ModuleType
 import pytest
 from sqlalchemy import inspect
 
-from compose.cli import letters, projection
-from compose.cli.verbs import VERBS
-from compose.configuration.settings import Settings
-from compose.sql.database import create_read_side, open_database
-from compose.sql.processor_tables import readable
 from projections.registry import projections
-from schemas.reason import Reason
-from schemas.response import Response
-from schemas.topics import FOREVER, Topic, Topics
 from tests.documents import README, ROOT, Shell, blocks, code, commands, files, shape, table
 from tests.e2e.deployment import VERDICT, await_ready, stop
+from verdict.cli import letters, projection
+from verdict.cli.verbs import VERBS
+from verdict.configuration.settings import Settings
+from verdict.model.reason import Reason
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.processor_tables import readable
+from verdict.wire.response import Response
+from verdict.wire.topics import FOREVER, Topic, Topics
 
 GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
 ROWS = (
@@ -189,18 +189,18 @@ def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
         "payload": {"type": "SendParcel", "address": "Main Street 1"},
     }
     decide = f"""
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.received import CommandRecord
-from schemas.source import Source
-from schemas.topics import Topics
+from verdict.decision.handle import Limits
+from verdict.operator.batch import ShardBatch
+from verdict.decision.received import CommandRecord
+from verdict.model.source import Source
+from verdict.wire.topics import Topics
 class Empty:
     def get(self, key): return None
 value = {json.dumps(asked).encode()!r}
 record = CommandRecord(Source("parcel.commands", 0, 0), 1, b"p-1", value, len(value), None)
 for output in ShardBatch(Topics(), Limits(), Empty()).decide([record]): print(output.topic)
 """
-    run = [sys.executable, "-m", "schemas.wire.generate"], [sys.executable, "-c", decide]
+    run = [sys.executable, "-m", "verdict.wire.generate"], [sys.executable, "-c", decide]
 
     made, decided = (
         subprocess.run(command, cwd=tmp_path, capture_output=True, text=True) for command in run

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from commands.catalogue import command_types
-from schemas.command_envelope import CommandEnvelope
-from schemas.wire.commands import encode_command
 from tests.model import Aggregate, Model, Record
+from verdict.model.catalogue import command_types
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.wire.commands import encode_command
 
 START = 1_795_000_000_000  # a time of Kafka's, in ms
 HOUR_MS = 60 * 60 * 1000

@@ -5,9 +5,9 @@ from decimal import Decimal
 from functools import partial
 
 from commands.loyalty import AwardPoints
-from commands.policies.policy import Asked, Policy
 from schemas.invoice import InvoiceRecorded, is_prime
-from schemas.recorded_event import RecordedEvent
+from verdict.model.policy import Asked, Policy
+from verdict.model.recorded_event import RecordedEvent
 
 FACTOR = Decimal("0.02")
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from importlib.metadata import entry_points
 
 from commands.policies.award_points import FACTOR, award_points
-from commands.policies.policy import Policy
+from verdict.model.policy import Policy
 
 ENTRY_POINTS = "verdict.policies"
 

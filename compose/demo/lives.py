@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple
 
-from commands.command import Command
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import (
     AdjustPosition,
@@ -13,8 +12,9 @@ from commands.position import (
     RelistPosition,
     TransferPosition,
 )
-from schemas.reason import Reason
-from schemas.response import Status
+from verdict.model.command import Command
+from verdict.model.reason import Reason
+from verdict.wire.response import Status
 
 CLIENTS = 400
 TICKERS = ("AAPL", "BP", "FB", "MSFT", "VOD")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from commands.command import Command
 from commands.order import ModifyOrder, PlaceOrder
 from compose.demo.lives import Step, order_life, position_life
-from schemas.reason import Reason
-from schemas.response import Status
+from verdict.model.command import Command
+from verdict.model.reason import Reason
+from verdict.wire.response import Status
 
 SEED = 17
 AT_ONCE = 200  # lives that go on side by side

@@ -10,7 +10,7 @@ from compose.demo.load import records
 from compose.demo.settling import settle_reactions
 from compose.demo.story import Measure, Story
 from compose.demo.till_day import TillDay, till_day
-from compose.queries.lake import TABLE, lake_dir
+from verdict.exactly_once.lake_query import TABLE, lake_dir
 
 FEWEST = 100
 COMMANDS_TO_AN_INVOICE = 5

@@ -1,6 +1,5 @@
 """Chapter: participants of programs, counted while they come, go and move."""
 
-from commands.command import Command
 from commands.enrolment import (
     DeactivateParticipant,
     EnrolParticipant,
@@ -9,8 +8,9 @@ from commands.enrolment import (
 )
 from compose.demo.settling import settle
 from compose.demo.story import Story
-from schemas.command_envelope import Expectation
-from schemas.message import iso_time
+from verdict.model.command import Command
+from verdict.model.command_envelope import Expectation
+from verdict.model.message import iso_time
 
 QUERY = """\
 SELECT program, number_active, number_inactive, last_login

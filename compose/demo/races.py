@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from commands.client import Client
-from commands.command import Command
 from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
-from compose.cli.positions import From, spans
 from compose.demo.holders import produce
 from compose.demo.settling import settle
 from compose.demo.story import Story
-from schemas.dead_letter import DeadLetter
-from schemas.reason import Reason
-from schemas.response import Response, Status
-from schemas.wire.records import decode
+from verdict.cli.positions import From, spans
+from verdict.client.client import Client
+from verdict.model.command import Command
+from verdict.model.reason import Reason
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.response import Response, Status
 
 GARBAGE = b"\x00\xffthis is no command"
 NAMES = ("A", "B")

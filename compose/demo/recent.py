@@ -6,8 +6,8 @@ from typing import Any
 from compose.demo.load import records
 from compose.demo.newest import NewestOrders
 from compose.demo.story import Story
-from schemas.registry import aggregate_types
-from schemas.wire.records import decode_event
+from verdict.model.registry import aggregate_types
+from verdict.wire.records import decode_event
 
 SHOWN = 5
 

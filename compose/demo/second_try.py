@@ -7,8 +7,8 @@ from confluent_kafka import Message
 
 from compose.demo.load import records
 from compose.demo.story import Story
-from schemas.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_ID, RETRY_TOPIC
-from schemas.message import iso_time
+from verdict.model.message import iso_time
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_ID, RETRY_TOPIC
 
 BACKOFF = "fixed:1s"
 PARCEL, VALUE = b"parcel-1", b'{"deliver": "parcel-1"}'

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from commands.client import Client
-from commands.sending.pending import Pending
 from compose.demo.plan import Wish
 from compose.demo.story import Story
+from verdict.client.client import Client
+from verdict.client.pending import Pending
 
 LOAD = "load"  # the correlation id of every command of the load
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from compose.cli.marker import decider_marker, reactions_marker
-from compose.configuration.settings import Settings
 from compose.demo.story import Story
-from compose.kafka.log import KafkaLog
-from compose.queries.reactions import reactions_of
 from projections.registry import projections
-from schemas.marker import Marker
+from verdict.cli.marker import decider_marker, reactions_marker
+from verdict.configuration.settings import Settings
+from verdict.kafka.log import KafkaLog
+from verdict.reactions.query import reactions_of
+from verdict.wire.marker import Marker
 
 Place = tuple[str, int]
 ReadMarker = Callable[[Settings], Marker | None]

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 
-from commands.client import Client
-from commands.sending.pending import Pending
-from compose.application import Application
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
-from compose.errors import TimedOut
-from compose.kafka.log import KafkaLog
-from compose.sql.reader import Reader, Selected
-from schemas.response import Response
-from schemas.topics import Topics
+from verdict.client.client import Client
+from verdict.client.pending import Pending
+from verdict.errors import TimedOut
+from verdict.kafka.log import KafkaLog
+from verdict.reading.reader import Reader, Selected
+from verdict.service.running import Application
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
 
 POLL_S = 0.05
 PATIENCE_S = 120.0  # without any progress; a busy machine may take its time

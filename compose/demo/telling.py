@@ -10,22 +10,22 @@ from pathlib import Path
 from confluent_kafka import Producer
 from rich.console import Console
 
-from commands.client import Client
-from commands.sending.errors import SendingFailed
-from commands.sending.options import LOG
-from compose.application import Application
-from compose.configuration.settings import Settings
 from compose.demo.chapters import CHAPTERS, Chapter
 from compose.demo.checks import Checks
 from compose.demo.stopping import Interruption, nothing_left_running
 from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
-from compose.errors import Unreachable
-from compose.kafka.log import KafkaLog
-from compose.sql.processor_tables import readable
-from compose.sql.reader import Reader
 from projections.registry import projections
+from verdict.client.client import Client
+from verdict.client.errors import SendingFailed
+from verdict.client.options import LOG
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.kafka.log import KafkaLog
+from verdict.projection.processor_tables import readable
+from verdict.reading.reader import Reader
+from verdict.service.running import Application
 
 
 def run(commands: int, keep: Path | None = None, chapters: Sequence[Chapter] = CHAPTERS) -> Checks:

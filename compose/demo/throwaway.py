@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_settings import SettingsConfigDict
 
-from compose.configuration.settings import Settings
-from compose.errors import VerdictError
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
 
 
 class DefaultSettings(Settings):

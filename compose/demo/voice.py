@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from compose.cli.output import add_rows, table
 from compose.demo.checks import Checks
+from verdict.cli.output import add_rows, table
 
 INDENT = 3
 WIDTH = 100

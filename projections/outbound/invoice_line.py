@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from schemas.invoice import InvoiceRecorded
-from schemas.personal import masked
-from schemas.recorded_event import RecordedEvent
-from schemas.source import Source
+from verdict.model.personal import masked
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from projections.outbound.notification import Notification
 from schemas.loyalty import PointsAwarded
-from schemas.recorded_event import RecordedEvent
 from schemas.till_names import units
-from schemas.topics import Topics
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.notification import Notification
+from verdict.wire.topics import Topics
 
 
 def _tell(event: RecordedEvent) -> dict[str, Any] | None:

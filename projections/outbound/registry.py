@@ -6,8 +6,8 @@ The entry's group is `verdict.notifications`, its value a `Notification`.
 from importlib.metadata import entry_points
 
 from projections.outbound.loyalty_notification import loyalty_notification
-from projections.outbound.notification import Notification
 from projections.outbound.shipment import shipment
+from verdict.wire.notification import Notification
 
 ENTRY_POINTS = "verdict.notifications"
 

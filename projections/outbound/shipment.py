@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from projections.outbound.notification import Notification
 from schemas.invoice import InvoiceRecorded, is_home_delivery
-from schemas.recorded_event import RecordedEvent
 from schemas.till_names import in_till_names
-from schemas.topics import Topics
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.notification import Notification
+from verdict.wire.topics import Topics
 
 
 def _tell(event: RecordedEvent) -> dict[str, Any] | None:

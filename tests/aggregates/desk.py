@@ -4,26 +4,26 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from aggregates.answering import malformed
-from aggregates.decider import Decider, decider_of
-from aggregates.handle import Limits, Verdict, handle
-from aggregates.received import CommandRecord, MalformedCommand, ReceivedCommand, receive
-from aggregates.recording import StoredEvent
-from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from commands.catalogue import aggregate_of
-from commands.command import Command
 from commands.order import FillOrder, ModifyOrder, PlaceOrder
 from commands.position import OpenPosition
-from schemas.command_envelope import CommandEnvelope
-from schemas.dead_letter import DeadLetter
-from schemas.response import Response
-from schemas.source import Source
-from schemas.topics import KEY_BYTES
-from schemas.wire.commands import encode_command
-from schemas.wire.records import decode, encode
 from tests.model import Record
 from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
+from verdict.decision.answering import malformed
+from verdict.decision.handle import Limits, Verdict, handle
+from verdict.decision.received import CommandRecord, MalformedCommand, ReceivedCommand, receive
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.model.catalogue import aggregate_of
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.decider import Decider, decider_of
+from verdict.model.source import Source
+from verdict.wire.commands import encode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode, encode
+from verdict.wire.response import Response
+from verdict.wire.topics import KEY_BYTES
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 MODIFY = ModifyOrder(quantity=5)

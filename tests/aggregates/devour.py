@@ -15,16 +15,16 @@ from random import Random
 
 import psutil
 
-from aggregates.answering import malformed
-from aggregates.received import CommandRecord, MalformedCommand, receive
-from schemas.dead_letter import DeadLetter
-from schemas.registry import aggregate_types
-from schemas.source import Source
-from schemas.topics import KEY_BYTES
-from schemas.wire.catalogue import by_id
-from schemas.wire.codec import Undecodable, codec
-from schemas.wire.records import encode
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
+from verdict.decision.answering import malformed
+from verdict.decision.received import CommandRecord, MalformedCommand, receive
+from verdict.model.registry import aggregate_types
+from verdict.model.source import Source
+from verdict.wire.codec import Undecodable, codec
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import encode
+from verdict.wire.schema_files import by_id
+from verdict.wire.topics import KEY_BYTES
 
 SPARE_BYTES = 256 * 2**20  # of address space, more than what is there when it begins
 SECONDS = 120  # of the processor's time, for all records together

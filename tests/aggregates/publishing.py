@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from aggregates.operator.output import Output, Outputs
-from schemas.topics import Topics
-from schemas.wire.records import encode
 from tests.aggregates.desk import Answer, command_record
 from tests.comparison import Published
 from tests.model import Record
+from verdict.operator.output import Output, Outputs
+from verdict.wire.records import encode
+from verdict.wire.topics import Topics
 
 OUTPUTS = Outputs(Topics())
 

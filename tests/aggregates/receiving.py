@@ -3,12 +3,12 @@
 from hashlib import sha256
 from typing import Any
 
-from aggregates.received import MalformedCommand, ReceivedCommand, receive
-from schemas.dead_letter import DeadLetter
-from schemas.source import Source
 from tests.aggregates.desk import MODIFY, PLACE, command, command_record
 from tests.model import Record
 from tests.traffic import START, in_avro
+from verdict.decision.received import MalformedCommand, ReceivedCommand, receive
+from verdict.model.source import Source
+from verdict.wire.dead_letter import DeadLetter
 
 PLACING: dict[str, Any] = {"type": "PlaceOrder"} | PLACE.model_dump()
 CANCELLING: dict[str, Any] = {"type": "CancelOrder"}

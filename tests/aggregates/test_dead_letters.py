@@ -3,15 +3,15 @@ from typing import Any
 
 import pytest
 
-from aggregates.received import receive
 from commands.order import CancelOrder
-from schemas.dead_letter import DeadLetter
-from schemas.wire.commands import encode_command
 from tests.aggregates.desk import as_json, command_record
 from tests.aggregates.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, letter, well_formed
 from tests.model import Record
 from tests.schemas.examples import ENVELOPE
 from tests.traffic import START
+from verdict.decision.received import receive
+from verdict.wire.commands import encode_command
+from verdict.wire.dead_letter import DeadLetter
 
 NOBODY_TO_ANSWER = (
     "nobody can be answered: "

@@ -13,8 +13,8 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from schemas.life_cycle import LifeCycle
 from tests.specification import Specification
+from verdict.model.life_cycle import LifeCycle
 
 an_enrolment = Specification(decider)
 an_active_one = an_enrolment.given(ParticipantEnrolled(program="chess"))

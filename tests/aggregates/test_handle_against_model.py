@@ -7,12 +7,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from aggregates.operator.output import Output
 from tests.aggregates.desk import Answer, Desk
 from tests.aggregates.publishing import placed, published
 from tests.comparison import assert_as_the_model_says
 from tests.model import Model, Outcome, Record, fold
 from tests.traffic import Traffic
+from verdict.operator.output import Output
 
 
 def assert_same(outcome: Outcome, answer: Answer) -> None:

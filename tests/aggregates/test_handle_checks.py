@@ -2,16 +2,16 @@ from typing import Any
 
 import pytest
 
-from aggregates.handle import Limits
 from aggregates.order import decider
-from aggregates.received import ReceivedCommand
-from aggregates.snapshot import NEVER_EXISTED, Snapshot
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
-from schemas.reason import Reason
-from schemas.response import Status
 from tests.aggregates.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
+from verdict.decision.handle import Limits
+from verdict.decision.received import ReceivedCommand
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
+from verdict.model.reason import Reason
+from verdict.wire.response import Status
 
 PLACED = after(PLACE)
 COMPLETED = after(PLACE, FILL_ALL)

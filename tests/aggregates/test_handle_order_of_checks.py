@@ -1,13 +1,13 @@
 import pytest
 
-from aggregates.handle import Limits
 from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
-from schemas.life_cycle import LifeCycle
-from schemas.reason import Reason
-from schemas.response import Status
 from tests.aggregates.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
+from verdict.decision.handle import Limits
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.reason import Reason
+from verdict.wire.response import Status
 
 PLACED = after(PLACE)
 COMPLETED = after(PLACE, FILL_ALL)

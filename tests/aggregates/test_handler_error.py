@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from aggregates.decider import Decider
-from aggregates.handle import Limits
 from aggregates.order import Order, decider
-from aggregates.refused import Refused
-from commands.command import Command
-from schemas.message import Event
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderModified
 from schemas.position import PositionClosed
-from schemas.reason import Reason
-from schemas.response import Response, Status
-from schemas.wire.records import decode, encode
 from tests.aggregates.desk import MODIFY, PLACE, after, command, judge
+from verdict.decision.handle import Limits
+from verdict.model.command import Command
+from verdict.model.decider import Decider
+from verdict.model.message import Event
+from verdict.model.reason import Reason
+from verdict.model.refused import Refused
+from verdict.wire.records import decode, encode
+from verdict.wire.response import Response, Status
 
 PLACED = after(PLACE)
 FILLED = OrderFilled(quantity=1, price_cents=1)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.history import Broken, fold
 from aggregates.position import Position
-from aggregates.recording import StoredEvent
-from aggregates.snapshot import NEVER_EXISTED
-from schemas.life_cycle import LifeCycle
-from schemas.message import Event
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
-from schemas.wire.records import encode_event
 from tests.schemas.examples import NOON, recorded
+from verdict.decision.history import Broken, fold
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Event
+from verdict.wire.records import encode_event
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=100)
 SECOND = 1000

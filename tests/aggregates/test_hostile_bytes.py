@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from aggregates.received import MalformedCommand, receive
-from schemas.dead_letter import DeadLetter
 from tests.aggregates.desk import command_record
 from tests.hostile import KINDS, hostile
 from tests.model import Record
 from tests.tiers import the_first_of
+from verdict.decision.received import MalformedCommand, receive
+from verdict.wire.dead_letter import DeadLetter
 
 ROOT = Path(__file__).parents[2]
 

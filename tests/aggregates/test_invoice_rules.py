@@ -1,8 +1,8 @@
 from aggregates.invoice import decider
 from commands.invoice import RecordInvoice
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.life_cycle import LifeCycle
 from tests.specification import Specification
+from verdict.model.life_cycle import LifeCycle
 
 an_invoice = Specification(decider)
 ITEM = InvoiceLineItem(

@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from aggregates.loyalty import decider
 from commands.loyalty import AwardPoints
-from schemas.life_cycle import LifeCycle
 from schemas.loyalty import PointsAwarded
-from schemas.message import LARGEST
 from tests.specification import Specification
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import LARGEST
 
 an_account = Specification(decider)
 

@@ -3,10 +3,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.answering import malformed
 from commands.order import ModifyOrder
-from schemas.reason import Reason
-from schemas.wire.commands import encode_command
 from tests.aggregates.desk import as_json
 from tests.aggregates.receiving import (
     CANCELLING,
@@ -17,6 +14,9 @@ from tests.aggregates.receiving import (
 from tests.model import Record
 from tests.schemas.examples import ENVELOPE
 from tests.traffic import START
+from verdict.decision.answering import malformed
+from verdict.model.reason import Reason
+from verdict.wire.commands import encode_command
 
 NOT_INTEGERS: tuple[Any, ...] = (2.0, True, False, "3", 1e2, 2**63, None, [1], {})
 NOT_POSITIVE = (0, -1, -(2**63))

@@ -1,9 +1,7 @@
 import pytest
 
 from aggregates.order import Order, decider
-from commands.command import Command
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
-from schemas.life_cycle import LifeCycle
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -13,6 +11,8 @@ from schemas.order import (
     OrderPlaced,
 )
 from tests.specification import Specification
+from verdict.model.command import Command
+from verdict.model.life_cycle import LifeCycle
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 an_order = Specification(decider)

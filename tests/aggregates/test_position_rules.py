@@ -6,7 +6,6 @@ from commands.position import (
     RelistPosition,
     TransferPosition,
 )
-from schemas.life_cycle import LifeCycle
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -15,6 +14,7 @@ from schemas.position import (
     PositionTransferred,
 )
 from tests.specification import Specification
+from verdict.model.life_cycle import LifeCycle
 
 OPENED = PositionOpened(client="client1", ticker="AAPL", exchange="NASDAQ", amount=100)
 a_position = Specification(decider)

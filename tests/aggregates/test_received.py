@@ -3,7 +3,6 @@ import json
 import pytest
 
 from commands.order import CancelOrder, ModifyOrder, PlaceOrder
-from schemas.command_envelope import Expectation
 from tests.aggregates.desk import as_json
 from tests.aggregates.receiving import (
     CANCELLING,
@@ -12,6 +11,7 @@ from tests.aggregates.receiving import (
 )
 from tests.model import Record
 from tests.traffic import START, in_avro
+from verdict.model.command_envelope import Expectation
 
 
 def test_a_command_in_json_is_read_as_people_write_it() -> None:

@@ -6,18 +6,18 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from aggregates.answering import malformed
-from aggregates.received import MalformedCommand, ReceivedCommand, receive
-from schemas.dead_letter import DeadLetter
-from schemas.registry import aggregate_types
-from schemas.response import Response
-from schemas.wire.commands import encode_command
-from schemas.wire.records import decode, encode
 from tests.aggregates.desk import command_record
 from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.schemas.arbitrary import AGGREGATES, commands, envelopes
+from verdict.decision.answering import malformed
+from verdict.decision.received import MalformedCommand, ReceivedCommand, receive
+from verdict.model.registry import aggregate_types
+from verdict.wire.commands import encode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode, encode
+from verdict.wire.response import Response
 
 KEYS = st.none() | st.binary(max_size=10) | st.just(b"a")
 SCALARS = (

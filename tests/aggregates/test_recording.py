@@ -3,16 +3,16 @@ from itertools import pairwise
 
 import pytest
 
-from aggregates.recording import StoredEvent
-from aggregates.snapshot import NEVER_EXISTED
-from commands.command import Command
 from commands.order import CancelOrder, DeleteOrder, FillOrder
 from commands.position import AdjustPosition, ClosePosition
-from schemas.recorded_event import event_id
-from schemas.source import Source
-from schemas.wire.records import decode_event
 from tests.aggregates.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
 from tests.traffic import START
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED
+from verdict.model.command import Command
+from verdict.model.recorded_event import event_id
+from verdict.model.source import Source
+from verdict.wire.records import decode_event
 
 LIFE = (PLACE, MODIFY, FillOrder(quantity=2, price_cents=1), CancelOrder(), DeleteOrder())
 REOPENED = (OPEN, AdjustPosition(amount=5), ClosePosition(), OPEN, ClosePosition(), OPEN)

@@ -3,16 +3,16 @@ from typing import Any
 
 import pytest
 
-from aggregates.handle import Limits
-from aggregates.received import ReceivedCommand
-from aggregates.snapshot import NEVER_EXISTED, Snapshot
 from commands.order import DeleteOrder, FillOrder
-from schemas.reason import Reason
-from schemas.response import Response, Status
-from schemas.wire.records import decode, encode
 from tests.aggregates.desk import MODIFY, PLACE, Desk, after, as_json, command, judge
 from tests.model import Record
 from tests.traffic import START
+from verdict.decision.handle import Limits
+from verdict.decision.received import ReceivedCommand
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
+from verdict.model.reason import Reason
+from verdict.wire.records import decode, encode
+from verdict.wire.response import Response, Status
 
 PLACED = after(PLACE)
 DELETED = after(PLACE, DeleteOrder())

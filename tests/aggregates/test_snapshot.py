@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.decider import decider_of
 from aggregates.order import Order
 from aggregates.position import Position
-from aggregates.snapshot import (
+from commands.order import DeleteOrder
+from tests.aggregates.desk import PLACE, after
+from tests.schemas.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
+from verdict.decision.snapshot import (
     NEVER_EXISTED,
     OutdatedSnapshot,
     Snapshot,
     SnapshotCodec,
     snapshot_codec,
 )
-from commands.order import DeleteOrder
-from schemas.life_cycle import LifeCycle
-from schemas.message import Message, Text
-from tests.aggregates.desk import PLACE, after
-from tests.schemas.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
+from verdict.model.decider import decider_of
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Message, Text
 
 ORDERS = st.builds(
     Order,

@@ -9,28 +9,28 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pydantic import SecretStr
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.output import Output
-from aggregates.received import CommandRecord
-from compose.configuration.settings import Settings
-from compose.kafka.log import KafkaLog, Span
-from compose.kafka.murmur2 import partition_of
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.queries.decider import NAME
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Delivery, Partition
-from projections.engine.batch import Span as Offsets
-from projections.missing_events import missing_events
-from projections.stream import Decoder
-from schemas.marker import Marker
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.records import encode
 from tests.operator.fake_state import FakeStateStore
 from tests.projections.read_side import ReadSide
+from verdict.batches.stream import Decoder
+from verdict.configuration.settings import Settings
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.exactly_once.decider_query import NAME
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.murmur2 import partition_of
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.output import Output
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Delivery, Partition
+from verdict.projection.batch import Span as Offsets
+from verdict.projection.missing_events import missing_events
+from verdict.wire.marker import Marker
+from verdict.wire.records import encode
+from verdict.wire.topics import Topics
 
 PARTITIONS = 2
 PLACE = {

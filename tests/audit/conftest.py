@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
 from tests.audit.books import Books
+from verdict.local.broker import EmbeddedBroker
 
 
 @pytest.fixture(scope="module")

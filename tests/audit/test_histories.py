@@ -5,19 +5,19 @@ from hashlib import sha256
 
 import pytest
 
-from aggregates.recording import StoredEvent
-from compose.audit.finding import Check, Finding
-from compose.audit.histories import Histories
-from compose.audit.outcomes import Outcomes, Seen
-from compose.event_log.placed import Placed
-from projections.engine.batch import Partition
-from projections.engine.passed_over import NOTHING_PASSED_OVER, PassedOver
-from schemas.message import Event
 from schemas.position import PositionClosed, PositionOpened
-from schemas.source import Source
-from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog
 from tests.projections.responses import ACCEPTED
+from verdict.audit.finding import Check, Finding
+from verdict.audit.histories import Histories
+from verdict.audit.outcomes import Outcomes, Seen
+from verdict.decision.recording import StoredEvent
+from verdict.event_log.placed import Placed
+from verdict.model.message import Event
+from verdict.model.source import Source
+from verdict.projection.batch import Partition
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.records import encode_event
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10

@@ -7,19 +7,19 @@ from typing import Never
 import pytest
 from sqlalchemy import Engine
 
-from compose.audit.finding import Looked
-from compose.audit.read_models import ReadModels
-from compose.cli.verify import judged, not_seen, summary
-from compose.configuration.settings import Settings
-from compose.errors import Unreachable, VerdictError
-from compose.event_log.event_log import EventLog, Gone
-from compose.materialising.filling import Records
-from compose.sql.database import create_read_side, open_database
-from projections.engine import position
-from projections.engine.batch import Partition
-from projections.outcome import outcome
 from projections.registry import declared
-from schemas.topics import Topics
+from verdict.as_of.filling import Records
+from verdict.audit.finding import Looked
+from verdict.audit.read_models import ReadModels
+from verdict.cli.verify import judged, not_seen, summary
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.event_log import EventLog, Gone
+from verdict.projection import position
+from verdict.projection.batch import Partition
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.outcome import outcome
+from verdict.wire.topics import Topics
 
 PLACE = Partition(Topics().responses("order"), 0)
 

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 from sqlalchemy import text
 
-from aggregates.operator.entries import kept, key_hash, value_of
-from aggregates.operator.local_copy import LocalCopy
-from aggregates.operator.output import Output
-from aggregates.operator.shard_state import snapshot_key
-from compose.audit.auditor import Auditor
-from compose.audit.finding import Check, Finding
-from schemas.response import Response
-from schemas.wire.records import decode, decode_event
 from tests.audit.books import PLACE, Books
+from verdict.audit.auditor import Auditor
+from verdict.audit.finding import Check, Finding
+from verdict.operator.entries import kept, key_hash, value_of
+from verdict.operator.local_copy import LocalCopy
+from verdict.operator.output import Output
+from verdict.operator.shard_state import snapshot_key
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Response
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
 OPEN = {"type": "OpenPosition", "client": "ada", "ticker": "AAPL", "exchange": "NYSE", "amount": 3}

@@ -20,7 +20,6 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from compose.local.broker import EmbeddedBroker
 from tests.bench.cpu import operator_steps
 from tests.bench.latency import latency
 from tests.bench.letters import letters
@@ -29,6 +28,7 @@ from tests.bench.rebuild import rebuild
 from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
+from verdict.local.broker import EmbeddedBroker
 
 Result = dict[str, Any]
 Section = Callable[[], Iterator[Result]]

@@ -9,17 +9,17 @@ from typing import Any
 
 import psutil
 
-from aggregates.answering import acceptance
-from aggregates.decider import decider_of
-from aggregates.handle import Limits, handle
-from aggregates.operator.output import Outputs
-from aggregates.received import CommandRecord, ReceivedCommand, receive
-from aggregates.recording import record
-from aggregates.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.records import encode, encode_event
 from tests.bench.workload import ISSUED_AT, command
+from verdict.decision.answering import acceptance
+from verdict.decision.handle import Limits, handle
+from verdict.decision.received import CommandRecord, ReceivedCommand, receive
+from verdict.decision.recording import record
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.model.decider import decider_of
+from verdict.model.source import Source
+from verdict.operator.output import Outputs
+from verdict.wire.records import encode, encode_event
+from verdict.wire.topics import Topics
 
 REPEATS, CALLS = 7, 4000
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from compose.exactly_once.kafka import Kafka
-from compose.kafka.log import KafkaLog
-from compose.kafka.topic_check import TopicAdmin
-from compose.letters.retrying import Retrying
-from compose.sql.database import create_read_side, open_database
-from projections.engine.letter import table
 from projections.registry import projections
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.postgresql import server
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.letters.retrying import Retrying
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.letter import table
 
 BYTES = 200
 POLL_S = 0.05

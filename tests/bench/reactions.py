@@ -13,25 +13,25 @@ from random import Random
 from typing import Any
 
 from commands.policies.award_points import award_points
-from commands.policies.policy import commands_of
-from compose.application import processing_ground
-from compose.configuration.settings import Settings
-from compose.deciding import Deciding
-from compose.foundation import lay_foundation
-from compose.kafka.topic_check import TopicAdmin
-from compose.processing.processor import Processor
-from compose.queries.decider import NAME as DECIDER
-from compose.queries.reactions import NAME as REACTIONS
-from compose.reacting.query import reacting
 from schemas.invoice import InvoiceLineItem, InvoiceRecorded
-from schemas.recorded_event import RecordedEvent, event_id
-from schemas.wire.commands import encode_command
-from schemas.wire.records import encode_event
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.projections.event_log import AN_EVENT
+from verdict.configuration.settings import Settings
+from verdict.decider.running import Deciding
+from verdict.exactly_once.decider_query import NAME as DECIDER
+from verdict.foundation.foundation import lay_foundation
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.model.policy import commands_of
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.processing.processor import Processor
+from verdict.reactions.query import NAME as REACTIONS
+from verdict.reactions.running import reacting
+from verdict.service.running import processing_ground
+from verdict.wire.commands import encode_command
+from verdict.wire.records import encode_event
 
 CARDS = 10_000
 SEED = 1

@@ -16,30 +16,30 @@ from typing import Any
 from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
-from compose.event_log.event_log import EventLog
-from compose.foundation import SOURCE
-from compose.kafka.batches import KafkaBatches
-from compose.kafka.log import KafkaLog
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.spark import spark_session
-from compose.rebuilding.building import Building
-from compose.rebuilding.rebuilder import unobserved, untold
-from compose.rebuilding.whole_log import WholeLog
-from compose.sql.archive import Archive
-from compose.sql.database import create_read_side, open_database
-from compose.sql.reader import Reader
-from projections.engine import creation, filling
-from projections.engine.creation import view_names
-from projections.engine.projection import Projection
 from projections.registry import declared, projections
-from schemas.message import Event
 from schemas.order import OrderFilled, OrderPlaced
 from schemas.position import PositionOpened, PositionTransferred
-from schemas.topics import Topics
-from schemas.wire.records import encode_event
 from tests.bench.settings import settings_for
 from tests.postgresql import server
 from tests.projections.event_log import AN_EVENT, START
+from verdict.batches.source import KafkaBatches
+from verdict.event_log.archive import Archive
+from verdict.event_log.event_log import EventLog
+from verdict.foundation.foundation import SOURCE
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.model.message import Event
+from verdict.projection import creation, filling
+from verdict.projection.creation import view_names
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.projection import Projection
+from verdict.reading.reader import Reader
+from verdict.spark.session import spark_session
+from verdict.versions.building import Building
+from verdict.versions.rebuilder import unobserved, untold
+from verdict.versions.whole_log import WholeLog
+from verdict.wire.records import encode_event
+from verdict.wire.topics import Topics
 
 SEED = 1
 CLIENTS = 10_000

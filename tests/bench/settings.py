@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from compose.configuration.loading import load_settings
-from compose.configuration.settings import Settings
+from verdict.configuration.loading import load_settings
+from verdict.configuration.settings import Settings
 
 PLACES = frozenset({"data_dir", "bootstrap_servers", "deployment", "topic_prefix"})
 VARIED = frozenset({"shards", "max_rows_per_batch"})

@@ -14,13 +14,13 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from aggregates.operator.entries import KEPT, LISTED, kept, key_hash, pack
-from aggregates.operator.local_copy import LocalCopy, _opened
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.shard_state import Entry
-from aggregates.operator.stored import StoredState
 from tests.bench.state_entries import NOW, Samples, fill, outcome_at, sampled, snapshot_at
 from tests.operator.state_on_disk import Spent, StateOnDisk, now
+from verdict.operator.entries import KEPT, LISTED, kept, key_hash, pack
+from verdict.operator.local_copy import LocalCopy, _opened
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.shard_state import Entry
+from verdict.operator.stored import StoredState
 
 COMMANDS = 10_000  # of a batch
 WARMING = 3  # batches behind a rebuild, whose pages have no room yet

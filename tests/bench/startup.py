@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from commands.client import Client
 from commands.order import PlaceOrder
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
+from verdict.client.client import Client
 
 
 def startup(folder: Path) -> Iterator[dict[str, Any]]:

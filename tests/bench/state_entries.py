@@ -5,22 +5,22 @@ from itertools import groupby
 from random import Random
 from typing import NamedTuple
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.entries import HASH_BYTES, kept, key_hash, pack
-from aggregates.operator.log_head import PAGE_BYTES, LogHead, page_number
-from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
-from aggregates.operator.stored import StoredState
-from aggregates.received import CommandRecord
-from commands.command import Command
 from commands.order import DeleteOrder, ModifyOrder
-from schemas.command_envelope import CommandEnvelope
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.commands import encode_command
 from tests.bench.workload import ACTOR, ISSUED_AT, TRACE, Sent, command
 from tests.operator.dict_state import DictState
 from tests.operator.state_on_disk import StateOnDisk
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.entries import HASH_BYTES, kept, key_hash, pack
+from verdict.operator.log_head import PAGE_BYTES, LogHead, page_number
+from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.operator.stored import StoredState
+from verdict.wire.commands import encode_command
+from verdict.wire.topics import Topics
 
 ORDER = "order-000000000"
 NOW = 1_795_000_000_000  # Kafka's time in ms

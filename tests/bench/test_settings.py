@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.configuration.loading import load_settings
-from compose.configuration.settings import Settings
 from tests.bench.settings import PLACES, VARIED, settings_for
+from verdict.configuration.loading import load_settings
+from verdict.configuration.settings import Settings
 
 
 @pytest.fixture(autouse=True)

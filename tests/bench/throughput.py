@@ -13,20 +13,20 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from compose.application import Application, project
-from compose.configuration.settings import Settings
-from compose.deciding import Deciding
-from compose.foundation import Foundation, lay_foundation
-from compose.kafka.log import KafkaLog
-from compose.kafka.topic_check import TopicAdmin
-from compose.queries.decider import NAME
-from compose.sql.reader import Reader, reader_of
 from projections.registry import projections
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, commands, fill
 from tests.hostile import hostile
+from verdict.configuration.settings import Settings
+from verdict.decider.running import Deciding
+from verdict.exactly_once.decider_query import NAME
+from verdict.foundation.foundation import Foundation, lay_foundation
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.reading.reader import Reader, reader_of
+from verdict.service.running import Application, project
 
 AGGREGATES = 100_000
 SEED = 1

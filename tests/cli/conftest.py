@@ -11,17 +11,17 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from typer.testing import CliRunner, Result
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.shard_state import Entry
-from aggregates.received import CommandRecord
-from compose.cli.main import app
-from compose.configuration.settings import Settings
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.service import Service, announce
-from schemas.source import Source
-from schemas.topics import Topics
+from verdict.cli.main import app
+from verdict.configuration.found import Service, announce
+from verdict.configuration.settings import Settings
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.shard_state import Entry
+from verdict.wire.topics import Topics
 
 
 class Verdict(NamedTuple):

@@ -1,7 +1,7 @@
 """G-06: a lag below nothing is a problem, and says whose."""
 
-from compose.cli.belonging import ahead
-from compose.cli.standing import _total
+from verdict.cli.belonging import ahead
+from verdict.cli.standing import _total
 
 QUIET = {"commands": None, "processors": None, "projections": None, "letters": None}
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from compose.cli.chapters import chapters, nowhere, reached
-from compose.cli.decoding import Fields
-from compose.cli.state import folded
-from compose.errors import VerdictError
-from compose.event_log.decided import by_decision, in_words
-from compose.event_log.placed import Placed
-from schemas.decision import Decision
 from schemas.position import PositionAdjusted
-from schemas.source import Source
 from tests.aggregates.test_history import OPENED, stored
+from verdict.cli.chapters import chapters, nowhere, reached
+from verdict.cli.decoding import Fields
+from verdict.cli.state import folded
+from verdict.errors import VerdictError
+from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.placed import Placed
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
 
 EVENTS = "order.events"
 FIRST, BEHIND = Source(EVENTS, 0, 10), Source(EVENTS, 0, 20)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from compose.cli.verbs import ALONE, VERBS, loaded
-from compose.kafka import log
 from tests.cli.conftest import Run
+from verdict.cli.verbs import ALONE, VERBS, loaded
+from verdict.kafka import log
 
-VERDICT = (sys.executable, "-c", "from compose.cli.main import main; main()")
+VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
 ROOT = Path(__file__).parents[2]
 
 
@@ -30,7 +30,7 @@ def process(*arguments: str) -> "subprocess.Popen[bytes]":
 def test_help_lists_every_verb_and_loads_none_of_them() -> None:
     heavy = "'pyspark', 'confluent_kafka', 'sqlalchemy', 'pydantic'"
     script = (
-        "import sys; from compose.cli.main import app\n"
+        "import sys; from verdict.cli.main import app\n"
         "try: app(['--help'])\n"
         f"finally: assert not {{{heavy}}} & set(sys.modules), 'help is slow'\n"
     )
@@ -119,7 +119,7 @@ def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def broken(**flags: object) -> None:
         raise ZeroDivisionError("a planted bug")
 
-    monkeypatch.setattr("compose.cli.config.settings_of", broken)
+    monkeypatch.setattr("verdict.cli.config.settings_of", broken)
 
     with pytest.raises(ZeroDivisionError, match="a planted bug"):
         run("config", "show")

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from compose.local.broker import EmbeddedBroker
 from tests.audit.books import PLACE, Books
 from tests.cli.conftest import Run, Verdict
+from verdict.local.broker import EmbeddedBroker
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
 

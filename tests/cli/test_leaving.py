@@ -9,8 +9,8 @@ pytestmark = pytest.mark.process
 
 LEAVES = """
 import threading
-from compose.cli.leaving import leave
-from compose.errors import Unreachable
+from verdict.cli.leaving import leave
+from verdict.errors import Unreachable
 
 def stop():
     print("stopping", flush=True)

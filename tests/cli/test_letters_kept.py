@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert, select
 
-from compose.letters.headers import as_json
-from compose.sql.database import create_read_side, open_database
-from projections.engine.letter import PARKED, intervention, table
 from projections.registry import projections
-from schemas.letter import letter_id
-from schemas.source import Source
 from tests.cli.conftest import Run, Verdict
+from verdict.letters.headers import as_json
+from verdict.model.source import Source
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.letter import PARKED, intervention, table
+from verdict.wire.letter import letter_id
 
 AT = Source("dead-letters", 2, 17)
 ID = letter_id(AT)

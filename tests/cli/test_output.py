@@ -3,7 +3,7 @@
 import pytest
 from rich.text import Text
 
-from compose.cli.output import add_rows, show, table
+from verdict.cli.output import add_rows, show, table
 
 ID = "an-id-that-somebody-copies-" + "x" * 60
 ERROR = "one sentence that says what happened and what can be done about it now"

@@ -1,9 +1,9 @@
 import pytest
 from confluent_kafka import Producer
 
-from compose.local.broker import EmbeddedBroker
-from schemas.topics import Topics
 from tests.cli.conftest import Run
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.topics import Topics
 
 ORDER = "o-é-1"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from schemas.topics import Topics
-from schemas.wire.catalogue import by_id, newest
 from tests.cli.conftest import Run
+from verdict.wire.schema_files import by_id, newest
+from verdict.wire.topics import Topics
 
 LOGIN = "Basic dmVyZGljdDpzZWNyZXQ="  # verdict:secret
 

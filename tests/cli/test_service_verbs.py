@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from compose.letters.receiving import Rules, row_of
-from compose.local.broker import EmbeddedBroker
-from projections.engine import position
-from projections.engine.batch import Partition
-from projections.engine.letter import FOLLOWER, table
-from projections.engine.statements import append
-from schemas.letter import Letter
-from schemas.source import Source
-from schemas.topics import Topics
 from tests.cli.conftest import Run
 from tests.projections.read_side import NOW, ReadSide
 from tests.projections.responses import ACCEPTED, batch_of
+from verdict.database.statements import append
+from verdict.letters.receiving import Rules, row_of
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.projection import position
+from verdict.projection.batch import Partition
+from verdict.projection.letter import FOLLOWER, table
+from verdict.wire.letter import Letter
+from verdict.wire.topics import Topics
 
 SECRET = "hunter2-is-planted"
 

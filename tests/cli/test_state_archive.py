@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import Unreachable
-from compose.event_log.event_log import EventLog as Log
-from compose.event_log.placed import Placed
-from compose.kafka.log import KafkaLog
-from compose.local.broker import EmbeddedBroker
-from compose.sql.archive import Archive
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Delivery, Partition, Span
 from schemas.position import PositionAdjusted, PositionClosed
-from schemas.topics import Topics
 from tests.cli.conftest import Run, Verdict
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.errors import Unreachable
+from verdict.event_log.archive import Archive
+from verdict.event_log.event_log import EventLog as Log
+from verdict.event_log.placed import Placed
+from verdict.kafka.log import KafkaLog
+from verdict.local.broker import EmbeddedBroker
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.wire.topics import Topics
 
 ORDER = "archived-1"
 NOWHERE = ("--bootstrap-servers", "127.0.0.1:1")

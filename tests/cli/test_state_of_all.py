@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
-from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
 from tests.conftest import NewDatabase
 from tests.materialising.world import World, deployment_name
 from tests.projections.event_log import SECOND, START, opened
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import iso_time
 
 pytestmark = pytest.mark.kafka
 

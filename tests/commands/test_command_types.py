@@ -1,9 +1,9 @@
 import pytest
 
-from commands.catalogue import aggregate_of, command_types
-from commands.command import Command
-from schemas.life_cycle import LifeCycle
-from schemas.registry import UnknownAggregate, aggregate_types
+from verdict.model.catalogue import aggregate_of, command_types
+from verdict.model.command import Command
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.registry import UnknownAggregate, aggregate_types
 
 
 def test_the_command_types_are_those_of_the_contract() -> None:

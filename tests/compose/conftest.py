@@ -9,21 +9,21 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from compose.decisions import copied_decisions
-from compose.kafka.batches import KafkaBatches
-from compose.kafka.log import log_bounds
-from compose.local.broker import EmbeddedBroker
-from compose.local.spark import spark_session
-from compose.projecting import Projecting
-from compose.sql.database import create_read_side, open_database
-from projections.engine.projection import Projection
 from projections.registry import projections
-from projections.stream import TASK_BYTES
-from schemas.topics import Topics
 from tests.compose.deployment import Deployment
 from tests.compose.followable import Followable
 from tests.conftest import NewDatabase
 from tests.projections.read_side import ReadSide
+from verdict.batches.source import KafkaBatches
+from verdict.batches.stream import TASK_BYTES
+from verdict.event_log.decisions import copied_decisions
+from verdict.kafka.log import log_bounds
+from verdict.local.broker import EmbeddedBroker
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.projection import Projection
+from verdict.read_models.running import Projecting
+from verdict.spark.session import spark_session
+from verdict.wire.topics import Topics
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.projecting import Projecting
-from compose.sql.reader import Reader
-from projections.engine.creation import view_names
-from projections.engine.reader_role import OPERATOR
 from projections.registry import projections
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
-from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.creation import view_names
+from verdict.projection.reader_role import OPERATOR
+from verdict.read_models.running import Projecting
+from verdict.reading.reader import Reader
+from verdict.wire.records import encode_event
+from verdict.wire.topics import Topics
 
 PATIENCE_S = 120
 

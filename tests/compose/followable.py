@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from compose.kafka.log import KafkaLog, Span
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Partition
-from projections.engine.batch import Span as Offsets
-from projections.stream import Decoder
-from schemas.message import Event
 from schemas.position import PositionAdjusted, PositionClosed
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.batches.stream import Decoder
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import Event
+from verdict.model.source import Source
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Partition
+from verdict.projection.batch import Span as Offsets
+from verdict.wire.records import encode_event
+from verdict.wire.topics import Topics
 
 POSITIONS = 12
 

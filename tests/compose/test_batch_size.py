@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from compose.configuration import batch_size
-from compose.configuration.batch_size import BatchTooLarge, check_batch_size, transaction_timeout_s
-from compose.configuration.settings import Settings
+from verdict.configuration import batch_size
+from verdict.configuration.batch_size import BatchTooLarge, check_batch_size, transaction_timeout_s
+from verdict.configuration.settings import Settings
 
 GIB = 2**30
 

@@ -7,30 +7,30 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
-from compose.event_log.event_log import EventLog as Log
-from compose.event_log.event_log import Gone
-from compose.kafka.batches import KafkaBatches
-from compose.kafka.log import KafkaLog
-from compose.rebuilding.beside import begin_another
-from compose.rebuilding.building import Building, OnStep, Step
-from compose.rebuilding.errors import AnotherBuild, StandsStill
-from compose.rebuilding.rebuilder import unobserved, untold
-from compose.rebuilding.whole_log import WholeLog
-from compose.sql.archive import Archive
-from projections.engine import creation, holding, intervention, position
-from projections.engine.batch import Delivery
-from projections.engine.builder import Rebuildable
-from projections.engine.built import is_torso
-from projections.engine.comparison import compare
-from projections.engine.intervention import Intervention, Kind
 from projections.registry import declared
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.wire.records import encode_event
 from tests.compose.followable import Followable
 from tests.projections.event_log import EventLog, opened
+from verdict.batches.source import KafkaBatches
+from verdict.event_log.archive import Archive
+from verdict.event_log.event_log import EventLog as Log
+from verdict.event_log.event_log import Gone
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, holding, intervention, position
+from verdict.projection.batch import Delivery
+from verdict.projection.builder import Rebuildable
+from verdict.projection.built import is_torso
+from verdict.projection.comparison import compare
+from verdict.projection.intervention import Intervention, Kind
+from verdict.versions.beside import begin_another
+from verdict.versions.building import Building, OnStep, Step
+from verdict.versions.errors import AnotherBuild, StandsStill
+from verdict.versions.rebuilder import unobserved, untold
+from verdict.versions.whole_log import WholeLog
+from verdict.wire.records import encode_event
 
 pytestmark = pytest.mark.spark
 

@@ -15,22 +15,22 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine, select, text
 from sqlalchemy import event as sql_event
 
-from compose.catching_up.cohorts import NAME
-from compose.errors import Unreachable
-from compose.kafka.batches import BATCHES
-from compose.kafka.log import log_bounds
-from compose.projecting import Projecting
-from compose.sql.database import open_database
-from projections import missing_events as releasing
-from projections.engine.projection import Projection
 from projections.registry import projections
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionTransferred
-from schemas.wire.records import encode
 from tests.compose.deployment import Deployment, reaches
 from tests.projections.event_log import opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED
+from verdict.batches.source import BATCHES
+from verdict.catching_up.cohorts import NAME
+from verdict.errors import Unreachable
+from verdict.kafka.log import log_bounds
+from verdict.projection import missing_events as releasing
+from verdict.projection.database import open_database
+from verdict.projection.projection import Projection
+from verdict.read_models.running import Projecting
+from verdict.wire.records import encode
 
 pytestmark = pytest.mark.spark
 

@@ -11,28 +11,28 @@ import pytest
 from sqlalchemy import Engine, event, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
-from compose.errors import Unreachable, VerdictError
-from compose.sql import database
-from compose.sql.database import (
+from projections.program_tally import program_tally
+from projections.registry import projections
+from projections.us_holder import us_holder
+from tests.conftest import NewDatabase
+from tests.postgresql import Server
+from verdict.database.copying import MANY
+from verdict.database.session import SERVERS_PATIENCE
+from verdict.database.statements import put
+from verdict.errors import Unreachable, VerdictError
+from verdict.projection import database
+from verdict.projection.database import (
     check_built,
     create_read_side,
     live_versions,
     open_database,
     parse,
 )
-from compose.sql.processor_tables import readable
-from compose.sql.reader import Reader
-from compose.sql.session import SERVERS_PATIENCE
-from projections.engine.copying import MANY
-from projections.engine.layout import TABLES, replace_view
-from projections.engine.reader_role import OPERATOR, ROLES, let_in
-from projections.engine.statements import put
-from projections.outcome import outcome
-from projections.program_tally import program_tally
-from projections.registry import projections
-from projections.us_holder import us_holder
-from tests.conftest import NewDatabase
-from tests.postgresql import Server
+from verdict.projection.layout import TABLES, replace_view
+from verdict.projection.outcome import outcome
+from verdict.projection.processor_tables import readable
+from verdict.projection.reader_role import OPERATOR, ROLES, let_in
+from verdict.reading.reader import Reader
 
 pytestmark = pytest.mark.both_databases
 TABLES_SCHEMA = {"sqlite": None, "postgresql": TABLES}

@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from compose.decisions import decisions_in
-from compose.event_log.placed import Laid
-from schemas.decision import Decision
-from schemas.source import Source
-from schemas.wire.records import encode
+from verdict.event_log.decisions import decisions_in
+from verdict.event_log.placed import Laid
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
+from verdict.wire.records import encode
 
 MADE = Decision(
     source=Source("position.events", 0, 7), until=8, who="ada", why="a bomb", decided_at=5

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from compose import dying
-from compose.configuration.loading import load_settings
-from compose.exactly_once.kafka import Kafka
-from compose.kafka.giants import Giant
-from schemas.source import Source
+from verdict.configuration.loading import load_settings
+from verdict.kafka.access import Kafka
+from verdict.kafka.giants import Giant
+from verdict.model.source import Source
+from verdict.service import dying
 
 NOWHERE = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"})
 

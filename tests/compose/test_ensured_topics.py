@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from compose.configuration.settings import Settings
-from compose.ensured_topics import created_topics, ensured_topics
-from compose.exactly_once.checkpoint import FRESH
-from compose.exactly_once.claim import write_marker
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.owner import take_over
-from compose.exactly_once.ownership import OwnedByAnother
-from compose.exactly_once.transactions import Transactions
-from compose.kafka.identity import AnotherLog
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.queries.decider import decider_query
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.claim import write_marker
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.ownership import OwnedByAnother
+from verdict.exactly_once.transactions import Transactions
+from verdict.foundation.ensured_topics import created_topics, ensured_topics
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import AnotherLog
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
 
 
 class World:

@@ -5,15 +5,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from aggregates.history import Broken
-from compose.errors import Unreachable
-from compose.event_log.event_log import EventLog, Gone
-from compose.kafka.errors import NotThereYet
-from compose.kafka.log import KafkaLog
-from compose.sql.archive import Altered, Archive
-from projections.engine import position
-from projections.engine.batch import Partition
 from tests.compose.followable import CutLog, Followable
+from verdict.decision.history import Broken
+from verdict.errors import Unreachable
+from verdict.event_log.archive import Altered, Archive
+from verdict.event_log.event_log import EventLog, Gone
+from verdict.kafka.errors import NotThereYet
+from verdict.kafka.log import KafkaLog
+from verdict.projection import position
+from verdict.projection.batch import Partition
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, text
 
-from compose.exactly_once.kafka import Kafka
-from compose.kafka.identity import AnotherLog, Identities, Identity
-from compose.local.broker import EmbeddedBroker
-from compose.sql.database import create_read_side, open_database
-from compose.sql.followed_log import beyond, follow_this_log, refuse_other_topics
-from projections.engine import position
-from projections.engine.batch import Partition
-from projections.engine.followed import Followed
-from projections.engine.letter import FOLLOWER
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import AnotherLog, Identities, Identity
+from verdict.local.broker import EmbeddedBroker
+from verdict.projection import position
+from verdict.projection.batch import Partition
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.followed import Followed
+from verdict.projection.letter import FOLLOWER
+from verdict.read_models.followed_log import beyond, follow_this_log, refuse_other_topics
 
 TOPIC = "followed-log"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compose.catching_up.front import Front, Group
-from projections.engine.applier import Applier
-from projections.engine.batch import Partition, Span
 from tests.projections.event_log import TOPIC
 from tests.projections.read_side import ReadSide
+from verdict.catching_up.front import Front, Group
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Partition, Span
 
 PLACE = Partition(TOPIC, 0)
 NEAR = 5

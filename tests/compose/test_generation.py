@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from compose import generation as module
-from compose.exactly_once.batch import Batch
-from compose.exactly_once.checkpoint import FRESH, CheckpointPosition
-from compose.generation import Generation, newest_generation
+from verdict.decider import generation as module
+from verdict.decider.generation import Generation, newest_generation
+from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 
 SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
 

@@ -5,10 +5,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.exactly_once.kafka import Kafka
-from compose.kafka.giants import Giant, giants
-from compose.local.broker import EmbeddedBroker
-from schemas.source import Source
+from verdict.kafka.access import Kafka
+from verdict.kafka.giants import Giant, giants
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
 
 TOPIC = "giants.commands"
 SECONDS = 60.0

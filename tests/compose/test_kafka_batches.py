@@ -3,12 +3,12 @@
 import psutil
 from pyspark.sql import SparkSession
 
-from compose.kafka.batches import KafkaBatches
-from projections.engine.batch import Partition, Span
 from schemas.position import PositionAdjusted
-from schemas.recorded_event import RecordedEvent
 from tests.compose.deployment import Deployment
 from tests.projections.event_log import opened
+from verdict.batches.source import KafkaBatches
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Partition, Span
 
 PARTS = 12
 

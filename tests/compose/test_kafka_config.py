@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.configuration.loading import load_settings
-from compose.configuration.settings import Settings
-from compose.kafka.config import java_options, librdkafka_options, spark_options
+from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
+from verdict.configuration.loading import load_settings
+from verdict.configuration.settings import Settings
 
 
 @pytest.fixture

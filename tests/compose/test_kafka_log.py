@@ -2,9 +2,9 @@
 
 import pytest
 
-from compose.kafka.errors import NotThereYet, RecordsDropped
-from compose.kafka.log import KafkaLog, Span
 from tests.compose.followable import Followable
+from verdict.kafka.errors import NotThereYet, RecordsDropped
+from verdict.kafka.log import KafkaLog, Span
 
 
 @pytest.mark.parametrize("end", [3, None])

@@ -2,8 +2,8 @@ import logging
 
 import pytest
 
-from compose.errors import Unreachable, VerdictError
-from compose.processing.kept_going import KeptGoing
+from verdict.errors import Unreachable, VerdictError
+from verdict.processing.kept_going import KeptGoing
 
 
 class Failing:

@@ -9,18 +9,18 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from aggregates.handle import Limits
-from compose.recovery.folding import compared
-from compose.recovery.histories import Folded, Stored, snapshots
-from compose.recovery.outcomes import outcomes
-from compose.recovery.tasks import FOLDED_SCHEMA, row_of
 from schemas.enrolment import LoginRecorded
 from schemas.order import OrderModified
 from schemas.position import PositionAdjusted
-from schemas.recorded_event import event_id
-from schemas.response import Response
-from schemas.wire.records import decode, decode_event, encode, encode_event
 from tests.recovery.test_fold import decided, stored, traffic
+from verdict.decision.handle import Limits
+from verdict.model.recorded_event import event_id
+from verdict.recovery.folding import compared
+from verdict.recovery.histories import Folded, Stored, snapshots
+from verdict.recovery.outcomes import outcomes
+from verdict.recovery.tasks import FOLDED_SCHEMA, row_of
+from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.response import Response
 
 OUTPUTS = decided(traffic(7, 150), Limits())[1]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from compose import lasting
-from compose.errors import Late, Unreachable, VerdictError
-from compose.lasting import LATE_AT_MOST, Lasting
+from verdict.errors import Late, Unreachable, VerdictError
+from verdict.spark import lasting
+from verdict.spark.lasting import LATE_AT_MOST, Lasting
 
 
 class Spark:

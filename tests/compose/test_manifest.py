@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.exactly_once.checkpoint import FRESH
-from compose.generation import Generation
-from compose.manifest import DamagedSeed
+from verdict.decider.generation import Generation
+from verdict.decider.manifest import DamagedSeed
+from verdict.exactly_once.checkpoint import FRESH
 
 Damage = Callable[[Path], object]
 ONE, OTHER = "shard=0/a.parquet", "shard=7/b.parquet"

@@ -22,16 +22,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from compose.errors import VerdictError
-from compose.sql.database import create_read_side, is_sqlite, open_database
-from projections.engine import creation, letter, migrations
-from projections.engine.layout import TABLES
-from projections.engine.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from projections.registry import projections
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
+from verdict.errors import VerdictError
+from verdict.projection import creation, letter, migrations
+from verdict.projection.database import create_read_side, is_sqlite, open_database
+from verdict.projection.layout import TABLES
+from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179
 KEPT = (

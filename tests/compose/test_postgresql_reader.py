@@ -6,13 +6,13 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
-from compose.errors import Unreachable, VerdictError
-from compose.sql.database import create_read_side, open_database
-from compose.sql.processor_tables import readable
-from compose.sql.reader import NotForReaders, Reader
-from projections.engine.reader_role import OPERATOR, Roles
 from projections.registry import projections
 from tests.postgresql import Server
+from verdict.errors import Unreachable, VerdictError
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.processor_tables import readable
+from verdict.projection.reader_role import OPERATOR, Roles
+from verdict.reading.reader import NotForReaders, Reader
 
 VIEWS = readable(projections())
 PLACE = "INSERT INTO projections.projection_position_v1 VALUES ('x', 1, 't', 0, 5)"

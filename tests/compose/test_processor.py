@@ -6,12 +6,12 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.publisher import Publisher
-from compose.processing import processor
-from compose.processing.processor import Ground, Processor
-from compose.queries.lake import lake_query
-from schemas.topics import Topics
+from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.publisher import Publisher
+from verdict.kafka.access import Kafka
+from verdict.processing import processor
+from verdict.processing.processor import Ground, Processor
+from verdict.wire.topics import Topics
 
 
 class Begun:

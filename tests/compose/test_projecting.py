@@ -9,28 +9,28 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from compose.decisions import write_decisions
-from compose.errors import Unreachable
-from compose.kafka.log import KafkaLog
-from compose.parking.kind import By, NothingParked
-from compose.parking.records import StoppingRecords
-from compose.projecting import PassedOverSince, Projecting
-from compose.sql.database import create_read_side, open_database
-from projections import missing_events as releasing
-from projections.engine import creation, versions
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Partition, Span
-from projections.engine.copying import MANY
-from projections.engine.versions import Superseded
 from projections.registry import projections
 from projections.us_holder import OpenPosition, us_holder
 from schemas.position import PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.wire.records import encode
 from tests.compose.deployment import Deployment, reaches
 from tests.postgresql import LET_GO, Server
 from tests.projections.event_log import opened
 from tests.projections.responses import ACCEPTED, REJECTED
+from verdict.database.copying import MANY
+from verdict.errors import Unreachable
+from verdict.event_log.decisions import write_decisions
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.kind import By, NothingParked
+from verdict.parking.records import StoppingRecords
+from verdict.projection import creation, versions
+from verdict.projection import missing_events as releasing
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Partition, Span
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.versions import Superseded
+from verdict.read_models.running import PassedOverSince, Projecting
+from verdict.wire.records import encode
 
 pytestmark = pytest.mark.spark
 
@@ -205,7 +205,7 @@ def test_a_bug_in_a_batch_is_told(
     def broken(checkpoint: Path, batch_id: int) -> None:
         raise ZeroDivisionError(f"in batch {batch_id}")
 
-    monkeypatch.setattr("compose.projecting.batch_of", broken)
+    monkeypatch.setattr("verdict.read_models.running.batch_of", broken)
     deployment.write(*deployment.happens("p-1", opened("ada")))
 
     with pytest.raises(ZeroDivisionError, match="in batch"):

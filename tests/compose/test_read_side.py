@@ -2,9 +2,9 @@ import logging
 
 import pytest
 
-from compose import read_side
-from compose.errors import Unreachable, VerdictError
-from compose.read_side import ReadSide
+from verdict.errors import Unreachable, VerdictError
+from verdict.read_models import read_side
+from verdict.read_models.read_side import ReadSide
 
 
 class Failing:

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from compose.declared_projection import NotDeclared
-from compose.errors import TimedOut
-from compose.sql.read_your_writes import NeverShown, Token, wait
-from compose.sql.reader import Reader
-from projections.engine.batch import Batch, Delivery, Span, Unreadable
 from projections.us_holder import us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, REJECTED
+from verdict.errors import TimedOut
+from verdict.projection.batch import Batch, Delivery, Span, Unreadable
+from verdict.read_models.declared_projection import NotDeclared
+from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.reading.reader import Reader
 
 pytestmark = pytest.mark.both_databases
 

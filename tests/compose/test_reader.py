@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import Unreachable, VerdictError
-from compose.sql.database import create_read_side, open_database
-from compose.sql.processor_tables import readable
-from compose.sql.reader import NotForReaders, Reader
 from projections.registry import projections
+from verdict.errors import Unreachable, VerdictError
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.processor_tables import readable
+from verdict.reading.reader import NotForReaders, Reader
 
 VIEWS = readable(projections())
 

@@ -7,17 +7,17 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from compose.rebuilding.beside import begin_another
-from compose.rebuilding.building import Building
-from compose.rebuilding.errors import StandsStill
-from compose.rebuilding.rebuilder import unobserved, untold
-from compose.rebuilding.whole_log import WholeLog
-from compose.sql.database import create_read_side, open_database
-from projections.engine import position
-from projections.engine.batch import Partition
-from projections.engine.built import is_torso
-from projections.final_rows import schema_of
 from projections.us_holder import us_holder
+from verdict.batches.final_rows import schema_of
+from verdict.projection import position
+from verdict.projection.batch import Partition
+from verdict.projection.built import is_torso
+from verdict.projection.database import create_read_side, open_database
+from verdict.versions.beside import begin_another
+from verdict.versions.building import Building
+from verdict.versions.errors import StandsStill
+from verdict.versions.rebuilder import unobserved, untold
+from verdict.versions.whole_log import WholeLog
 
 BUILT = us_holder(version=2)
 ROW = {

@@ -9,19 +9,19 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 from sqlalchemy import insert
 
-from compose.configuration.settings import Settings
-from compose.sql.reader import NotForReaders, Sees, reader_of
-from projections.engine import letter
-from projections.engine.intervention import table as interventions
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.personal import masked, personal_paths
 from schemas.position import PositionOpened
-from schemas.registry import aggregate_types, event_types
-from schemas.wire.readable import readable
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
+from verdict.configuration.settings import Settings
+from verdict.model.personal import masked, personal_paths
+from verdict.model.registry import aggregate_types, event_types
+from verdict.projection import letter
+from verdict.projection.intervention import table as interventions
+from verdict.reading.reader import NotForReaders, Sees, reader_of
+from verdict.wire.readable import readable
 
 RECORDED = InvoiceRecorded(
     created_time=NOW, store_id="STR1", pos_id="P1", cashier_id="OAS1", customer_type="PRIME",

@@ -6,10 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compose.configuration.loading import load_settings
-from compose.errors import Unreachable, VerdictError
-from compose.exactly_once.lock import DataDirectoryLock
-from compose.service import (
+from verdict.configuration.found import (
     FILE,
     Service,
     announce,
@@ -18,6 +15,9 @@ from compose.service import (
     find_service,
     withdraw,
 )
+from verdict.configuration.loading import load_settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.local.lock import DataDirectoryLock
 
 HERE = Service(os.getpid(), "kafka:9092", "sqlite:////data/verdict.db", "http://127.0.0.1:8765")
 

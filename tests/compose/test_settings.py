@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
-from compose.configuration.settings import Settings
-from schemas.topics import LARGEST_BYTES
+from verdict.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
+from verdict.configuration.settings import Settings
+from verdict.wire.topics import LARGEST_BYTES
 
 SECRET = "hunter2-is-planted"
 

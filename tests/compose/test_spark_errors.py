@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import Late, Unreachable, VerdictError
-from compose.exactly_once.errors import DamagedCheckpoint, Misfit
-from compose.spark_errors import query_failed
+from verdict.errors import Late, Unreachable, VerdictError
+from verdict.exactly_once.errors import DamagedCheckpoint, Misfit
+from verdict.spark.errors import query_failed
 
 DATA = Path("/data")
 TRACE = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times

@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.catching_up.split import Reached, beginning, lag, next_part, passed, split
-from projections.engine.batch import Partition, Span
+from verdict.catching_up.split import Reached, beginning, lag, next_part, passed, split
+from verdict.projection.batch import Partition, Span
 
 TOPICS = ("a", "b", "c")
 PARTITIONS = 2

@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-from compose.sql.database import open_database
+from verdict.projection.database import open_database
 
 ROUNDS, AT_ONCE = 30, 8
 SQLITES_OWN = {"read.db-wal", "read.db-shm"}  # they stay if the last two close at the same moment

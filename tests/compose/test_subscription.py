@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from compose.configuration.loading import load_settings
-from compose.decisions import honouring, write_decisions
-from compose.errors import VerdictError
-from compose.kafka.errors import NotThereYet
-from compose.kafka.log import KafkaLog
-from compose.sql.archive import FROM_POSITION
-from compose.sql.processor_tables import readable
-from compose.sql.reader import Reader
-from compose.sql.selected import Parameters, Selected
-from compose.subscription import Followed, Place, Places, Subscription, subscribe
 from projections.registry import projections
-from schemas.decision import Decision
 from tests.compose.followable import POSITIONS, CutLog, Followable
+from verdict.configuration.loading import load_settings
+from verdict.errors import VerdictError
+from verdict.event_log.archive import FROM_POSITION
+from verdict.event_log.decisions import honouring, write_decisions
+from verdict.event_log.subscription import Followed, Place, Places, Subscription, subscribe
+from verdict.kafka.errors import NotThereYet
+from verdict.kafka.log import KafkaLog
+from verdict.projection.processor_tables import readable
+from verdict.reading.reader import Reader
+from verdict.reading.selected import Parameters, Selected
+from verdict.wire.decision import Decision
 
 # librdkafka asks for a batch of records when the one before is handed over, and not for more
 ONE_BY_ONE = {

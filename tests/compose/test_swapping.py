@@ -7,12 +7,21 @@ from functools import partial
 
 import pytest
 
-from compose.errors import VerdictError
-from compose.kafka.log import KafkaLog
-from compose.rebuilding import beside, swapping
-from compose.rebuilding import level as levelling
-from compose.rebuilding.beside import Beside
-from compose.rebuilding.errors import (
+from projections.us_holder import us_holder
+from tests.compose.followable import POSITIONS, CutLog, Followable
+from verdict.errors import VerdictError
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, parking
+from verdict.projection import missing_events as releasing
+from verdict.projection.applier import Applier
+from verdict.projection.built import end_build
+from verdict.projection.reader_role import ROLES, Roles
+from verdict.reading.reader import Reader
+from verdict.versions import beside, swapping
+from verdict.versions import level as levelling
+from verdict.versions.beside import Beside
+from verdict.versions.errors import (
     KafkaCut,
     NeverLevel,
     NotBuilt,
@@ -21,17 +30,8 @@ from compose.rebuilding.errors import (
     StillRead,
     ViewsInUse,
 )
-from compose.rebuilding.level import Level
-from compose.rebuilding.rebuilder import unobserved
-from compose.sql.reader import Reader
-from projections import missing_events as releasing
-from projections.engine import creation, parking
-from projections.engine.applier import Applier
-from projections.engine.built import end_build
-from projections.engine.reader_role import ROLES, Roles
-from projections.us_holder import us_holder
-from schemas.recorded_event import RecordedEvent
-from tests.compose.followable import POSITIONS, CutLog, Followable
+from verdict.versions.level import Level
+from verdict.versions.rebuilder import unobserved
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
 FIRST, SECOND = us_holder(version=1), us_holder(version=2)

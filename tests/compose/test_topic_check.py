@@ -4,12 +4,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.errors import Unreachable
-from compose.kafka import topic_check
-from compose.kafka.topic_check import TopicAdmin
-from compose.kafka.topic_differences import TopicsDiffer
-from compose.local.broker import EmbeddedBroker
-from schemas.topics import Topics
+from verdict.errors import Unreachable
+from verdict.kafka import topic_check
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.topics import Topics
 
 
 def checker(broker: EmbeddedBroker, topics: Topics) -> TopicAdmin:

@@ -15,10 +15,10 @@ from compose.demo.plan import Planned
 from compose.demo.races import race_result, verdicts
 from compose.demo.refusal import rival
 from compose.demo.settling import behind
-from schemas.life_cycle import LifeCycle
-from schemas.reason import Reason
-from schemas.response import Response, Status
-from schemas.source import Source
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.reason import Reason
+from verdict.model.source import Source
+from verdict.wire.response import Response, Status
 
 
 def counts(*found: int) -> dict[str, int]:

@@ -1,6 +1,5 @@
 from compose.demo.newest import NewestOrders
 from compose.demo.recent import different, replayed
-from schemas.message import Event
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -10,6 +9,7 @@ from schemas.order import (
     OrderPlaced,
 )
 from tests.projections.event_log import EventLog
+from verdict.model.message import Event
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=9, limit_price_cents=1)
 

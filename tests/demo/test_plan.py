@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from commands.catalogue import aggregate_of
 from compose.demo.plan import Wish, planned, wishes
-from schemas.command_envelope import CommandEnvelope
-from schemas.wire.commands import encode_command
 from tests.model import Record, fold
+from verdict.model.catalogue import aggregate_of
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.wire.commands import encode_command
 
 PARTS = [wishes(name, 1_000) for name in ("A", "B")]
 

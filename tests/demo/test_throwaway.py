@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from compose.demo.throwaway import DefaultSettings, data_directory
-from compose.errors import VerdictError
+from verdict.errors import VerdictError
 
 
 def test_nothing_outside_changes_the_settings(

@@ -16,10 +16,10 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import FILE_SIZE, last_words, paused, settle, starve
 from tests.e2e.plan import Kind, Misfortune, plan
+from verdict.local.broker import EmbeddedBroker
 
 Service = subprocess.Popen[str]
 

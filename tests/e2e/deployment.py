@@ -22,24 +22,24 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from compose.exactly_once.checkpoint import checkpoint_position
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import Seen, read_marker
-from compose.exactly_once.offsets import same
-from compose.exactly_once.steps import Step
-from compose.generation import Generation, generation_of
-from compose.kafka.topic_check import TopicAdmin
-from compose.queries.decider import decider_query
-from compose.sql.reader import Reader
-from projections.engine.creation import view_names
 from projections.registry import projections
-from schemas.dead_letter import DeadLetter
-from schemas.registry import aggregate_types
-from schemas.topics import Topics
-from schemas.wire.records import decode
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
+from verdict.decider.generation import Generation, generation_of
+from verdict.exactly_once.checkpoint import checkpoint_position
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import Seen, read_marker
+from verdict.exactly_once.steps import Step
+from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import same
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.model.registry import aggregate_types
+from verdict.projection.creation import view_names
+from verdict.reading.reader import Reader
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]
 VERDICT = str(Path(sys.executable).with_name("verdict"))

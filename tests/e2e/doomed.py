@@ -9,10 +9,10 @@ import sys
 import threading
 from pathlib import Path
 
-from compose.cli.up import serve
-from compose.configuration.loading import load_settings
-from compose.errors import VerdictError
-from compose.exactly_once.steps import Step
+from verdict.cli.up import serve
+from verdict.configuration.loading import load_settings
+from verdict.errors import VerdictError
+from verdict.exactly_once.steps import Step
 
 
 class Doom:

@@ -5,9 +5,9 @@ import signal
 import sys
 from pathlib import Path
 
-from compose.cli.recover import recover_alone
-from compose.configuration.loading import load_settings
-from compose.recovery.recovering import RecoveryStep
+from verdict.cli.recover import recover_alone
+from verdict.configuration.loading import load_settings
+from verdict.recovery.recovering import RecoveryStep
 
 if __name__ == "__main__":
     fatal, data_dir = RecoveryStep(sys.argv[1]), Path(sys.argv[2])

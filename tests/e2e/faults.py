@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment, stop
+from verdict.local.broker import EmbeddedBroker
 
 STOPS_S = 240
 SMALL_DISK_MIB = 400

@@ -1,6 +1,6 @@
 """`verdict projection` with a misfortune: `python -m tests.e2e.misfortune VERB NAME MISFORTUNE`.
 
-A step of `compose.rebuilding`, at which the process kills itself; or `bug`: the projection that is
+A step of `verdict.versions`, at which the process kills itself; or `bug`: the projection that is
 built takes no notice of relistings.
 """
 
@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
-from compose import declared_projection
-from compose.configuration.loading import load_settings
-from compose.errors import VerdictError
-from compose.rebuilding.rebuilder import Rebuilder
-from projections.engine.projection import Projection
 from projections.registry import AtVersion, declared
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionRelisted
-from schemas.recorded_event import RecordedEvent
+from verdict.configuration.loading import load_settings
+from verdict.errors import VerdictError
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.projection import Projection
+from verdict.read_models import declared_projection
+from verdict.versions.rebuilder import Rebuilder
 
 BUG = "bug"
 

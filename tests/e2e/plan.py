@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from compose.exactly_once.steps import Step
+from verdict.exactly_once.steps import Step
 
 FATAL = (
     Step.CLAIMED,

@@ -13,8 +13,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     UserScramCredentialUpsertion,
 )
 
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.certificates import Certificate, authority, signed
+from verdict.local.broker import EmbeddedBroker
 
 HOST = "127.0.0.1"
 USER = "ada"

@@ -18,15 +18,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ResourceType,
 )
 
-from compose.configuration.settings import Settings
-from compose.kafka.acls import Role
-from compose.kafka.config import librdkafka_options
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.subscription import subscribe
-from schemas.topics import Topics
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.e2e.secured import HOST, MODULES, free_ports
+from verdict.configuration.kafka import librdkafka_options
+from verdict.configuration.settings import Settings
+from verdict.event_log.subscription import subscribe
+from verdict.kafka.acls import Role
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.topics import Topics
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
 

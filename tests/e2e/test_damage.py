@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment
 from tests.e2e.faults import last_words
 from tests.e2e.test_recover import lived, lives_on, recovered
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

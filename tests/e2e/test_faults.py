@@ -17,13 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ResourceType,
 )
 
-from commands.client import Client
 from commands.order import ModifyOrder, PlaceOrder
-from compose.local.broker import EmbeddedBroker
-from schemas.command_envelope import Expectation
-from schemas.dead_letter import DeadLetter
-from schemas.source import Source
-from schemas.wire.records import decode
 from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
 from tests.e2e.faults import (
     FILE_SIZE,
@@ -36,6 +30,12 @@ from tests.e2e.faults import (
     starve,
 )
 from tests.e2e.test_restart import spark_jvm
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.command_envelope import Expectation
+from verdict.model.source import Source
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
-from compose.local.broker import EmbeddedBroker
-from schemas.dead_letter import DeadLetter
-from schemas.response import Rejection
-from schemas.wire.records import decode
 from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.hostile import OVERSIZED, WHOLE
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.response import Rejection
 
 pytestmark = [
     pytest.mark.campaign,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from commands.client import Client
 from commands.order import ModifyOrder, PlaceOrder
-from compose.local.broker import EmbeddedBroker
-from schemas.command_envelope import Expectation
 from tests.e2e.deployment import Deployment
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.command_envelope import Expectation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

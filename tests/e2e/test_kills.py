@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from compose.exactly_once.steps import Step
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import AFTER, BEFORE, INSIDE, Deployment, await_ready
 from tests.tiers import is_thorough
+from verdict.exactly_once.steps import Step
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

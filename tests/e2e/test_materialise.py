@@ -9,17 +9,17 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.configuration.settings import Settings
-from compose.kafka.log import KafkaLog, Span
-from compose.local.broker import EmbeddedBroker
-from compose.materialising.as_of import parse_as_of
-from compose.materialising.materialiser import Materialiser
-from compose.sql.reader import Reader
-from projections.engine.applier import wall_clock
-from projections.engine.creation import view_names
 from projections.registry import KEYS, projections
-from schemas.message import iso_time
 from tests.e2e.deployment import Deployment
+from verdict.as_of.materialiser import Materialiser
+from verdict.as_of.moment import parse_as_of
+from verdict.configuration.settings import Settings
+from verdict.kafka.log import KafkaLog, Span
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import iso_time
+from verdict.projection.applier import wall_clock
+from verdict.projection.creation import view_names
+from verdict.reading.reader import Reader
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from commands.order import DeleteOrder, ModifyOrder
-from compose.exactly_once.checkpoint import checkpoint_position
-from compose.exactly_once.steps import Step
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment, await_ready, stop
 from tests.e2e.paused import await_stopped, pause
 from tests.e2e.test_restart import PLACE, send
+from verdict.exactly_once.checkpoint import checkpoint_position
+from verdict.exactly_once.steps import Step
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -12,16 +12,16 @@ import pytest
 from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
-from compose.configuration.settings import Settings
-from compose.exactly_once.kafka import Kafka
-from compose.local.broker import EmbeddedBroker
-from compose.queries.lake import lake_query
-from compose.queries.reactions import reactions_of, reactions_query
-from schemas.wire.records import decode_event
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment, await_ready
 from tests.reacting.running import behind, read_all
 from tests.reacting.tills import PERSONAL, Sale, earned, recorded, sales, shipped, totals
 from tests.tiers import is_thorough
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.lake_query import lake_query
+from verdict.kafka.access import Kafka
+from verdict.local.broker import EmbeddedBroker
+from verdict.reactions.query import reactions_of, reactions_query
+from verdict.wire.records import decode_event
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 

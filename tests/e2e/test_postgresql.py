@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment
 from tests.postgresql import LET_GO, Server
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [
     pytest.mark.campaign,

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
-from compose.sql.reader import Reader
-from projections.engine.creation import view_names
 from projections.registry import projections
 from projections.us_holder import US_EXCHANGES
-from schemas.wire.records import decode_event
 from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
 from tests.postgresql import Server
+from verdict.local.broker import EmbeddedBroker
+from verdict.projection.creation import view_names
+from verdict.reading.reader import Reader
+from verdict.wire.records import decode_event
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

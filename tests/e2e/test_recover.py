@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from confluent_kafka import Message, Producer
 
-from compose.exactly_once.checkpoint import checkpoint_position
-from compose.local.broker import EmbeddedBroker
-from compose.recovery.recovering import RecoveryStep
-from schemas.response import Response
 from tests.e2e.deployment import ROOT, Deployment
 from tests.e2e.test_restart import PLACE, send
 from tests.tiers import is_thorough
+from verdict.exactly_once.checkpoint import checkpoint_position
+from verdict.local.broker import EmbeddedBroker
+from verdict.recovery.recovering import RecoveryStep
+from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from commands.client import Client
 from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
-from compose.local.broker import EmbeddedBroker
-from schemas.response import Response
 from tests.e2e.deployment import Deployment, await_ready, stop
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -18,17 +18,17 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from commands.client import Client
 from commands.order import ModifyOrder
-from commands.sending.errors import KafkaUnavailable
-from commands.sending.listing import list_topics
-from compose.configuration.loading import load_settings
-from compose.exactly_once.kafka import ClientLog
-from compose.kafka.config import SCRAM, librdkafka_options
 from tests.e2e.certificates import authority
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
 from tests.e2e.secured import USER, Secured, free_ports, secured_broker
 from tests.tiers import the_first_of
+from verdict.client.client import Client
+from verdict.client.errors import KafkaUnavailable
+from verdict.client.listing import list_topics
+from verdict.configuration.kafka import SCRAM, librdkafka_options
+from verdict.configuration.loading import load_settings
+from verdict.kafka.access import ClientLog
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from commands.client import Client
 from commands.order import ModifyOrder, PlaceOrder
-from compose.local.broker import EmbeddedBroker
 from tests.e2e.deployment import Deployment
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

@@ -8,17 +8,17 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
-from commands.client import Client
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition, OpenPosition
-from compose.local.broker import EmbeddedBroker
 from projections.us_holder import US_EXCHANGES
-from schemas.response import Response
-from schemas.source import Source
 from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
 from tests.hostile import HEADERS, KINDS, Sent
 from tests.model import fold
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 

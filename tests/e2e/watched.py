@@ -6,9 +6,9 @@
 import sys
 from functools import partial
 
-import compose.foundation
-from compose.cli.main import main
-from compose.local.spark import spark_session
+import verdict.foundation.foundation
+from verdict.cli.main import main
+from verdict.spark.session import spark_session
 
 if __name__ == "__main__":
     ui_port, event_logs = sys.argv[1:]
@@ -18,7 +18,7 @@ if __name__ == "__main__":
         "spark.eventLog.compress": "false",
         "spark.sql.ui.explainMode": "extended",
     }
-    compose.foundation.spark_session = partial(  # type: ignore[attr-defined]
+    verdict.foundation.foundation.spark_session = partial(  # type: ignore[attr-defined]
         spark_session, ui_port=int(ui_port), extra=shown
     )
     sys.argv = ["verdict", "up"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
 from tests.exactly_once.deployment import Deployment
+from verdict.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.exactly_once.batch import Batch, OutputRecord
-from compose.exactly_once.checkpoint import FRESH, CheckpointPosition
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import read_marker
-from compose.exactly_once.owner import take_over
-from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.query import Query
-from compose.exactly_once.reading import Reader
-from compose.exactly_once.steps import OnStep, unobserved
-from compose.exactly_once.transactions import Transactions
-from compose.kafka.identity import Identities
-from schemas.marker import Marker
+from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import Identities
+from verdict.kafka.reading import Reader
+from verdict.wire.marker import Marker
 
 BATCH_SIZE = 10  # commands
 SPARK_QUERY = "spark-query"

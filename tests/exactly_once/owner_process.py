@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 
-from compose.exactly_once.steps import Step
 from tests.exactly_once.deployment import Deployment
+from verdict.exactly_once.steps import Step
 
 
 def main(bootstrap_servers: str, name: str, deadly: str) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum, auto
 from pathlib import Path
 from typing import NamedTuple
 
-from compose.local.broker import EmbeddedBroker
+from verdict.local.broker import EmbeddedBroker
 
 HERE = "127.0.0.1"
 CHUNK = 1 << 16

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.exactly_once.batch import OutputRecord, digest
-from schemas.wire.headers import joined, pairs
+from verdict.exactly_once.batch import OutputRecord, digest
+from verdict.wire.headers import joined, pairs
 
 RECORD = OutputRecord("order.events", b"order-1", b"value", joined({"ce_id": "1", "ce_type": "t"}))
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from compose.exactly_once.belonging import belonging
-from compose.exactly_once.checkpoint import FRESH
-from compose.exactly_once.claim import write_marker
-from compose.exactly_once.stateless import begin_anew
-from compose.exactly_once.steps import Step
-from compose.kafka.identity import AnotherLog, Identity, changes
-from compose.log_watch import LogWatch
-from schemas.marker import Marker
 from tests.exactly_once.deployment import Deployment, values
+from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.claim import write_marker
+from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.steps import Step
+from verdict.foundation.log_watch import LogWatch
+from verdict.kafka.identity import AnotherLog, Identity, changes
+from verdict.wire.marker import Marker
 
 
 def test_what_was_not_known_is_not_compared() -> None:

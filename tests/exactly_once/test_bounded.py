@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from compose.exactly_once.bounded import Stuck, within
+from verdict.exactly_once.bounded import Stuck, within
 
 
 def test_a_call_that_never_returns_is_left() -> None:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.exactly_once.batch import Batch
-from compose.exactly_once.checkpoint import (
+from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
+from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.checkpoint import (
     FRESH,
     CheckpointPosition,
     batch_of,
@@ -14,8 +15,7 @@ from compose.exactly_once.checkpoint import (
     remove_torn_files,
     starting_offsets,
 )
-from compose.exactly_once.errors import DamagedCheckpoint
-from tests.exactly_once.checkpoints import QUERY_ID, begin, commit, plan
+from verdict.exactly_once.errors import DamagedCheckpoint
 
 START = {"order.commands": [1, 0]}
 MIDDLE = {"order.commands": [2, 2]}

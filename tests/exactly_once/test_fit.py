@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.exactly_once.batch import Batch
-from compose.exactly_once.checkpoint import FRESH, CheckpointPosition
-from compose.exactly_once.errors import Misfit
-from compose.exactly_once.fit import Action, Start, fit, judge
-from compose.exactly_once.offsets import going_back, same, shown
-from schemas.marker import Marker
+from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.fit import Action, Start, fit, judge
+from verdict.kafka.offsets import going_back, same, shown
+from verdict.wire.marker import Marker
 
 BEGIN = {"c": [0, 2]}
 FIRST = {"c": [3, 5]}

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from compose.errors import Unreachable
-from compose.exactly_once.publisher import Outcome
-from compose.exactly_once.steps import Step
-from compose.local.broker import EmbeddedBroker
 from tests.exactly_once.deployment import Deployment, values
+from verdict.errors import Unreachable
+from verdict.exactly_once.publisher import Outcome
+from verdict.exactly_once.steps import Step
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long

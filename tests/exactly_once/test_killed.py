@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from compose.exactly_once.batch import OutputRecord
-from compose.exactly_once.checkpoint import FRESH
-from compose.exactly_once.publisher import Outcome
-from compose.exactly_once.steps import Step
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
+from verdict.exactly_once.batch import OutputRecord
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.publisher import Outcome
+from verdict.exactly_once.steps import Step
 
 ROOT = Path(__file__).parents[2]
 

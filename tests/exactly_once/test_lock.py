@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import VerdictError
-from compose.exactly_once import lock
-from compose.exactly_once.lock import DataDirectoryLock
+from verdict.errors import VerdictError
+from verdict.local import lock
+from verdict.local.lock import DataDirectoryLock
 
 pytestmark = pytest.mark.process
 
@@ -15,7 +15,7 @@ HOLDER = """
 import sys
 import threading
 from pathlib import Path
-from compose.exactly_once.lock import DataDirectoryLock
+from verdict.local.lock import DataDirectoryLock
 
 lock = DataDirectoryLock(Path(sys.argv[1]))
 print("locked", flush=True)
@@ -58,7 +58,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from compose.exactly_once.lock import DataDirectoryLock
+from verdict.local.lock import DataDirectoryLock
 
 lock = DataDirectoryLock(Path(sys.argv[1]))
 child = subprocess.Popen(["cat"], stdin=0, pass_fds=[lock.fileno()])

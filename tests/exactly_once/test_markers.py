@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from compose.errors import Unreachable, VerdictError
-from compose.exactly_once.fit import NO_BATCH
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import first_offsets, holds_records, read_marker
-from compose.exactly_once.owner import genesis
-from compose.exactly_once.query import Query
-from compose.exactly_once.transactions import Transactions
-from schemas.wire.records import encode
 from tests.exactly_once.deployment import Deployment
+from verdict.errors import Unreachable, VerdictError
+from verdict.exactly_once.fit import NO_BATCH
+from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
+from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.access import Kafka
+from verdict.wire.records import encode
 
 
 @pytest.fixture

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import pytest
 
-from compose.errors import Unreachable
-from compose.exactly_once.batch import OutputRecord
-from compose.exactly_once.errors import NotPublished, TakenOver
-from compose.exactly_once.publisher import Outcome
-from compose.exactly_once.steps import OnStep, Step
 from tests.exactly_once.deployment import Deployment, values
 from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
 from tests.tiers import the_first_of
+from verdict.errors import Unreachable
+from verdict.exactly_once.batch import OutputRecord
+from verdict.exactly_once.errors import NotPublished, TakenOver
+from verdict.exactly_once.publisher import Outcome
+from verdict.exactly_once.steps import OnStep, Step
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout

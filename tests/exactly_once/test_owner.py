@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from compose.exactly_once.checkpoint import FRESH
-from compose.exactly_once.errors import Misfit, NotPublished, TakenOver
-from compose.exactly_once.publisher import Outcome
-from compose.exactly_once.steps import Step
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.errors import Misfit, NotPublished, TakenOver
+from verdict.exactly_once.publisher import Outcome
+from verdict.exactly_once.steps import Step
 
 
 def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(

@@ -6,23 +6,23 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.exactly_once import ownership
-from compose.exactly_once.errors import UnreadableMarker
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import Seen
-from compose.exactly_once.ownership import (
+from tests.schemas.examples import PLACED_MARKER
+from verdict.exactly_once import ownership
+from verdict.exactly_once.errors import UnreadableMarker
+from verdict.exactly_once.markers import Seen
+from verdict.exactly_once.ownership import (
     OwnedByAnother,
     is_owner,
     own_topics,
     refuse_another_owner,
 )
-from compose.exactly_once.query import Query
-from compose.exactly_once.reading import Reader
-from compose.kafka.identity import Identities, Identity
-from compose.local.broker import EmbeddedBroker
-from schemas.marker import Marker
-from schemas.topics import Topics
-from tests.schemas.examples import PLACED_MARKER
+from verdict.exactly_once.query import Query
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import Identities, Identity
+from verdict.kafka.reading import Reader
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.marker import Marker
+from verdict.wire.topics import Topics
 
 NOWHERE = Kafka(settings={})
 HERE = Identity("here", {"order.events": "b", "order.commands": "c"})

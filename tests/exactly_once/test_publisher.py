@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from compose.exactly_once.batch import OutputRecord
-from compose.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
-from compose.exactly_once.publisher import Outcome
-from compose.exactly_once.steps import Step
-from schemas.wire.headers import joined
 from tests.exactly_once.deployment import Deployment, values
+from verdict.exactly_once.batch import OutputRecord
+from verdict.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
+from verdict.exactly_once.publisher import Outcome
+from verdict.exactly_once.steps import Step
+from verdict.wire.headers import joined
 
 
 def test_a_batch_becomes_visible_with_its_marker_and_group_offsets(deployment: Deployment) -> None:

@@ -5,17 +5,17 @@ from typing import cast
 
 import pytest
 
-from compose.exactly_once.batch import Batch, Move, OutputRecord, digest
-from compose.exactly_once.errors import ForeignState, ReplayDiffers
-from compose.exactly_once.fit import Action
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.shards import UNKNOWN, refuse_foreign_states, states_after
-from compose.exactly_once.steps import unobserved
-from compose.exactly_once.transactions import Transactions
-from compose.queries.decider import decider_query
-from schemas.marker import Marker, ShardState
-from schemas.topics import Topics
+from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.errors import ForeignState, ReplayDiffers
+from verdict.exactly_once.fit import Action
+from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.shards import UNKNOWN, refuse_foreign_states, states_after
+from verdict.exactly_once.steps import unobserved
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.access import Kafka
+from verdict.wire.marker import Marker, ShardState
+from verdict.wire.topics import Topics
 
 MARKER = Marker(
     query="decider",

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from compose.errors import Unreachable
-from compose.exactly_once.errors import TakenOver
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.publisher import Publisher
-from compose.exactly_once.watch import BACK, Watch
 from tests.exactly_once.deployment import Deployment
+from verdict.errors import Unreachable
+from verdict.exactly_once.errors import TakenOver
+from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.watch import BACK, Watch
+from verdict.kafka.access import Kafka
 
 DEADLINE_S = 30
 

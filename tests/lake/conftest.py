@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from compose.local.broker import EmbeddedBroker
-from compose.local.spark import spark_session
 from tests.lake.shop import Shop
+from verdict.local.broker import EmbeddedBroker
+from verdict.spark.session import spark_session
 
 
 @pytest.fixture(scope="module")

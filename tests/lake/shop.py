@@ -13,19 +13,19 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
-from compose.configuration.settings import Settings
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import read_marker
-from compose.exactly_once.reading import Reader
-from compose.exactly_once.steps import OnStep, unobserved
-from compose.lake.query import Lake
-from compose.lake.table import NAME, Span, position
-from compose.processing.processor import Ground
-from compose.queries.lake import lake_query
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.recorded_event import RecordedEvent
-from schemas.wire.records import encode_event
 from tests.projections.event_log import EventLog
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.kafka.access import Kafka
+from verdict.kafka.reading import Reader
+from verdict.lake.running import Lake
+from verdict.lake.table import NAME, Span, position
+from verdict.model.recorded_event import RecordedEvent
+from verdict.processing.processor import Ground
+from verdict.wire.records import encode_event
 
 PATIENCE_S = 120
 DAY_MS = 86_400_000

@@ -6,15 +6,15 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-import compose.lake.query
-from compose.errors import VerdictError
-from compose.exactly_once.errors import Misfit
-from compose.exactly_once.steps import OnStep, Step
+import verdict.lake.running
 from projections.outbound.invoice_line import COLUMNS
-from schemas.dead_letter import DeadLetter
-from schemas.wire.records import decode
 from tests.lake.shop import PERSONAL, Shop, follow
 from tests.tiers import the_first_of
+from verdict.errors import VerdictError
+from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.steps import OnStep, Step
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
 
 pytestmark = pytest.mark.spark
 
@@ -118,7 +118,7 @@ def test_a_replay_with_another_cut_counts_every_line_once(
     if cut == "more":
         shop.sell(4)
     else:
-        monkeypatch.setattr(compose.lake.query, "ROWS", 4)
+        monkeypatch.setattr(verdict.lake.running, "ROWS", 4)
 
     run_into(shop, Step.FORMER_AWAY)  # and once more in the middle of putting it right
     assert shop.batches() == []

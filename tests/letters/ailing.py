@@ -11,13 +11,13 @@ from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from aggregates.decider import Decider, decider_of
-from aggregates.operator import batch
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.shard_state import ShardState
-from compose import deciding
-from compose.cli.up import serve
-from compose.configuration.loading import load_settings
+from verdict.cli.up import serve
+from verdict.configuration.loading import load_settings
+from verdict.decider import running as deciding
+from verdict.model.decider import Decider, decider_of
+from verdict.operator import batch
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.shard_state import ShardState
 
 MENDED = "mended"
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
 from tests.conftest import NewDatabase
 from tests.letters.desk import Desk
 from tests.postgresql import Server
+from verdict.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

@@ -9,18 +9,18 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.reading import Reader
-from compose.letters.destinations import Destinations
-from compose.letters.dispatch import Dispatch
-from compose.letters.intake import Intake
-from compose.letters.receiving import Rules
-from compose.letters.retrying import topic_names
-from compose.letters.steps import OnStep, unobserved
-from compose.sql.database import create_read_side, open_database
-from projections.engine.letter import table
-from schemas.letter import Pairs
-from schemas.topics import Topics
+from verdict.kafka.access import Kafka
+from verdict.kafka.reading import Reader
+from verdict.letters.destinations import Destinations
+from verdict.letters.dispatch import Dispatch
+from verdict.letters.intake import Intake
+from verdict.letters.receiving import Rules
+from verdict.letters.retrying import topic_names
+from verdict.letters.steps import OnStep, unobserved
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.letter import table
+from verdict.wire.letter import Pairs
+from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000
 PATIENCE_S = 60

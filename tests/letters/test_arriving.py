@@ -2,9 +2,9 @@
 
 from confluent_kafka import Producer
 
-from schemas.topics import KEY_BYTES, LARGEST_BYTES
 from tests.letters.desk import Desk
 from tests.raw_headers import put_with_header_named
+from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES
 
 
 def packed(desk: Desk, codec: str, key: bytes, value: bytes) -> None:

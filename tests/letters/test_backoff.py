@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.letters import backoff
-from compose.letters.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
-from schemas.letter import Letter
-from schemas.source import Source
+from verdict.model.source import Source
+from verdict.wire import backoff
+from verdict.wire.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
+from verdict.wire.letter import Letter
 
 MILLIS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 durations = st.tuples(st.integers(0, 5000), st.sampled_from([*MILLIS]))

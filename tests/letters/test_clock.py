@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.letters.clock import LEAP_S, Clock
+from verdict.letters.clock import LEAP_S, Clock
 
 START = 1_795_300_000.0
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from compose.letters.destinations import Destinations
-from schemas.topics import Topics
+from verdict.letters.destinations import Destinations
+from verdict.wire.topics import Topics
 
 TOPICS = Topics("shop", "eu.")
 THERE = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from compose.letters import worker
-from compose.letters.retrying import Retrying
 from tests.exactly_once.proxy import Fault, Proxy, proxied_broker
 from tests.letters.desk import Desk, headers_of, until
 from tests.postgresql import LET_GO, Server
+from verdict.letters import worker
+from verdict.letters.retrying import Retrying
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 SHORT_S = 3.0

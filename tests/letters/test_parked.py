@@ -5,10 +5,10 @@ from hashlib import sha256
 import pytest
 from sqlalchemy import Connection, select
 
-from compose.errors import VerdictError
-from compose.letters.parked import Letter, edit, evict, letter, parked, replay
-from projections.engine.letter import intervention
 from tests.letters.desk import NOW, Desk, headers_of
+from verdict.errors import VerdictError
+from verdict.letters.parked import Letter, edit, evict, letter, parked, replay
+from verdict.projection.letter import intervention
 
 LATER = NOW + 12_345
 

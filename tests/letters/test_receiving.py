@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.letters.headers import as_json, from_json
-from compose.letters.receiving import Rules, row_of
-from schemas.dead_letter import DeadLetter
-from schemas.letter import Letter, Pairs
-from schemas.source import Source
-from schemas.wire.cloud_events import DEAD_LETTER
-from schemas.wire.records import decode, encode
+from verdict.letters.headers import as_json, from_json
+from verdict.letters.receiving import Rules, row_of
+from verdict.model.source import Source
+from verdict.wire.cloud_events import DEAD_LETTER
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.letter import Letter, Pairs
+from verdict.wire.records import decode, encode
 
 NOW = 1_795_300_000_000
 YEAR_MS = 365 * 24 * 3600 * 1000

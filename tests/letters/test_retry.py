@@ -8,21 +8,21 @@ from random import Random
 import pytest
 from sqlalchemy import inspect, update
 
-from compose.exactly_once.reading import Reader
-from compose.exactly_once.transactions import Transactions
-from compose.letters.dispatch import LETTERS
-from compose.letters.due import claim, remove
-from compose.letters.steps import OnStep, Step
-from compose.sql.database import open_database
-from projections.engine import position
-from projections.engine.layout import TABLES
-from projections.engine.letter import FOLLOWER, table
-from projections.engine.position import AnotherRunner
-from schemas.dead_letter import DeadLetter
-from schemas.source import Source
-from schemas.wire.cloud_events import dead_letter_headers
-from schemas.wire.records import encode
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.reading import Reader
+from verdict.letters.dispatch import LETTERS
+from verdict.letters.due import claim, remove
+from verdict.letters.steps import OnStep, Step
+from verdict.model.source import Source
+from verdict.projection import position
+from verdict.projection.database import open_database
+from verdict.projection.layout import TABLES
+from verdict.projection.letter import FOLLOWER, table
+from verdict.projection.position import AnotherRunner
+from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import encode
 
 
 def test_a_letter_comes_out_when_it_is_due_with_one_attempt_more(desk: Desk) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from commands.client import Client
 from commands.order import PlaceOrder
-from compose.local.broker import EmbeddedBroker
-from schemas.response import Response
-from schemas.wire.records import decode
 from tests.e2e.deployment import ASK_AGAIN_S, ROOT, Deployment, await_ready, stop
 from tests.letters.ailing import MENDED
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.records import decode
+from verdict.wire.response import Response
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 WAIT_S = 120

@@ -6,14 +6,14 @@ import pytest
 from sqlalchemy import insert
 from sqlalchemy.exc import OperationalError
 
-from compose.errors import Unreachable, VerdictError
-from compose.letters import worker
-from compose.letters.retrying import Retrying
-from compose.letters.worker import Worker
-from projections.engine.letter import table
-from schemas.letter import letter_id
-from schemas.source import Source
 from tests.letters.desk import NOW, Desk, until
+from verdict.errors import Unreachable, VerdictError
+from verdict.letters import worker
+from verdict.letters.retrying import Retrying
+from verdict.letters.worker import Worker
+from verdict.model.source import Source
+from verdict.projection.letter import table
+from verdict.wire.letter import letter_id
 
 
 class Scripted:

@@ -12,17 +12,17 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.errors import VerdictError
-from compose.local import broker as broker_module
-from compose.local.broker import EmbeddedBroker
-from compose.local.claim import Claim
+from verdict.errors import VerdictError
+from verdict.local import broker as broker_module
+from verdict.local.broker import EmbeddedBroker
+from verdict.local.claim import Claim
 
 MIB = 1 << 20
 
 PARENT = """
 import sys
 from pathlib import Path
-from compose.local.broker import EmbeddedBroker
+from verdict.local.broker import EmbeddedBroker
 
 broker = EmbeddedBroker(Path(sys.argv[1]))
 broker.start()

@@ -16,7 +16,7 @@ import json
 import sys
 from pathlib import Path
 
-from compose.local.spark import spark_session
+from verdict.spark.session import spark_session
 from pyspark.sql.functions import udf
 
 spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), None, {"spark.verdict.test": "on"})

@@ -6,18 +6,18 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from compose.mailing import outbox
-from compose.mailing.addresses import AddressOf, addresses
-from compose.mailing.courier import Courier
-from compose.mailing.leases import Leases
-from compose.mailing.outbox import Holder
-from compose.mailing.server import parse_server
-from compose.mailing.share import Share, bucket_of
-from compose.mailing.week import Week
-from compose.mailing.worker import Counts, Worker
-from compose.sql.database import create_processor_tables, open_database
-from compose.sql.processor_tables import VIEWS
-from compose.sql.reader import Reader
+from verdict.configuration.mail_server import parse_server
+from verdict.mail import outbox
+from verdict.mail.addresses import AddressOf, addresses
+from verdict.mail.courier import Courier
+from verdict.mail.leases import Leases
+from verdict.mail.outbox import Holder
+from verdict.mail.share import Share, bucket_of
+from verdict.mail.week import Week
+from verdict.mail.worker import Counts, Worker
+from verdict.projection.database import create_processor_tables, open_database
+from verdict.projection.processor_tables import VIEWS
+from verdict.reading.reader import Reader
 
 WEEK = Week(2026, 46)
 LEASE_MS = 900_000

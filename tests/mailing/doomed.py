@@ -5,10 +5,10 @@ import signal
 import sys
 from typing import Any
 
-from compose.mailing.courier import Courier
-from compose.mailing.leases import Leases
-from compose.mailing.share import Share
 from tests.mailing.desk import Desk
+from verdict.mail.courier import Courier
+from verdict.mail.leases import Leases
+from verdict.mail.share import Share
 
 
 def main(url: str, smtp_url: str, step: str) -> None:

@@ -2,10 +2,10 @@ from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
 
-from compose.errors import VerdictError
-from compose.mailing import addresses as module
-from compose.mailing.addresses import NoAddress, addresses, checked
-from compose.mailing.server import Server, parse_server
+from verdict.configuration.mail_server import Server, parse_server
+from verdict.errors import VerdictError
+from verdict.mail import addresses as module
+from verdict.mail.addresses import NoAddress, addresses, checked
 
 
 def test_a_template_takes_the_client_as_it_is_and_nothing_else() -> None:

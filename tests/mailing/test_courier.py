@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import Unreachable
-from compose.mailing.courier import Courier, Deferred, Refused
-from compose.mailing.server import Server
 from tests.e2e.certificates import authority, signed
 from tests.mailing.post_office import PostOffice, guarded_office, sealed_office
+from verdict.configuration.mail_server import Server
+from verdict.errors import Unreachable
+from verdict.mail.courier import Courier, Deferred, Refused
 
 USER, PASSWORD = "verdict", "hunter2"
 

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compose.mailing import outbox
-from compose.mailing.share import Share
-from compose.sql.database import open_database
 from tests.mailing.desk import ALL, LEASE_MS, WEEK, Desk, clients_of
+from verdict.mail import outbox
+from verdict.mail.share import Share
+from verdict.projection.database import open_database
 
 pytestmark = pytest.mark.both_databases
 

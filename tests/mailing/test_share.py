@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.mailing.share import Share, bucket_of, parse_share
+from verdict.mail.share import Share, bucket_of, parse_share
 
 
 @given(st.text(min_size=1), st.integers(1, 50))

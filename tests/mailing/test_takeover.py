@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compose.mailing.courier import Deferred
-from compose.mailing.share import Share, bucket_of
-from compose.mailing.worker import Worker
 from tests.mailing.desk import ALL, LEASE_MS, SENDER, TO, WEEK, Desk, clients_of
 from tests.tiers import examples
+from verdict.mail.courier import Deferred
+from verdict.mail.share import Share, bucket_of
+from verdict.mail.worker import Worker
 
 CLIENTS = clients_of(ALL, 6)
 KILLED, ANSWERED, BUSY = "killed", "killed after the answer", "refused for now"

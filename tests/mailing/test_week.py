@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compose.mailing.week import NotOver, Week, last_week, parse_week
+from verdict.mail.week import NotOver, Week, last_week, parse_week
 
 DAYS = st.dates(date(1, 1, 8), date(9999, 12, 20))
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

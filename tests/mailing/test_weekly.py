@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from compose.cli.main import app
-from compose.configuration.loading import SettingsInvalid, load_settings
-from compose.configuration.settings import Settings
-from compose.errors import VerdictError
-from compose.local.broker import EmbeddedBroker
-from compose.mailing.share import Share
-from compose.mailing.week import NotOver, Week
-from compose.mailing.weekly import WeeklyMail
-from schemas.message import iso_time
 from schemas.position import PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase
 from tests.mailing.desk import ALL
 from tests.mailing.post_office import PostOffice
 from tests.materialising.world import World
 from tests.projections.event_log import START, opened
+from verdict.cli.main import app
+from verdict.configuration.loading import SettingsInvalid, load_settings
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.local.broker import EmbeddedBroker
+from verdict.mail.share import Share
+from verdict.mail.week import NotOver, Week
+from verdict.mail.weekly import WeeklyMail
+from verdict.model.message import iso_time
 
 WEEK = Week(2026, 40)
 

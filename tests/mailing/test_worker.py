@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from compose.errors import Unreachable, VerdictError
-from compose.mailing.share import Share
 from tests.mailing.desk import ALL, LEASE_MS, Desk, clients_of
 from tests.mailing.post_office import PostOffice
+from verdict.errors import Unreachable, VerdictError
+from verdict.mail.share import Share
 
 pytestmark = pytest.mark.both_databases
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.local.broker import EmbeddedBroker
 from tests.materialising.world import World, deployment_name
+from verdict.local.broker import EmbeddedBroker
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@
 
 import pytest
 
-from compose.materialising.archive_position import ArchivePosition
-from compose.materialising.errors import NoSuchPosition
-from compose.sql.archive import Archive
-from projections.engine.batch import Partition
 from schemas.position import PositionAdjusted
 from tests.conftest import NewDatabase
 from tests.projections.event_log import SECOND, START, EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.as_of.errors import NoSuchPosition
+from verdict.event_log.archive import Archive
+from verdict.event_log.archive_position import ArchivePosition
+from verdict.projection.batch import Partition
 
 NAMES = [f"p-{number}" for number in range(9)]
 NOBODYS = Partition("order.events", 0)
@@ -75,7 +75,7 @@ def test_a_time_is_the_place_behind_the_last_event_of_that_time_or_before(
 def test_every_event_of_a_type_comes_by_aggregate_and_version(
     new_database: NewDatabase, log: EventLog, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compose.sql.archive.PAGE", page)
+    monkeypatch.setattr("verdict.event_log.archive.PAGE", page)
     log.add("P-é", opened("bob"))
     log.add("p-\U0001f600", opened("cleo"))
     read_side = ReadSide(new_database())

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from compose.errors import VerdictError
-from compose.materialising.as_of import AsOf, Resolved
-from compose.materialising.content import Completed, Content, Record, completed
-from compose.materialising.destination import File
-from compose.materialising.scratch import scratch
-from compose.sql.reader import Reader
-from projections.engine.batch import Partition
 from projections.registry import FIRST, KEYS, declared
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.as_of.content import Completed, Content, Record, completed
+from verdict.as_of.destination import File
+from verdict.as_of.moment import AsOf, Resolved
+from verdict.as_of.scratch import scratch
+from verdict.errors import VerdictError
+from verdict.projection.batch import Partition
+from verdict.reading.reader import Reader
 
 CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
 RESOLVED = Resolved(AsOf(), {Partition("position.events", 0): 6})

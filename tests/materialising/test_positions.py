@@ -7,11 +7,14 @@ from random import Random
 import pytest
 from pydantic import SecretStr
 
-from compose.errors import Unreachable, VerdictError
-from compose.event_log.event_log import Gone
-from compose.kafka.log import KafkaLog
-from compose.materialising.as_of import AsOf
-from compose.materialising.errors import (
+from projections.us_holder import us_holder
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.compose.followable import CutLog
+from tests.materialising.world import World
+from tests.projections.event_log import SECOND, START, opened
+from tests.projections.read_side import ReadSide
+from tests.projections.responses import ACCEPTED, REJECTED
+from verdict.as_of.errors import (
     Compacted,
     Incomplete,
     NoSuchPosition,
@@ -19,20 +22,17 @@ from compose.materialising.errors import (
     NotDecided,
     NotPassed,
 )
-from compose.materialising.materialiser import Materialiser
-from projections.engine import intervention
-from projections.engine.applier import Applier, wall_clock
-from projections.engine.batch import Batch, Partition, Span
-from projections.engine.intervention import Intervention, Kind
-from projections.us_holder import us_holder
-from schemas.message import iso_time
-from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from schemas.wire.records import encode
-from tests.compose.followable import CutLog
-from tests.materialising.world import World
-from tests.projections.event_log import SECOND, START, opened
-from tests.projections.read_side import ReadSide
-from tests.projections.responses import ACCEPTED, REJECTED
+from verdict.as_of.materialiser import Materialiser
+from verdict.as_of.moment import AsOf
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.event_log import Gone
+from verdict.kafka.log import KafkaLog
+from verdict.model.message import iso_time
+from verdict.projection import intervention
+from verdict.projection.applier import Applier, wall_clock
+from verdict.projection.batch import Batch, Partition, Span
+from verdict.projection.intervention import Intervention, Kind
+from verdict.wire.records import encode
 
 pytestmark = pytest.mark.kafka
 

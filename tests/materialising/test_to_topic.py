@@ -10,14 +10,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.errors import VerdictError
-from compose.kafka.log import KafkaLog
-from compose.materialising.as_of import AsOf, Resolved, parse_as_of
-from compose.materialising.content import MARKER_KEY, Completed, Content, Record, completed
-from compose.materialising.materialiser import Materialiser
-from compose.materialising.to_topic import KafkaTopic
 from tests.materialising.world import World
 from tests.projections.event_log import opened
+from verdict.as_of.content import MARKER_KEY, Completed, Content, Record, completed
+from verdict.as_of.materialiser import Materialiser
+from verdict.as_of.moment import AsOf, Resolved, parse_as_of
+from verdict.as_of.to_topic import KafkaTopic
+from verdict.errors import VerdictError
+from verdict.kafka.log import KafkaLog
 
 pytestmark = pytest.mark.kafka
 

@@ -10,24 +10,24 @@ from typing import Any
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from compose.configuration.settings import Settings
-from compose.exactly_once.kafka import Kafka
-from compose.kafka.log import KafkaLog, Span
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.materialising.as_of import parse_as_of
-from compose.materialising.materialiser import Materialiser
-from compose.queries.decider import NAME
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Delivery, Partition
-from projections.engine.batch import Span as Offsets
-from projections.stream import Decoder
-from schemas.marker import Marker
-from schemas.message import Event
-from schemas.topics import Topics
-from schemas.wire.records import encode
 from tests.projections.event_log import EventLog
 from tests.projections.read_side import ReadSide
+from verdict.as_of.materialiser import Materialiser
+from verdict.as_of.moment import parse_as_of
+from verdict.batches.stream import Decoder
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.decider_query import NAME
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import Event
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Delivery, Partition
+from verdict.projection.batch import Span as Offsets
+from verdict.wire.marker import Marker
+from verdict.wire.records import encode
+from verdict.wire.topics import Topics
 
 PARTITIONS = 2
 

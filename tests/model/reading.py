@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from schemas.wire.codec import Undecodable
-from schemas.wire.commands import decode_command
 from tests.model.fields import (
     AGGREGATE_ID,
     COMMAND_ID,
@@ -18,6 +16,8 @@ from tests.model.fields import (
     milliseconds,
     time,
 )
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import decode_command
 
 COMMAND_LIMIT_BYTES = 64 * 1024
 KEY_LIMIT_BYTES = 1024

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from aggregates.operator import local_copy
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
 from tests.operator.state_on_disk import StateOnDisk
+from verdict.operator import local_copy
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
 
 SNAPSHOT_BYTES, OUTCOME_BYTES = 57, 500  # an accepted outcome has 260, a rejection says more
 COMMANDS = 500  # of a batch

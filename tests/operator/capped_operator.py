@@ -9,23 +9,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.processor import CommandProcessor
-from aggregates.operator.shard_state import Entry, outcome_key, snapshot_key
-from aggregates.received import CommandRecord
-from commands.command import Command
 from commands.order import ModifyOrder, PlaceOrder
-from schemas.command_envelope import CommandEnvelope
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.commands import encode_command
 from tests.bench.state_entries import NOW
 from tests.operator.capped import bites, cap
 from tests.operator.dict_state import DictState
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.processor import CommandProcessor
+from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.wire.commands import encode_command
+from verdict.wire.topics import Topics
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
-ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `compose.recovery.folding` writes them
+ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `verdict.recovery.folding` writes them
 COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
 # as long as may be: a large state of fewer outcomes
 FLOW, ORDER, COMMAND = "f" * 256, "o" * 100, "c" * 100

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from aggregates.operator.shard_state import Entry
+from verdict.operator.shard_state import Entry
 
 
 class DictState:

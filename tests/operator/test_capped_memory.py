@@ -15,21 +15,21 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from aggregates.handle import Limits
-from aggregates.operator.chunk import unpacked
-from aggregates.operator.handover import chunks_of
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.output import Output
-from aggregates.operator.seed import SEEDS_SCHEMA
-from aggregates.operator.stream import decisions, shard_keys
-from compose.local.spark import spark_session
-from schemas.response import Response
-from schemas.topics import Topics
-from schemas.wire.records import decode
 from tests.bench.state_entries import NOW
 from tests.documents import ROOT
 from tests.operator import capped
 from tests.operator.capped_operator import CAP_BYTES, Asked, CappedProcessor, modified, placed, seed
+from verdict.decision.handle import Limits
+from verdict.operator.chunk import unpacked
+from verdict.operator.handover import chunks_of
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.output import Output
+from verdict.operator.seed import SEEDS_SCHEMA
+from verdict.operator.stream import decisions, shard_keys
+from verdict.spark.session import spark_session
+from verdict.wire.records import decode
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
 
 BEYOND_MIB = 24  # of a bare interpreter
 TIMES = 4

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from aggregates.handle import Limits
-from aggregates.operator import processor
-from aggregates.operator.chunk import unpacked
-from aggregates.operator.handover import Handover, chunks_of, in_files
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.output import Output
-from aggregates.operator.processor import CommandProcessor
-from aggregates.operator.slices import in_slices
-from schemas.topics import Topics
 from tests.aggregates.desk import command_record
 from tests.model import Record
 from tests.operator.test_processor import _frame, cut, log_of
+from verdict.decision.handle import Limits
+from verdict.operator import processor
+from verdict.operator.chunk import unpacked
+from verdict.operator.handover import Handover, chunks_of, in_files
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.output import Output
+from verdict.operator.processor import CommandProcessor
+from verdict.operator.slices import in_slices
+from verdict.wire.topics import Topics
 
 SCHEMA = pa.schema([("outputs", pa.binary()), ("file", pa.string())])
 

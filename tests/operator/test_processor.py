@@ -15,21 +15,21 @@ import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from aggregates import order
-from aggregates.handle import Limits
-from aggregates.operator import batch
-from aggregates.operator.chunk import unpacked
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.output import Output
-from aggregates.operator.processor import INPUT_COLUMNS, CommandProcessor
-from aggregates.operator.shard_state import MapShardState
 from commands.order import ModifyOrder
-from schemas.dead_letter import DeadLetter
-from schemas.response import Response
-from schemas.topics import Topics
-from schemas.wire.records import decode
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
+from verdict.decision.handle import Limits
+from verdict.operator import batch
+from verdict.operator.chunk import unpacked
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.output import Output
+from verdict.operator.processor import INPUT_COLUMNS, CommandProcessor
+from verdict.operator.shard_state import MapShardState
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
 
 MakeState = Callable[[Any], Any]
 COMMAND_LIMIT = 64 * 1024

@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from aggregates.operator import local_copy, log_head, log_structured
-from aggregates.operator.log_head import LogHead
-from aggregates.operator.log_structured import DamagedState, LogStructuredState
-from aggregates.operator.shard_state import FOR_EVER, Entry, Stamp
-from aggregates.operator.stored import StoredState
 from tests.operator.fake_state import FakeStateStore
 from tests.tiers import examples
+from verdict.operator import local_copy, log_head, log_structured
+from verdict.operator.log_head import LogHead
+from verdict.operator.log_structured import DamagedState, LogStructuredState
+from verdict.operator.shard_state import FOR_EVER, Entry, Stamp
+from verdict.operator.stored import StoredState
 
 KEYS = st.integers(0, 60).map(lambda number: f"key-{number}".encode())
 VALUES = st.binary(max_size=40)

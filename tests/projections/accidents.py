@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 
-from projections.engine.batch import Partition
-from schemas.message import Event
-from schemas.recorded_event import RecordedEvent
 from tests.projections.beside import compared
 from tests.projections.event_log import EventLog
 from tests.projections.read_side import ReadSide
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Partition
 
 PARTITIONS = 3
 

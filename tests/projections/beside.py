@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
 
-from projections.engine import creation, filling, intervention
-from projections.engine.amended import amended
-from projections.engine.batch import Carried, Delivery, Unreadable
-from projections.engine.builder import Rebuildable
-from projections.engine.comparison import Content, content
 from projections.registry import declared
 from tests.projections.read_side import ReadSide, Rows
+from verdict.projection import creation, filling, intervention
+from verdict.projection.amended import amended
+from verdict.projection.batch import Carried, Delivery, Unreadable
+from verdict.projection.builder import Rebuildable
+from verdict.projection.comparison import Content, content
 
 BESIDE = 2
 

@@ -17,18 +17,18 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy import event as sql_event
 
-from compose.sql.database import open_database
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Span
-from projections.missing_events import missing_events
 from projections.registry import projections
 from schemas.enrolment import LoginRecorded, ParticipantEnrolled, ParticipantMoved
 from schemas.order import OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
-from schemas.topics import Topics
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Span
+from verdict.projection.database import open_database
+from verdict.projection.missing_events import missing_events
+from verdict.wire.topics import Topics
 
 COMMITTED, FINISHED, BROKEN = 10, 11, 12  # exit codes
 

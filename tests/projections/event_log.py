@@ -5,12 +5,12 @@ from dataclasses import replace
 from hashlib import sha256
 from zlib import crc32
 
-from projections.engine.batch import Batch, Delivery, Partition, Span
-from schemas.message import Event
 from schemas.position import PositionOpened
-from schemas.recorded_event import RecordedEvent, event_id
-from schemas.source import Source
-from schemas.wire.records import encode_event
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.source import Source
+from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.wire.records import encode_event
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z

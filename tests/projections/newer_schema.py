@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from schemas import position, registry
+from schemas import position
 from schemas.position import PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.wire import catalogue, codec, records
-from schemas.wire.avro_schema import RecordSchema
-from schemas.wire.catalogue import SchemaVersion
+from verdict.model import registry
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire import codec, records
+from verdict.wire import schema_files as catalogue
+from verdict.wire.avro_schema import RecordSchema
+from verdict.wire.schema_files import SchemaVersion
 
 SUBJECT, NEWER_ID = "position_event", 9_000
 CACHES: tuple[Any, ...] = (

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compose.parking.events import ParkedEvents
-from compose.parking.kind import By
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch
-from projections.engine.row_projection import RowProjection
-from projections.missing_events import missing_events
 from projections.registry import projections
 from projections.us_holder import OpenPosition, evolve, us_holder
-from schemas.message import Event
 from schemas.position import PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide, Rows
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.events import ParkedEvents
+from verdict.parking.kind import By
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.missing_events import missing_events
+from verdict.projection.row_projection import RowProjection
+from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")
 BY = By("ada", "it was mistyped")

@@ -5,17 +5,17 @@ from typing import Any
 
 from sqlalchemy import Engine, MetaData, delete, select
 
-from compose.sql.database import create_read_side, open_database
-from compose.sql.processor_tables import readable
-from compose.sql.reader import Reader
-from projections.engine import ownership
-from projections.engine.applier import Applier
-from projections.engine.creation import OWN_METADATA
-from projections.engine.projection import Projection
-from projections.engine.reader_role import OPERATOR
-from projections.missing_events import missing_events
 from projections.registry import projections
-from schemas.topics import Topics
+from verdict.database import ownership
+from verdict.projection.applier import Applier
+from verdict.projection.creation import OWN_METADATA
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.missing_events import missing_events
+from verdict.projection.processor_tables import readable
+from verdict.projection.projection import Projection
+from verdict.projection.reader_role import OPERATOR
+from verdict.reading.reader import Reader
+from verdict.wire.topics import Topics
 
 NOW = 1_795_300_000_000
 Rows = list[tuple[Any, ...]]

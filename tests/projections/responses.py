@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from projections.engine.batch import Batch, Delivery, Partition, Span
-from schemas.command_envelope import Expectation
-from schemas.life_cycle import LifeCycle
-from schemas.reason import Reason
-from schemas.response import Response, Status
-from schemas.source import Source
+from verdict.model.command_envelope import Expectation
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.reason import Reason
+from verdict.model.source import Source
+from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.wire.response import Response, Status
 
 TOPIC = "order.responses"
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z

@@ -2,8 +2,8 @@
 
 from zlib import crc32
 
-from projections.engine.batch import Batch, Carried, Delivery, Partition, Span, Unreadable
-from schemas.share_holding import ShareHolding
+from verdict.projection.batch import Batch, Carried, Delivery, Partition, Span, Unreadable
+from verdict.wire.share_holding import ShareHolding
 
 TOPIC = "share-holders"
 PARTITIONS = 3

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.output import Output
-from projections.engine.batch import Batch, Partition, Span
-from projections.stream import Decoder
-from schemas.topics import Topics
 from tests.aggregates.desk import command_record
 from tests.model import Record
 from tests.operator.dict_state import DictState
 from tests.projections.read_side import NOW, ReadSide
+from verdict.batches.stream import Decoder
+from verdict.decision.handle import Limits
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.projection.batch import Batch, Partition, Span
+from verdict.wire.topics import Topics
 
 TOPICS = Topics()
 LARGEST = 2**63 - 1

@@ -5,17 +5,17 @@ from random import Random
 
 import pytest
 
-from projections.engine import builder
-from projections.engine.builder import Rebuildable, RowBuilder
 from projections.registry import declared
 from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
-from schemas.message import Event
 from schemas.order import OrderDeleted, OrderModified, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
 from tests.projections.beside import compared, held_in_one_go
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.state_log import BAD, StateLog
+from verdict.model.message import Event
+from verdict.projection import builder
+from verdict.projection.builder import Rebuildable, RowBuilder
 
 pytestmark = pytest.mark.both_databases
 

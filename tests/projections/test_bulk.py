@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event as sql_event
 
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch
-from projections.engine.copying import MANY
 from schemas.enrolment import ParticipantEnrolled, ParticipantMoved
-from schemas.message import Event
 from schemas.order import OrderDeleted, OrderPlaced
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, batch_of
+from verdict.database.copying import MANY
+from verdict.model.message import Event
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
 
 pytestmark = pytest.mark.both_databases
 

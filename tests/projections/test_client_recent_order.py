@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from projections.client_recent_order import SHOWN, Order, evolve
-from schemas.message import Event, iso_time
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -16,11 +15,12 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog
 from tests.projections.read_side import ReadSide, Rows
 from tests.tiers import examples
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
 
 A_BUY = Order("ada", "AAPL", "BUY", 10, 0, 150_00, "OPEN", placed_at=7)
 COLUMNS = """client, place, order_id, ticker, side, quantity, filled_quantity, limit_price_cents,

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.engine.batch import Batch, Delivery, Partition, Span
-from schemas.message import Event, iso_time
 from schemas.order import OrderCancelled
 from schemas.position import PositionAdjusted, PositionClosed
-from schemas.recorded_event import RecordedEvent
-from schemas.wire.records import decode_event, encode_event
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
 from tests.tiers import examples
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.wire.records import decode_event, encode_event
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""

@@ -5,14 +5,14 @@ import psycopg
 import pytest
 from sqlalchemy import event as sql_event
 
-from projections.engine.applier import Applier
-from projections.engine.batch import Partition, Unreadable
-from projections.engine.position import AnotherRunner
-from projections.engine.projection import Applied
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.postgresql import Server
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Partition, Unreadable
+from verdict.projection.position import AnotherRunner
+from verdict.projection.projection import Applied
 
 pytestmark = pytest.mark.both_databases
 

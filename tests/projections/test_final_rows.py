@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from projections import final_rows
-from projections.engine.builder import Rebuildable
-from projections.final_rows import CHUNK, ERROR, GAP, FinalRows, gap_of, opened, schema_of
-from projections.stream import KAFKA_COLUMNS, Decoder
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
-from schemas.topics import Topics
 from tests.projections.event_log import EventLog
 from tests.projections.event_log import opened as position
+from verdict.batches import final_rows
+from verdict.batches.final_rows import CHUNK, ERROR, GAP, FinalRows, gap_of, opened, schema_of
+from verdict.batches.stream import KAFKA_COLUMNS, Decoder
+from verdict.projection.builder import Rebuildable
+from verdict.wire.topics import Topics
 
 ROWS = 4
 POSITIONS = [f"p-{number:02}" for number in range(3 * ROWS + 1)]

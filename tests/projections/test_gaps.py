@@ -2,10 +2,10 @@ import logging
 
 import pytest
 
-from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide, Rows
+from verdict.model.message import iso_time
 
 HELD = "SELECT projection, aggregate_type, aggregate_id, version_needed, version_seen, found_at"
 

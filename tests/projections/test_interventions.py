@@ -12,18 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from compose.errors import VerdictError
-from compose.parking.kind import By, NothingParked
-from projections import missing_events as releasing
-from projections.engine import creation
-from projections.engine.batch import Batch
-from projections.engine.reader_role import ROLES
-from projections.missing_events import ARCHIVE
-from projections.stream import Decoder
-from schemas.message import Event, iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projections.beside import compared
@@ -32,6 +21,17 @@ from tests.projections.newer_schema import NEWER_ID, Noted, newer_schema
 from tests.projections.parking_lot import BAD, BY, ParkingLot
 from tests.projections.read_side import NOW
 from tests.tiers import examples
+from verdict.batches.stream import Decoder
+from verdict.errors import VerdictError
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.kind import By, NothingParked
+from verdict.projection import creation
+from verdict.projection import missing_events as releasing
+from verdict.projection.batch import Batch
+from verdict.projection.missing_events import ARCHIVE
+from verdict.projection.reader_role import ROLES
+from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"
 THREE = (

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import schemas.personal
+import verdict.model.personal
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.message import Message
-from schemas.personal import personal_fields
-from schemas.recorded_event import RecordedEvent
-from schemas.source import Source
 from tests.projections.event_log import EventLog
 from tests.schemas.arbitrary import events
 from tests.tiers import examples
+from verdict.model.message import Message
+from verdict.model.personal import personal_fields
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
 
 PLACE = Source("invoice.events", 3, 17)
 PLANTED = "planted " * 6  # longer than what hypothesis makes
@@ -161,7 +161,7 @@ def test_to_mark_a_field_is_enough(
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            schemas.personal,
+            verdict.model.personal,
             "personal_fields",
             lambda asked: personal_fields(asked) | ({name} if asked is kind else set()),
         )

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.engine import copying
 from projections.us_holder import US_EXCHANGES
-from schemas.message import Event, iso_time
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -17,11 +15,13 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import PARTITIONS, Followed, Step, follow, steps
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide, Rows
 from tests.tiers import examples
+from verdict.database import copying
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
 
 clients = st.sampled_from(["ada", "bob", "cleo"])
 exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])

@@ -3,12 +3,12 @@ from random import Random
 
 import pytest
 
-from schemas.response import Response
-from schemas.source import Source
 from tests.projections.beside import compared
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, TOPIC, batch_of
+from verdict.model.source import Source
+from verdict.wire.response import Response
 
 
 @pytest.mark.parametrize(

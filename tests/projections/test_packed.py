@@ -5,17 +5,17 @@ from hashlib import sha256
 import pyarrow as pa
 import pytest
 
-from projections.engine.batch import Carried, Delivery, Record, Unreadable
-from projections.packed import PACKED, packed, unpacked
-from projections.stream import KAFKA_COLUMNS, Decoder
 from schemas.order import OrderCancelled, OrderPlaced
-from schemas.recorded_event import RecordedEvent
-from schemas.response import Response
-from schemas.share_holding import ShareHolding
-from schemas.topics import Topics
-from schemas.wire.records import encode, encode_event
 from tests.projections.event_log import AN_EVENT, opened
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED
+from verdict.batches.packed import PACKED, packed, unpacked
+from verdict.batches.stream import KAFKA_COLUMNS, Decoder
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.wire.records import encode, encode_event
+from verdict.wire.response import Response
+from verdict.wire.share_holding import ShareHolding
+from verdict.wire.topics import Topics
 
 EVENT = replace(AN_EVENT, event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
 ORDER_EVENT = replace(

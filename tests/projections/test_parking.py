@@ -6,24 +6,24 @@ from random import Random
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from compose.projecting import PassedOverSince, see_that_it_must_stand
-from projections.engine import decision, holding
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch, Delivery, Partition, Span, Unreadable
-from projections.engine.passed_over import NOTHING_PASSED_OVER, PassedOver
-from projections.engine.projection import Projection
-from projections.missing_events import missing_events
 from projections.registry import projections
 from projections.us_holder import evolve, us_holder
-from schemas.decision import Decision
-from schemas.message import iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.source import Source
-from schemas.topics import Topics
 from tests.conftest import NewDatabase
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
+from verdict.model.message import iso_time
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
+from verdict.projection import decision, holding
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Delivery, Partition, Span, Unreadable
+from verdict.projection.missing_events import missing_events
+from verdict.projection.projection import Projection
+from verdict.read_models.running import PassedOverSince, see_that_it_must_stand
+from verdict.wire.decision import Decision
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
 PARKED = 'SELECT projection, version, topic, partition, "offset", parked_at FROM projection_parked'

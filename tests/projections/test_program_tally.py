@@ -14,12 +14,12 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from schemas.message import Event, iso_time
-from schemas.recorded_event import RecordedEvent
 from tests.projections.accidents import Followed, Step, follow, steps
 from tests.projections.event_log import AN_EVENT, EventLog
 from tests.projections.read_side import ReadSide, Rows
 from tests.tiers import examples
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
 
 ACTIVE = Participant("chess", active=True, last_login=None)
 NOON = 1_795_262_400_000

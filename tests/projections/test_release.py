@@ -7,24 +7,24 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event as sql_event
 
-from compose.errors import VerdictError
-from compose.parking.events import ParkedEvents
-from compose.parking.kind import By
-from compose.sql.read_your_writes import NeverShown, Token, wait
-from projections import missing_events as releasing
-from projections.engine import creation
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch
-from projections.missing_events import missing_events
 from projections.registry import projections
 from projections.us_holder import evolve, us_holder
-from schemas.message import Event, iso_time
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
 from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide, Rows
+from verdict.errors import VerdictError
+from verdict.model.message import Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.events import ParkedEvents
+from verdict.parking.kind import By
+from verdict.projection import creation
+from verdict.projection import missing_events as releasing
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.missing_events import missing_events
+from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
     FROM projection_held WHERE projection = 'us_holder' ORDER BY aggregate_id"""

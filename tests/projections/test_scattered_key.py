@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
-from projections.engine.creation import create
-from projections.outcome import outcome
-from projections.scattered_key import note
-from schemas.response import Response
-from schemas.source import Source
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, MALFORMED, batch_of
 from tests.tiers import examples
+from verdict.model.source import Source
+from verdict.projection.creation import create
+from verdict.projection.outcome import outcome
+from verdict.projection.scattered_key import note
+from verdict.wire.response import Response
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
 

@@ -22,16 +22,16 @@ from sqlalchemy import (
 from sqlalchemy import event as sql_event
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from compose.sql.database import open_database
-from projections.engine.copying import MANY
-from projections.engine.instant import InstantType
-from projections.engine.layout import create_schema, create_tables
-from projections.engine.statements import add_new, append, is_any_of, put
 from schemas.position import PositionAdjusted
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.database.copying import MANY
+from verdict.database.instant import InstantType
+from verdict.database.statements import add_new, append, is_any_of, put
+from verdict.projection.database import open_database
+from verdict.projection.layout import create_schema, create_tables
 
 pytestmark = pytest.mark.both_databases
 

@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 
 from projections.us_holder import OpenPosition, evolve, us_holder
-from schemas.message import Event, iso_time
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -13,6 +12,7 @@ from schemas.position import (
 )
 from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.model.message import Event, iso_time
 
 OPEN = OpenPosition("ada", "LON", opened_at=7)
 

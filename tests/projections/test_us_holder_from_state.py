@@ -8,22 +8,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compose.errors import VerdictError
-from compose.parking.events import ParkedEvents
-from compose.parking.kind import By, NothingParked
-from compose.sql.read_your_writes import NeverShown, Token, wait
-from projections.engine import holding
-from projections.engine.batch import Batch, Unreadable
 from projections.registry import declared
 from projections.us_holder import US_EXCHANGES
 from projections.us_holder_from_state import Holding, us_holder_from_state
 from projections.us_holder_from_state import shown as shown_of
-from schemas.share_holding import ShareHolding
 from tests.conftest import NewDatabase
 from tests.projections.beside import compared, held_in_one_go
 from tests.projections.read_side import ReadSide, Rows
 from tests.projections.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
+from verdict.errors import VerdictError
+from verdict.parking.events import ParkedEvents
+from verdict.parking.kind import By, NothingParked
+from verdict.projection import holding
+from verdict.projection.batch import Batch, Unreadable
+from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.wire.share_holding import ShareHolding
 
 NAME = "us_holder_from_state"
 HELD = (

@@ -5,20 +5,20 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection
 
-from projections.engine import creation, versions
-from projections.engine.applier import Applier
-from projections.engine.batch import Batch
-from projections.engine.built import versions_of
-from projections.engine.comparison import NAMED, compare, content
-from projections.engine.projection import Projection
-from projections.engine.reader_role import ROLES
-from projections.engine.versions import Superseded
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
-from schemas.recorded_event import RecordedEvent
-from schemas.topics import Topics
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, versions
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.built import versions_of
+from verdict.projection.comparison import NAMED, compare, content
+from verdict.projection.projection import Projection
+from verdict.projection.reader_role import ROLES
+from verdict.projection.versions import Superseded
+from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from compose.kafka.topic_check import TopicAdmin
-from compose.local.broker import EmbeddedBroker
-from compose.local.spark import spark_session
-from schemas.topics import Topics
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
+from verdict.spark.session import spark_session
+from verdict.wire.topics import Topics
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,17 @@ from confluent_kafka import (
 )
 from pyspark.sql import SparkSession
 
-from compose.configuration.settings import Settings
-from compose.exactly_once.kafka import Kafka
-from compose.exactly_once.markers import read_marker
-from compose.exactly_once.query import Query
-from compose.exactly_once.steps import OnStep, Step, unobserved
-from compose.kafka.log import log_bounds
-from compose.processing.processor import Ground, Processor
-from compose.queries.reactions import reactions_of, reactions_query
-from compose.reacting.query import reacting
-from projections.engine.batch import Partition
-from schemas.topics import Topics
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.steps import OnStep, Step, unobserved
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import log_bounds
+from verdict.processing.processor import Ground, Processor
+from verdict.projection.batch import Partition
+from verdict.reactions.query import reactions_of, reactions_query
+from verdict.reactions.running import reacting
+from verdict.wire.topics import Topics
 
 PATIENCE_S = 120
 PAUSE_S = 0.05

@@ -9,26 +9,26 @@ import pytest
 from pyspark.sql import SparkSession
 
 from commands.point_of_sale import command_of
-from compose.decisions import write_decisions
-from compose.exactly_once.batch import Batch, OutputRecord
-from compose.exactly_once.errors import Misfit, TakenOver
-from compose.exactly_once.stateless import begin_anew
-from compose.exactly_once.steps import Step
-from compose.local.broker import EmbeddedBroker
-from compose.queries.reactions import reactions_of, reactions_query
-from schemas.dead_letter import DeadLetter
-from schemas.decision import Decision
 from schemas.invoice import InvoiceRecorded
-from schemas.letter import RETRY_ATTEMPT, RETRY_REACTION
-from schemas.recorded_event import RecordedEvent
-from schemas.source import Source
-from schemas.topics import KEY_BYTES, Topics
-from schemas.wire.commands import decode_command
-from schemas.wire.records import decode, encode_event
 from tests.reacting.running import Reacted
 from tests.reacting.tills import Sale, earned, sales, shipped
 from tests.reacting.tills import recorded as recorded_sales
 from tests.schemas.examples import recorded
+from verdict.event_log.decisions import write_decisions
+from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.errors import Misfit, TakenOver
+from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.steps import Step
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
+from verdict.reactions.query import reactions_of, reactions_query
+from verdict.wire.commands import decode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.decision import Decision
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION
+from verdict.wire.records import decode, encode_event
+from verdict.wire.topics import KEY_BYTES, Topics
 
 pytestmark = [pytest.mark.spark]
 

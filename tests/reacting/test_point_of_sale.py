@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from commands.invoice import RecordInvoice
 from commands.point_of_sale import NoInvoice, command_of
-from schemas.command_envelope import Expectation
-from schemas.source import Source
 from schemas.till_names import in_till_names, units
-from schemas.wire.exact_json import exact_json
 from tests.reacting.tills import PERSONAL, line, sale
+from verdict.model.command_envelope import Expectation
+from verdict.model.source import Source
+from verdict.wire.exact_json import exact_json
 
 AT = Source("POS", 1, 7)
 SALE = sale(5582023, Random(3)) | {"CustomerType": "PRIME"}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from commands.loyalty import AwardPoints
 from commands.policies.award_points import award_points
-from commands.policies.policy import COMMAND_IDS, Asked, Policy, commands_of
 from commands.policies.registry import policies
-from schemas.command_envelope import Expectation
 from schemas.invoice import InvoiceRecorded
-from schemas.recorded_event import RecordedEvent
 from tests.schemas.examples import EVENTS, TRACE, recorded
+from verdict.model.command_envelope import Expectation
+from verdict.model.policy import COMMAND_IDS, Asked, Policy, commands_of
+from verdict.model.recorded_event import RecordedEvent
 
 SALE = EVENTS["invoice"][0]
 assert isinstance(SALE, InvoiceRecorded)

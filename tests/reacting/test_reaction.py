@@ -9,29 +9,23 @@ from typing import Any
 
 import pytest
 
-from aggregates.operator.output import Output
-from aggregates.received import CommandRecord
 from commands.order import CancelOrder
-from commands.policies.policy import Asked, Policy
 from commands.policies.registry import policies
-from compose.reacting.reaction import Reactions
 from projections.outbound.registry import notifications
-from schemas.dead_letter import DeadLetter
 from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
-from schemas.recorded_event import RecordedEvent
-from schemas.source import Source
-from schemas.topics import (
-    COMMAND_TOPIC_BYTES,
-    KEY_BYTES,
-    LARGEST_BYTES,
-    OUTPUT_BYTES,
-    Topics,
-)
-from schemas.wire.commands import decode_command
-from schemas.wire.headers import pairs
-from schemas.wire.records import decode, encode_event
 from tests.schemas.examples import EVENTS, recorded
+from verdict.decision.received import CommandRecord
+from verdict.model.policy import Asked, Policy
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
+from verdict.operator.output import Output
+from verdict.reactions.reaction import Reactions
+from verdict.wire.commands import decode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.headers import pairs
+from verdict.wire.records import decode, encode_event
+from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
 
 TOPICS = Topics()
 REACTIONS = Reactions(TOPICS, policies(), notifications())
@@ -164,7 +158,7 @@ def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic(
     def bug(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("compose.reacting.reaction.command_of", bug)
+    monkeypatch.setattr("verdict.reactions.reaction.command_of", bug)
     [output] = REACTIONS.of(replace(record("POS", b"{}"), attempt=1))
     told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
     assert told == {"retry_topic": "POS", "retry_attempt": "1"}

@@ -8,21 +8,21 @@ from random import Random
 
 import pytest
 
-from aggregates.handle import Limits
-from aggregates.operator.batch import ShardBatch
-from aggregates.operator.output import Output
-from aggregates.operator.shard_state import Entry
-from aggregates.snapshot import snapshot_codec
-from compose.recovery.bounds import HOUR_MS, remembered_since
-from compose.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
-from compose.recovery.outcomes import outcomes
-from schemas.response import Response
-from schemas.topics import Topics
-from schemas.wire.records import decode, decode_event, encode_event
 from tests.aggregates.desk import command_record
 from tests.model import Model, Record
 from tests.operator.dict_state import DictState
 from tests.traffic import Traffic
+from verdict.decision.handle import Limits
+from verdict.decision.snapshot import snapshot_codec
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.operator.shard_state import Entry
+from verdict.recovery.bounds import HOUR_MS, remembered_since
+from verdict.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
+from verdict.recovery.outcomes import outcomes
+from verdict.wire.records import decode, decode_event, encode_event
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
 
 TOPICS = Topics()
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compose.errors import VerdictError
-from compose.recovery.passing import NO_WISH, Log, Wish, planned
-from schemas.decision import Decision
-from schemas.source import Source
+from verdict.errors import VerdictError
+from verdict.model.source import Source
+from verdict.recovery.passing import NO_WISH, Log, Wish, planned
+from verdict.wire.decision import Decision
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}

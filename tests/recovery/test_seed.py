@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from aggregates.handle import Limits
-from aggregates.operator import seed
-from aggregates.operator.log_structured import LogStructuredState
-from aggregates.operator.processor import CommandProcessor
-from aggregates.operator.shard_state import Entry, MapShardState
-from schemas.topics import Topics
 from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
 from tests.recovery.test_fold import decided
+from verdict.decision.handle import Limits
+from verdict.operator import seed
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.processor import CommandProcessor
+from verdict.operator.shard_state import Entry, MapShardState
+from verdict.wire.topics import Topics
 
 SHARD = 1
 

@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from commands.catalogue import command_types
-from commands.command import Command
 from commands.order import ModifyOrder
-from schemas.command_envelope import CommandEnvelope, Expectation
-from schemas.dead_letter import DeadLetter
-from schemas.life_cycle import LifeCycle
-from schemas.marker import Marker, ShardState
-from schemas.message import END_OF_TIME, LARGEST, Event, Message
-from schemas.reason import Reason
-from schemas.recorded_event import RecordedEvent
-from schemas.registry import aggregate_types, event_types
-from schemas.response import Rejection, Response, Status
-from schemas.source import Source
+from verdict.model.catalogue import command_types
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import END_OF_TIME, LARGEST, Event, Message
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.registry import aggregate_types, event_types
+from verdict.model.source import Source
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.marker import Marker, ShardState
+from verdict.wire.response import Rejection, Response, Status
 
 NO_NUL = st.characters(exclude_characters="\0", codec="utf-8")
 TEXTS = st.text(NO_NUL, min_size=1, max_size=40)

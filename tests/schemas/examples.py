@@ -5,7 +5,6 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from commands.command import Command
 from commands.enrolment import (
     ActivateParticipant,
     DeactivateParticipant,
@@ -23,9 +22,6 @@ from commands.position import (
     RelistPosition,
     TransferPosition,
 )
-from schemas.command_envelope import CommandEnvelope, Expectation
-from schemas.dead_letter import DeadLetter
-from schemas.decision import Decision
 from schemas.enrolment import (
     LoginRecorded,
     ParticipantActivated,
@@ -34,10 +30,7 @@ from schemas.enrolment import (
     ParticipantMoved,
 )
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.life_cycle import LifeCycle
 from schemas.loyalty import PointsAwarded
-from schemas.marker import Marker, ShardState
-from schemas.message import Event
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,
@@ -53,12 +46,19 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from schemas.reason import Reason
-from schemas.recorded_event import RecordedEvent, event_id
-from schemas.response import Rejection, Response, Status
-from schemas.source import Source
-from schemas.wire.commands import decode_command, encode_command
-from schemas.wire.records import decode, decode_event, encode, encode_event
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Event
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.source import Source
+from verdict.wire.commands import decode_command, encode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.decision import Decision
+from verdict.wire.marker import Marker, ShardState
+from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.response import Rejection, Response, Status
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

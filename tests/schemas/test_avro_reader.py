@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.wire.avro_reader import avro_reader
-from schemas.wire.catalogue import by_id
-from schemas.wire.codec import HEADER_BYTES, Codec, Undecodable
 from tests.schemas.avro_values import EMPTY, KINDS, ONE, PAIR, library, record
 from tests.schemas.examples import EXAMPLES, Example
+from verdict.wire.avro_reader import avro_reader
+from verdict.wire.codec import HEADER_BYTES, Codec, Undecodable
+from verdict.wire.schema_files import by_id
 
 
 def by_library(schema: Any, value: bytes, choices: bool = False) -> Any:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.wire.avro_writer import avro_writer
 from tests.schemas.avro_values import COLOUR, EMPTY, KINDS, PAIR, library, record
+from verdict.wire.avro_writer import avro_writer
 
 
 def as_object(value: Any) -> Any:

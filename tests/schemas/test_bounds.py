@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from schemas.message import Message
-from schemas.wire.avro_schema import RecordSchema
-from schemas.wire.bounds import UnboundedSchema, check_bounded
-from schemas.wire.catalogue import by_id
+from verdict.model.message import Message
+from verdict.wire.avro_schema import RecordSchema
+from verdict.wire.bounds import UnboundedSchema, check_bounded
+from verdict.wire.schema_files import by_id
 
 
 class Nothing(Message):

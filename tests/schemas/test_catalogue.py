@@ -11,8 +11,15 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from schemas.wire.catalogue import SchemaIdClash, SchemaVersion, by_id, folder, newest, versions_in
-from schemas.wire.generate import append, missing, wanted
+from verdict.wire.generate import append, missing, wanted
+from verdict.wire.schema_files import (
+    SchemaIdClash,
+    SchemaVersion,
+    by_id,
+    folder,
+    newest,
+    versions_in,
+)
 
 PLACE = Path(str(folder()))
 ENTRIES: list[dict[str, Any]] = json.loads((PLACE / "ids.json").read_text())

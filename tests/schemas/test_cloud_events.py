@@ -10,14 +10,6 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given
 
-from schemas.recorded_event import RecordedEvent
-from schemas.wire.cloud_events import (
-    dead_letter_headers,
-    event_headers,
-    response_headers,
-)
-from schemas.wire.headers import Headers
-from schemas.wire.records import encode_event
 from tests.schemas.arbitrary import RECORDED_EVENTS
 from tests.schemas.examples import (
     DEAD_LETTER,
@@ -27,6 +19,10 @@ from tests.schemas.examples import (
     TRACE,
     recorded,
 )
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from verdict.wire.headers import Headers
+from verdict.wire.records import encode_event
 
 EVENT = recorded("order", EVENTS["order"][0])
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from commands.catalogue import command_types
-from schemas.registry import aggregate_types, event_types
-from schemas.wire.catalogue import by_id, newest
 from tests.schemas.examples import EXAMPLES, Example
+from verdict.model.catalogue import command_types
+from verdict.model.registry import aggregate_types, event_types
+from verdict.wire.schema_files import by_id, newest
 
 GOLDEN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("golden.json").read_text())
 BY_NAME = {example.name: example for example in EXAMPLES}

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.wire.headers import Headers, joined, pairs
 from tests.schemas.arbitrary import NO_NUL, TEXTS
+from verdict.wire.headers import Headers, joined, pairs
 
 
 @given(st.dictionaries(TEXTS, st.text(NO_NUL, max_size=9)))

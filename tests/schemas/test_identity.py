@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.command import Command
 from commands.order import CancelOrder, DeleteOrder, ModifyOrder
 from commands.position import ClosePosition
-from schemas.digest import command_digest
-from schemas.message import Message, epoch_millis, iso_time
-from schemas.reason import Reason
-from schemas.recorded_event import event_id
-from schemas.registry import UnknownAggregate, aggregate_types, class_prefix, module
-from schemas.source import Source
-from schemas.topics import Topics
 from tests.schemas.arbitrary import AGGREGATES, INSTANTS, commands
+from verdict.model.command import Command
+from verdict.model.digest import command_digest
+from verdict.model.message import Message, epoch_millis, iso_time
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import event_id
+from verdict.model.registry import UnknownAggregate, aggregate_types, class_prefix, module
+from verdict.model.source import Source
+from verdict.wire.topics import Topics
 
 
 def test_the_id_of_an_event_is_fixed_for_ever() -> None:

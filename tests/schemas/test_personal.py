@@ -1,8 +1,8 @@
 from typing import Annotated
 
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from schemas.message import Message, Name, Text
-from schemas.personal import Personal, masked, personal_fields
+from verdict.model.message import Message, Name, Text
+from verdict.model.personal import Personal, masked, personal_fields
 
 
 class Inner(Message):

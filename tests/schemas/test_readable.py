@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.order import OrderCancelled
-from schemas.wire.readable import readable
 from tests.schemas.arbitrary import DEAD_LETTERS, MARKERS, RECORDED_EVENTS, REJECTIONS, RESPONSES
 from tests.schemas.examples import (
     COMMANDS,
@@ -20,6 +19,7 @@ from tests.schemas.examples import (
     TRACE,
     recorded,
 )
+from verdict.wire.readable import readable
 
 NOON = "2026-11-21T12:00:00.000Z"
 AT = {"topic": "order.commands", "partition": 3, "offset": 14}

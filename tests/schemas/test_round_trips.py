@@ -4,17 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.command import Command
 from commands.order import ModifyOrder
-from schemas.command_envelope import CommandEnvelope
-from schemas.dead_letter import DeadLetter
-from schemas.marker import Marker
-from schemas.recorded_event import RecordedEvent
-from schemas.response import Rejection, Response
-from schemas.wire.catalogue import by_id
-from schemas.wire.codec import Undecodable, codec
-from schemas.wire.commands import decode_command, encode_command
-from schemas.wire.records import decode, decode_event, encode, encode_event
 from tests.schemas.arbitrary import (
     AGGREGATES,
     DEAD_LETTERS,
@@ -26,6 +16,16 @@ from tests.schemas.arbitrary import (
     envelopes,
 )
 from tests.schemas.examples import ENVELOPE, EXAMPLES, MARKER, RESPONSE, Example
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.codec import Undecodable, codec
+from verdict.wire.commands import decode_command, encode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.marker import Marker
+from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.response import Rejection, Response
+from verdict.wire.schema_files import by_id
 
 
 @given(RESPONSES)

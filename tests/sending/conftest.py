@@ -11,13 +11,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from compose.local.broker import EmbeddedBroker
-from schemas.registry import aggregate_types
-from schemas.response import Response, Status
-from schemas.source import Source
-from schemas.topics import Topics
-from schemas.wire.commands import decode_command
-from schemas.wire.records import encode
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.registry import aggregate_types
+from verdict.model.source import Source
+from verdict.wire.commands import decode_command
+from verdict.wire.records import encode
+from verdict.wire.response import Response, Status
+from verdict.wire.topics import Topics
 
 PARTITIONS = 4
 ELECTING = {

@@ -11,28 +11,28 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pydantic import ValidationError
 
-from commands.client import Client
 from commands.order import CancelOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition
-from commands.sending import responses
-from commands.sending.errors import (
+from tests.sending.conftest import PARTITIONS, Responder, accepted
+from verdict.client import responses
+from verdict.client.client import Client
+from verdict.client.errors import (
     KafkaUnavailable,
     NotDelivered,
     OutcomeUnknown,
     ResponseUnreadable,
     TooLarge,
 )
-from commands.sending.pending import Pending
-from commands.sending.responses import Responses
-from compose.local.broker import EmbeddedBroker
-from schemas.command_envelope import Expectation
-from schemas.life_cycle import LifeCycle
-from schemas.response import Response, Status
-from schemas.topics import Topics
-from schemas.wire.codec import HEADER_BYTES, MAGIC
-from schemas.wire.commands import decode_command
-from schemas.wire.records import encode
-from tests.sending.conftest import PARTITIONS, Responder, accepted
+from verdict.client.pending import Pending
+from verdict.client.responses import Responses
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.command_envelope import Expectation
+from verdict.model.life_cycle import LifeCycle
+from verdict.wire.codec import HEADER_BYTES, MAGIC
+from verdict.wire.commands import decode_command
+from verdict.wire.records import encode
+from verdict.wire.response import Response, Status
+from verdict.wire.topics import Topics
 
 ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
 PATIENCE_S = 30
@@ -369,12 +369,12 @@ def response_to(pending: Pending) -> Response:
 
 FORKING = """
 import os, sys
-from commands.client import Client
+from verdict.client.client import Client
 from commands.order import DeleteOrder
-from commands.sending.errors import Forked
+from verdict.client.errors import Forked
 
 servers, prefix = sys.argv[1:]
-from schemas.topics import Topics
+from verdict.wire.topics import Topics
 with Client(servers, Topics(prefix=prefix, partitions=4)) as client:
     pending = client.send("order-1", DeleteOrder(), expected_version=1)
     child = os.fork()

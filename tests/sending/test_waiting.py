@@ -2,17 +2,17 @@ import gc
 
 import pytest
 
-from commands.sending.errors import (
+from tests.sending.conftest import accepted
+from verdict.client.errors import (
     NotDelivered,
     OutcomeUnknown,
     ResponsesUnreadable,
     ResponseUnreadable,
 )
-from commands.sending.pending import Pending, Trouble
-from commands.sending.waiting import Waiting
-from schemas.response import Response
-from schemas.source import Source
-from tests.sending.conftest import accepted
+from verdict.client.pending import Pending, Trouble
+from verdict.client.waiting import Waiting
+from verdict.model.source import Source
+from verdict.wire.response import Response
 
 ABOUT = ("order", b"o-1")
 

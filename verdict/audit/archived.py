@@ -1,0 +1,127 @@
+"""The archive against Kafka, record by record; pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from heapq import merge
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from verdict.audit.finding import Check, Finding
+from verdict.decision.recording import StoredEvent
+from verdict.event_log.placed import Laid, Placed, event_in
+from verdict.model.message import iso_time
+from verdict.model.source import Source
+from verdict.projection import archived_event
+from verdict.projection.batch import Delivery
+
+Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
+
+
+class Copies(NamedTuple):
+    """One event as the archive has it, and as Kafka has it."""
+
+    row: Whole | None
+    record: Laid | None
+
+
+def side_by_side(rows: Iterable[Whole], records: Iterable[Laid]) -> Iterator[Copies]:
+    """Yield both copies of each record of a partition, in the order of the offsets."""
+    both = merge(
+        ((row["offset"], True, row) for row in rows),
+        ((record.offset, False, record) for record in records),
+        key=lambda one: one[0],
+    )
+    for _, found in groupby(both, key=lambda one: one[0]):
+        copies = {archived: one for _, archived, one in found}
+        yield Copies(copies.get(True), copies.get(False))  # type: ignore[arg-type]
+
+
+def event_of(aggregate_type: str, copies: Copies) -> Placed:
+    """Return the event, from Kafka if it is there."""
+    row, record = copies
+    if record is not None:
+        name, value = (record.key or b"").decode(errors="backslashreplace"), record.value or b""
+        place = Source(record.topic, record.partition, record.offset)
+    else:
+        assert row is not None
+        name, value = row["aggregate_id"], bytes(row["value"])
+        place = Source(row["topic"], row["partition"], row["offset"])
+    content = event_in(aggregate_type, name, value)
+    version = content.event.version if isinstance(content, StoredEvent) else 0
+    return Placed(place, name, version, content)
+
+
+def differences(copies: Copies, placed: Placed, reached: int, earliest: int) -> Iterator[Finding]:
+    """Yield what the archive holds otherwise than Kafka, or than its own bytes say.
+
+    Args:
+        copies: Of one record.
+        placed: The event in it.
+        reached: The offset up to which all is archived.
+        earliest: The first offset that Kafka has.
+    """
+    row, record = copies
+    if row is None:
+        if placed.place.offset < reached:
+            yield _finding(placed, "Kafka has it, and its row in event_archive is missing")
+        return
+    if record is None and placed.place.offset >= earliest:
+        yield _finding(placed, "event_archive has it, and in Kafka there is nothing at its place")
+    if record is not None and bytes(row["value"]) != record.value:
+        what = "its value is not that of Kafka's record"
+        yield _finding(placed, f"{_row(row)} was altered: {what}", row)
+    elif record is None and sha256(bytes(row["value"])).hexdigest() != row["hash"]:
+        what = "its hash is not that of its value, and Kafka has dropped the record"
+        yield _finding(placed, f"{_row(row)} was altered: {what}", row)
+    if altered := sorted(_altered(row, placed)):
+        yield _finding(placed, f"{_row(row)} was altered: {', '.join(altered)} not as archived")
+
+
+def _altered(row: Whole, placed: Placed) -> Iterator[str]:
+    """Yield the columns that are not what follows from the event."""
+    if isinstance(placed.content, str):
+        return
+    expected = archived_event.row(
+        Delivery(
+            placed.place.topic,
+            placed.place.partition,
+            placed.place.offset,
+            placed.content.event,
+            placed.content.value,
+        )
+    )
+    for column, value in expected.items():
+        if column != "value" and _plain(column, row[column]) != _plain(column, value):
+            yield column
+
+
+def _plain(column: str, value: Any) -> Any:
+    """Return a value as both databases and the event give it."""
+    if column in ("payload", "metadata") and isinstance(value, str):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    if column == "decided_at" and isinstance(value, int):
+        return iso_time(value)
+    return value
+
+
+def _row(row: Whole) -> str:
+    return f"row {row['global_position']} of event_archive"
+
+
+def _finding(placed: Placed, what: str, row: Whole | None = None) -> Finding:
+    content = placed.content
+    known = content.event.aggregate_type if isinstance(content, StoredEvent) else None
+    if known is None and row is not None:
+        known = row["aggregate_type"]
+    return Finding(
+        check=Check.ARCHIVE,
+        what=what,
+        aggregate_type=known,
+        aggregate_id=placed.aggregate_id,
+        version=placed.version or (row["version"] if row else None),
+        place=placed.place,
+    )

@@ -1,0 +1,123 @@
+"""The whole audit: log, archive, outcomes, state and read models, beside a service that runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from verdict.as_of.filling import Records
+from verdict.as_of.scratch import scratch
+from verdict.audit.cut import Cut, cut
+from verdict.audit.finding import Finding, Looked
+from verdict.audit.log import LogAudit
+from verdict.audit.read_models import ReadModels
+from verdict.audit.state import State, copies_in
+from verdict.configuration.found import database_url, kafka_options
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.event_log.archive import Archive
+from verdict.event_log.decisions import honouring
+from verdict.event_log.event_log import EventLog, Gone
+from verdict.event_log.opened import event_log
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import read_marker
+from verdict.kafka.access import Kafka
+from verdict.model.registry import aggregate_types
+from verdict.projection.database import open_database
+from verdict.reading.reader import reader_of
+
+STATE = "state"
+
+
+class Auditor:
+    """Looks at everything, at one aggregate type, or at one aggregate; writes nothing.
+
+    Args:
+        settings: Of the deployment.
+        aggregate_type: The only type to look at; None for all.
+        aggregate_id: The only aggregate of that type; None for all.
+        tell: Told how far it has come.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        aggregate_type: str | None = None,
+        aggregate_id: str | None = None,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._settings = settings
+        self._types = aggregate_types() if aggregate_type is None else (aggregate_type,)
+        self._only = aggregate_id
+        self._tell = tell
+        self.looked = Looked()
+        self._kafka = Kafka(
+            settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
+        )
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is not as it was written; all of it was decided when this began.
+
+        Raises:
+            Unreachable: Kafka does not answer; or the read side, when all else is looked at.
+            VerdictError: A topic is missing.
+        """
+        with ExitStack() as parts:
+            folder = parts.enter_context(scratch(self._settings.data_dir))
+            options = kafka_options(self._settings)
+            log = parts.enter_context(honouring(options, self._settings.topics))
+            if places := sum(len(spans) for spans in log.passed_over.spans.values()):
+                self.looked.not_checked.append(f"{places} places that people decided to pass over")
+            archive, away = self._archive(parts)
+            settled = cut(self._kafka, log, self._settings.topics)
+            audit = LogAudit(
+                self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
+            )
+            yield from audit.findings(self._types)
+            events = event_log(self._settings, parts, log, self._tell)
+            yield from self._state(events, settled)
+            if away is not None:
+                raise Unreachable(f"archive and read models were not looked at: {away}") from away
+            yield from self._read_models(events, parts, folder)
+
+    def _archive(self, parts: ExitStack) -> tuple[Archive | None, Unreachable | None]:
+        try:
+            return Archive(parts.enter_context(reader_of(self._settings))), None
+        except Unreachable as error:
+            return None, error
+
+    def _state(self, events: EventLog, settled: Cut) -> Iterator[Finding]:
+        query = decider_query(self._settings.topics, 1)
+        marker = read_marker(self._kafka, query, wait=False).marker
+        shards = () if marker is None else marker.shard_states
+        # an empty log tells nothing: any copy that was just begun stands at its end
+        heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)
+        copies = copies_in(self._settings.data_dir.absolute() / STATE, heads)
+        if not copies.copies:
+            self.looked.not_checked.append(
+                "the operator's state: no copy of it lies here; run this where the service runs"
+            )
+            return
+        state = State(copies, settled.decided, self.looked)
+        try:
+            for aggregate_type in self._types:
+                self._tell(f"state of {aggregate_type}")
+                histories = (
+                    events.every(aggregate_type)
+                    if self._only is None
+                    else [(self._only, events.history(aggregate_type, self._only))]
+                )
+                for name, history in histories:
+                    yield from state.findings(aggregate_type, name, history)
+        except Gone as gone:
+            self.looked.unavailable.append(f"the operator's state: {gone}")
+        finally:
+            copies.close()
+
+    def _read_models(self, events: EventLog, parts: ExitStack, folder: Path) -> Iterator[Finding]:
+        engine = open_database(database_url(self._settings))
+        parts.callback(engine.dispose)
+        records = Records(events, self._settings.topics, partial(reader_of, self._settings))
+        only = None if self._only is None else (self._types[0], self._only)
+        models = ReadModels(self._settings, engine, records, folder, only, self.looked, self._tell)
+        yield from models.findings(self._types)

@@ -1,0 +1,195 @@
+"""Versions, hashes and outcomes of the aggregates of one partition; pure.
+
+Of each aggregate it keeps where its events end and what its last outcome says: some hundred bytes.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from verdict.audit.finding import Check, Finding
+from verdict.decision.recording import StoredEvent
+from verdict.event_log.placed import Placed
+from verdict.model.source import Source
+from verdict.projection.batch import Span
+from verdict.wire.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """Where an aggregate's events end; the hash of an event that cannot be read is not known."""
+
+    version: int
+    digest: bytes | None
+    place: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the last outcome of an aggregate says: its version then, and the last event's hash."""
+
+    version: int
+    digest: bytes | None
+    place: Source
+
+
+class Histories:
+    """Takes the events of one partition in their order, and then its responses.
+
+    Args:
+        aggregate_type: Of the topic.
+        answered: Whether all responses are there, that is, Kafka has dropped none of the partition.
+        passed_over: Says how many offsets of a span people decided to pass over. Versions that are
+            missing are no finding where as many lie between the events before and behind them:
+            whose event lay there nobody can read.
+
+    Attributes:
+        decided: By aggregate, how many of its versions are missing by such a decision.
+    """
+
+    def __init__(
+        self,
+        aggregate_type: str,
+        answered: bool = True,
+        passed_over: Callable[[Span], int] = lambda span: 0,
+    ) -> None:
+        self.aggregate_type = aggregate_type
+        self.decided: Counter[str] = Counter()
+        self._passed_over = passed_over
+        self._answered = answered
+        self._tips: dict[str, Tip] = {}
+        self._said: dict[str, Said] = {}
+
+    @property
+    def aggregates(self) -> int:
+        """How many aggregates have events."""
+        return len(self._tips)
+
+    def take(self, placed: Placed) -> Iterator[Finding]:
+        """Look at the next event; yield what is wrong with it."""
+        tip = self._tips.get(placed.aggregate_id, Tip(0, b"", placed.place))
+        if isinstance(placed.content, str):
+            # what follows is looked at as if this were the next version
+            self._tips[placed.aggregate_id] = Tip(tip.version + 1, None, placed.place)
+            yield self._finding(Check.CHAIN, placed, placed.content, tip.version + 1)
+            return
+        if placed.version <= tip.version:
+            what = f"lies behind version {tip.version}, at {tip.place}: it is there twice"
+            yield self._finding(Check.VERSIONS, placed, what)
+            return
+        yield from self._followed(tip, placed, placed.content)
+        digest = sha256(placed.content.value).digest()
+        self._tips[placed.aggregate_id] = Tip(placed.version, digest, placed.place)
+
+    def answer(self, response: Response, place: Source) -> None:
+        """Take the next response in."""
+        if response.duplicate or response.to_version is None:
+            return
+        said = Said(response.to_version, response.last_hash, place)
+        self._said[response.aggregate_id] = said
+
+    def close(self) -> Iterator[Finding]:
+        """Yield what outcomes and events say differently of how they end."""
+        for name in sorted({*self._tips, *self._said}):
+            tip, said = self._tips.get(name), self._said.get(name)
+            if said is None:
+                if tip is not None and self._answered:
+                    yield self._end(name, tip, "no outcome tells of it or of any before")
+            elif tip is None or tip.version < said.version:
+                if not self._is_decided(name, tip, said.version, None):
+                    yield self._cut_off(name, tip, said)
+            elif tip.version > said.version:
+                what = f"no outcome tells of it: the last one, at {said.place}, says version "
+                yield self._end(name, tip, f"{what}{said.version}")
+            elif said.digest is not None and tip.digest not in (None, said.digest):
+                yield self._altered(name, tip, said)
+
+    def _followed(self, tip: Tip, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
+        if placed.version > tip.version + 1:
+            if self._is_decided(placed.aggregate_id, tip, placed.version - 1, placed.place):
+                return
+            lacking = f"{tip.version + 1}"
+            if placed.version > tip.version + 2:
+                lacking += f" to {placed.version - 1}"
+            what = f"follows version {tip.version}: version {lacking} is missing"
+            yield self._finding(Check.VERSIONS, placed, what)
+        elif tip.digest is not None and stored.event.previous_hash != tip.digest:
+            said = stored.event.previous_hash.hex()[:16] or "nothing"
+            if not tip.version:
+                yield self._finding(
+                    Check.CHAIN, placed, f"is the first one and names an event before it ({said}…)"
+                )
+                return
+            yield Finding(
+                check=Check.CHAIN,
+                what=(
+                    f"has the SHA-256 {tip.digest.hex()[:16]}…, and version {placed.version}, at "
+                    f"{placed.place}, says it was {said}…: one of the two was altered"
+                ),
+                aggregate_type=self.aggregate_type,
+                aggregate_id=placed.aggregate_id,
+                version=tip.version,
+                place=tip.place,
+            )
+
+    def _is_decided(self, name: str, tip: Tip | None, last: int, behind: Source | None) -> bool:
+        """Tell whether the versions behind `tip` up to `last` are missing by a decision.
+
+        Args:
+            name: Of the aggregate.
+            tip: Where its events end before them.
+            last: Of the missing ones.
+            behind: Of the next event; None where none has come.
+        """
+        missing = last - (tip.version if tip else 0)
+        start = tip.place.offset + 1 if tip and tip.version else 0
+        end = sys.maxsize if behind is None else behind.offset
+        if missing > self._passed_over(Span(start, end)):
+            return False
+        self.decided[name] += missing
+        return True
+
+    def _finding(
+        self, check: Check, placed: Placed, what: str, version: int | None = None
+    ) -> Finding:
+        return Finding(
+            check=check,
+            what=what,
+            aggregate_type=self.aggregate_type,
+            aggregate_id=placed.aggregate_id,
+            version=version or placed.version,
+            place=placed.place,
+        )
+
+    def _end(self, name: str, tip: Tip, what: str, check: Check = Check.VERSIONS) -> Finding:
+        return Finding(
+            check=check,
+            what=what,
+            aggregate_type=self.aggregate_type,
+            aggregate_id=name,
+            version=tip.version,
+            place=tip.place,
+        )
+
+    def _cut_off(self, name: str, tip: Tip | None, said: Said) -> Finding:
+        ends = "there is none" if tip is None else f"they end with version {tip.version}"
+        what = f"its last events are cut off: {ends}, the outcome says version {said.version}"
+        return Finding(
+            check=Check.VERSIONS,
+            what=what,
+            aggregate_type=self.aggregate_type,
+            aggregate_id=name,
+            version=said.version,
+            place=said.place,
+        )
+
+    def _altered(self, name: str, tip: Tip, said: Said) -> Finding:
+        assert tip.digest is not None
+        assert said.digest is not None
+        what = (
+            f"has the SHA-256 {tip.digest.hex()[:16]}…, and the last outcome, at {said.place}, "
+            f"says it was {said.digest.hex()[:16]}…: it was altered"
+        )
+        return self._end(name, tip, what, Check.LAST_HASH)

@@ -1,0 +1,244 @@
+"""The audit of the log: events, outcomes and the archive, in one pass over each topic."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from verdict.audit.archived import differences, event_of, side_by_side
+from verdict.audit.cut import Cut
+from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.histories import Histories
+from verdict.audit.outcomes import Outcomes, Seen
+from verdict.decision.recording import StoredEvent
+from verdict.event_log.archive import Archive
+from verdict.event_log.placed import Laid, laid
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.murmur2 import partition_of
+from verdict.model.source import Source
+from verdict.projection.batch import Partition
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.records import decode
+from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.topics import Topics
+
+EVERY = 10_000  # records between two words of progress
+
+Kind = TypeVar("Kind", DeadLetter, Rejection, Response)
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LogAudit:
+    """Reads each topic of the deployment once, up to the cut.
+
+    Memory: a byte per command, and some hundred for each aggregate of one partition at a time.
+
+    Args:
+        topics: Of the deployment.
+        log: Of Kafka.
+        archive: None when there is no read side.
+        cut: What counts.
+        only: The id of the one aggregate to look at; None for all.
+        looked: Is told what was looked at.
+        tell: Told how far it has come.
+    """
+
+    topics: Topics
+    log: KafkaLog
+    archive: Archive | None
+    cut: Cut
+    only: str | None
+    looked: Looked
+    tell: Tell
+
+    def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
+        """Yield what is wrong with events, outcomes and archive of these types."""
+        outcomes = {name: self._outcomes(name) for name in aggregate_types}
+        yield from self._letters(outcomes)
+        for aggregate_type, seen in outcomes.items():
+            for number in range(self.log.partitions(self.topics.events(aggregate_type))):
+                if self._concerns(number, self.topics.events(aggregate_type)):
+                    yield from self._partition(aggregate_type, number, seen)
+            self._from_the_view(aggregate_type, seen)
+            yield from self._rejections(aggregate_type, seen)
+            yield from self._commands(aggregate_type, seen)
+            yield from seen.close()
+
+    def _outcomes(self, aggregate_type: str) -> Outcomes:
+        topic = self.topics.commands(aggregate_type)
+        decided = self.cut.decided[topic]
+        earliest = [self.cut.earliest.get(Partition(topic, n), 0) for n in range(len(decided))]
+        rejected = self.topics.rejected(aggregate_type)
+        whole = not self._dropped(rejected)
+        return Outcomes(aggregate_type, topic, decided, earliest, whole, self.log.passed_over)
+
+    def _dropped(self, topic: str) -> bool:
+        return any(first for place, first in self.cut.earliest.items() if place.topic == topic)
+
+    def _from_the_view(self, aggregate_type: str, seen: Outcomes) -> None:
+        """Take in the outcomes that Kafka has dropped, as far as SQL has them."""
+        responses = self.topics.responses(aggregate_type)
+        if not self._dropped(responses):
+            return
+        if self.archive is None:
+            self.looked.unavailable.append(f"what Kafka has dropped of {responses}")
+            return
+        topic = self.topics.commands(aggregate_type)
+        for number in range(len(self.cut.decided[topic])):
+            for source, name, status, duplicate in self.archive.outcomes(topic, number):
+                refused = status == Status.REJECTED and not duplicate
+                what = Seen.RESPONSE | (Seen.REFUSED if refused else Seen(0))
+                if seen.counts(source) and self.only in (None, name):
+                    self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
+
+    def _partition(self, aggregate_type: str, number: int, seen: Outcomes) -> Iterator[Finding]:
+        responses = Partition(self.topics.responses(aggregate_type), number)
+        events = Partition(self.topics.events(aggregate_type), number)
+        passed_over = partial(self.log.passed_over.count, events)
+        histories = Histories(aggregate_type, not self.cut.earliest[responses], passed_over)
+        yield from self._events(aggregate_type, number, histories, seen)
+        for record in self._records(responses):
+            response = yield from self._decoded(Response, record, aggregate_type)
+            if response is None or not (
+                yield from self._counts(seen, response.source, record, response.aggregate_id)
+            ):
+                continue
+            first_refused = response.status == Status.REJECTED and not response.duplicate
+            what = Seen.RESPONSE | (Seen.REFUSED if first_refused else Seen(0))
+            place = _place(record)
+            yield from seen.take(what, response.source, response.aggregate_id, place)
+            histories.answer(response, place)
+            self._count(response)
+        yield from histories.close()
+        if histories.decided:
+            missing, [(name, _)] = histories.decided.total(), histories.decided.most_common(1)
+            self.looked.not_checked.append(
+                f"{missing:,} versions of {len(histories.decided):,} {aggregate_type} aggregates, "
+                f"{name!r} among them, at places that people decided to pass over"
+            )
+        self.looked.at["aggregates"] += histories.aggregates
+
+    def _count(self, response: Response) -> None:
+        self.looked.at["responses"] += 1
+        kind = "duplicates" if response.duplicate else response.status.lower()
+        self.looked.at[kind] += 1
+
+    def _events(
+        self, aggregate_type: str, number: int, histories: Histories, seen: Outcomes
+    ) -> Iterator[Finding]:
+        place = Partition(self.topics.events(aggregate_type), number)
+        end, earliest = self.cut.ends[place], self.cut.earliest[place]
+        rows, reached = self._archived(aggregate_type, place, end)
+        for copies in side_by_side(rows, self._records(place)):
+            if copies.row and self.log.passed_over.holds(*place, copies.row["offset"]):
+                continue
+            placed = event_of(aggregate_type, copies)
+            event = placed.content.event if isinstance(placed.content, StoredEvent) else None
+            if event is not None:
+                record = copies.record or Laid(*place, placed.place.offset, None, None)
+                if not (yield from self._counts(seen, event.source, record, placed.aggregate_id)):
+                    continue
+                name = placed.aggregate_id
+                yield from seen.take(Seen.EVENT, event.source, name, placed.place)
+            yield from histories.take(placed)
+            if self.archive is not None:
+                yield from differences(copies, placed, reached, earliest)
+            self.looked.at["events"] += 1
+            self.looked.at["archived events"] += copies.row is not None
+
+    def _archived(
+        self, aggregate_type: str, place: Partition, end: int
+    ) -> tuple[Iterator[dict[str, Any]], int]:
+        if self.archive is None:
+            return iter(()), 0
+        reached = min(self.archive.reached(place.topic).get(place.partition, 0), end)
+        if self.only is None:
+            return self.archive.whole(*place, reached), reached
+        rows = self.archive.whole_of(aggregate_type, self.only)
+        return (row for row in rows if row["offset"] < reached), reached
+
+    def _letters(self, outcomes: dict[str, Outcomes]) -> Iterator[Finding]:
+        for number in range(self.log.partitions(self.topics.dead_letters)):
+            for record in self._records(Partition(self.topics.dead_letters, number)):
+                try:
+                    letter = decode(DeadLetter, record.value or b"")
+                except ValueError:
+                    continue  # of some other service, which may put its own letters there
+                for seen in outcomes.values():
+                    if seen.counts(letter.source):
+                        self.looked.at["dead letters"] += 1
+                        name = (record.key or b"").decode(errors="backslashreplace")
+                        yield from seen.take(Seen.LETTER, letter.source, name, _place(record))
+
+    def _rejections(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
+        topic = self.topics.rejected(aggregate_type)
+        for number in range(self.log.partitions(topic)):
+            for record in self._records(Partition(topic, number)):
+                found = yield from self._decoded(Rejection, record, aggregate_type)
+                if found is not None and (
+                    yield from self._counts(seen, found.source, record, found.aggregate_id)
+                ):
+                    self.looked.at["rejections"] += 1
+                    name, place = found.aggregate_id, _place(record)
+                    yield from seen.take(Seen.REJECTION, found.source, name, place)
+
+    def _commands(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
+        topic = self.topics.commands(aggregate_type)
+        for number in range(self.log.partitions(topic)):
+            for record in self._records(Partition(topic, number)):
+                if seen.counts(_place(record)):
+                    self.looked.at["commands"] += 1
+                    name = (record.key or b"").decode(errors="backslashreplace")
+                    yield from seen.ask(_place(record), name)
+
+    def _counts(
+        self, seen: Outcomes, source: Source, record: Laid, name: str
+    ) -> Generator[Finding, None, bool]:
+        """Tell whether a record is of a command that counts; yield one of no command at all."""
+        if seen.counts(source):
+            return True
+        begun = self.cut.begun.get(source.topic, ())
+        if not (source.partition < len(begun) and source.offset < begun[source.partition]):
+            yield Finding(
+                check=Check.OUTCOMES,
+                what=f"names a command at {source}, where none is decided",
+                aggregate_id=name,
+                place=_place(record),
+            )
+        return False
+
+    def _decoded(
+        self, kind: type[Kind], record: Laid, aggregate_type: str
+    ) -> Generator[Finding, None, Kind | None]:
+        try:
+            return decode(kind, record.value or b"")
+        except ValueError as error:
+            yield Finding(
+                check=Check.OUTCOMES,
+                what=f"cannot be read: {error}",
+                aggregate_type=aggregate_type,
+                aggregate_id=(record.key or b"").decode(errors="backslashreplace"),
+                place=_place(record),
+            )
+            return None
+
+    def _concerns(self, number: int, topic: str) -> bool:
+        if self.only is None:
+            return True
+        return number == partition_of(self.only.encode(), self.log.partitions(topic))
+
+    def _records(self, place: Partition) -> Iterator[Laid]:
+        """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
+        key = None if self.only is None else self.only.encode()
+        span = Span(*place, self.cut.earliest[place], self.cut.ends[place])
+        self.tell(f"{place.topic}:{place.partition}")
+        for count, message in enumerate(self.log.read([span]), 1):
+            if not count % EVERY:
+                self.tell(f"{place.topic}:{place.partition}: {count:,} records")
+            if key is None or message.key() == key:
+                yield laid(message)
+
+
+def _place(record: Laid) -> Source:
+    return Source(record.topic, record.partition, record.offset)

@@ -1,0 +1,176 @@
+"""Each read model against a fold of its own, at the position at which it stands."""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
+
+from projections.registry import FIRST, declared
+from verdict.as_of.filling import Records, fold
+from verdict.audit.finding import Check, Finding, Looked
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.event_log.archive import Altered
+from verdict.event_log.event_log import Gone
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import built, position, versions
+from verdict.projection.batch import Carried, Delivery
+from verdict.projection.comparison import content, row_of, shown
+from verdict.projection.database import open_database, snapshot
+from verdict.projection.projection import Projection
+from verdict.read_models.as_built import with_built
+from verdict.read_models.declared_projection import declared_projection
+from verdict.wire.response import Response
+
+Identity = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadModels:
+    """Compares the tables of what readers see with those of a fold in a database of its own.
+
+    Args:
+        settings: Of the deployment.
+        engine: Of the read side.
+        records: All there are.
+        folder: Empty, for the other database.
+        only: The one aggregate to look at, and then only at rows of its own; None for all.
+        looked: Is told what was looked at.
+        tell: Told how far it has come.
+    """
+
+    settings: Settings
+    engine: Engine
+    records: Records
+    folder: Path
+    only: Identity | None
+    looked: Looked
+    tell: Callable[[str], None]
+
+    def findings(self, aggregate_types: Collection[str]) -> Iterator[Finding]:
+        """Yield the rows that are not what follows from the records, of who follows these types."""
+        topics = self.records.topics
+        ours = {of(name) for name in aggregate_types for of in (topics.events, topics.responses)}
+        if "position" in aggregate_types:
+            ours.add(topics.share_holders)  # states of positions, which others write
+        for name, at_version in declared().items():
+            if not ours.intersection(at_version(FIRST).topics(topics)):
+                continue
+            self.tell(f"read model {name}")
+            with snapshot(self.engine) as connection:
+                try:
+                    yield from self._of_one(connection, name)
+                except (Gone, Altered) as unknown:
+                    self.looked.unavailable.append(f"{name}: {unknown}")
+
+    def _of_one(self, connection: Connection, name: str) -> Iterator[Finding]:
+        projection = self._live(connection, name)
+        if projection is None or not projection.tables:
+            return
+        ends = position.load(connection, projection)
+        with self._beside(projection) as other:
+            try:
+                fold(other, projection, self.records, ends, self._wanted)
+            except (Gone, Altered):
+                raise
+            except VerdictError as error:
+                yield Finding(check=Check.READ_MODELS, what=f"{name} cannot be folded: {error}")
+                return
+            with other.connect() as folded:
+                for table in projection.tables:
+                    yield from self._compared(connection, folded, name, table)
+
+    def _live(self, connection: Connection, name: str) -> Projection | None:
+        """Return what readers see, as it was built; None where they see none of that name."""
+        seen = select(versions.table.c.version).where(versions.table.c.projection == name)
+        version = connection.execute(seen).scalar()
+        if version is None:
+            self.looked.unavailable.append(
+                f"{name}: the read side has none; start `verdict up` once"
+            )
+            return None
+        as_set = declared()[name](version)
+        settings = with_built(self.settings, built.settings_of(connection, as_set))
+        return declared_projection(settings, name)(version)
+
+    @contextmanager
+    def _beside(self, projection: Projection) -> Iterator[Engine]:
+        file = self.folder / f"{projection.name}.db"
+        engine = open_database(f"sqlite:///{file.absolute()}")
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+            for left in self.folder.glob(f"{file.name}*"):
+                left.unlink()
+
+    def _compared(
+        self, live: Connection, folded: Connection, name: str, table: Table
+    ) -> Iterator[Finding]:
+        which = self._rows_of(table)
+        if which is None:
+            return
+        contents = content(live, table, where=which), content(folded, table, where=which)
+        self.looked.at[f"rows of {name}"] += contents[0].rows
+        if contents[0] == contents[1]:
+            return
+        statement = select(table).where(which)
+        for row in live.execute(statement, execution_options={"yield_per": 1000}):
+            key = _key(table, row._mapping)
+            found, expected = shown(table, row._mapping), row_of(folded, table, table.c.keys(), key)
+            if found != expected:
+                yield _differs(name, table, key, found, expected)
+        for row in folded.execute(statement, execution_options={"yield_per": 1000}):
+            key = _key(table, row._mapping)
+            if row_of(live, table, table.c.keys(), key) is None:
+                yield _differs(name, table, key, None, shown(table, row._mapping))
+
+    def _rows_of(self, table: Table) -> ColumnElement[bool] | None:
+        """Return which rows count; None: the table has none that are of one aggregate alone."""
+        if self.only is None:
+            return true()
+        if "aggregate_id" not in table.c:
+            return None
+        ours = [table.c.aggregate_id == self.only[1]]
+        if "aggregate_type" in table.c:
+            ours.append(table.c.aggregate_type == self.only[0])
+        return and_(*ours)
+
+    def _wanted(self, delivery: Delivery) -> bool:
+        record = delivery.record
+        if self.only is None:
+            return True
+        if isinstance(record, RecordedEvent | Response):
+            return (record.aggregate_type, record.aggregate_id) == self.only
+        return isinstance(record, Carried) and record.key == self.only[1]
+
+
+def _key(table: Table, row: Any) -> tuple[Any, ...]:
+    return tuple(row[column.name] for column in table.primary_key)
+
+
+def _differs(
+    name: str,
+    table: Table,
+    key: tuple[Any, ...],
+    live: dict[str, Any] | None,
+    folded: dict[str, Any] | None,
+) -> Finding:
+    row = live or folded or {}
+    if live is None:
+        what = "the row is missing"
+    elif folded is None:
+        what = "nothing in the log makes this row"
+    else:
+        differ = (column for column in live if live[column] != folded[column])
+        what = "; ".join(f"{one} is {live[one]!r}, by the log {folded[one]!r}" for one in differ)
+    return Finding(
+        check=Check.READ_MODELS,
+        what=f"{name}, {table.name} {', '.join(map(str, key))}: {what}",
+        aggregate_type=row.get("aggregate_type"),
+        aggregate_id=row.get("aggregate_id"),
+        version=row.get("version"),
+    )

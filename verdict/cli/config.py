@@ -1,0 +1,69 @@
+"""`verdict config show`: every setting, its value, and where that comes from."""
+
+from typing import Any
+
+import typer
+from pydantic import SecretStr
+
+from verdict.cli.connection import given
+from verdict.cli.options import Json, settings_of
+from verdict.cli.output import add_rows, show, show_json, table
+from verdict.configuration.loading import origins
+from verdict.configuration.settings import Settings
+from verdict.projection.database import parse
+from verdict.projection.database import shown as shown_url
+
+app = typer.Typer(add_completion=False)
+
+MASK = "********"
+
+
+@app.callback()
+def config() -> None:
+    """Show the settings and where each comes from."""
+
+
+@app.command("show")
+def show_config(
+    json: Json = False,
+) -> None:
+    """Show every setting with its value and its origin; secrets are masked.
+
+    A setting `name` is given as `name = …` in verdict.toml, or as VERDICT_NAME in .env or in the
+    environment, which wins over the files; a flag wins over everything.
+    """
+    settings = settings_of()
+    places = origins(**given())
+    shown = {
+        name: {
+            "value": _shown(name, getattr(settings, name)),
+            "from": places.get(name, "default"),
+            "meaning": field.description,
+        }
+        for name, field in Settings.model_fields.items()
+    }
+    if json:
+        show_json(shown)
+        return
+    rows = [(name, _text(entry["value"]), entry["from"]) for name, entry in shown.items()]
+    show(add_rows(table("setting", "value", "from"), rows))
+
+
+def _shown(name: str, value: Any) -> Any:
+    if name == "database_url" and isinstance(value, SecretStr):
+        return shown_url(parse(value.get_secret_value()))
+    if isinstance(value, SecretStr):
+        return MASK
+    if isinstance(value, dict):  # passed through: any of them may be a secret
+        return dict.fromkeys(value, MASK)
+    if isinstance(value, tuple):
+        return list(value)
+    return value if isinstance(value, int | str | None) else str(value)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {shown}" for name, shown in value.items()) or None
+    return value

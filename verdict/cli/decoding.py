@@ -1,0 +1,90 @@
+"""Records of every topic as JSON objects: the contract's fields and the record's place."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from confluent_kafka import Message
+from pydantic import ValidationError
+
+from verdict.model.catalogue import command_types
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import decode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.readable import readable
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Rejection, Response
+from verdict.wire.topics import Topics
+
+Fields = dict[str, Any]
+
+
+class Kind(StrEnum):
+    """What a topic holds."""
+
+    COMMANDS = "commands"
+    EVENTS = "events"
+    REJECTED = "rejected"
+    RESPONSES = "responses"
+    DEAD_LETTERS = "dead-letters"
+
+
+def topic_of(topics: Topics, kind: Kind, aggregate_type: str) -> str:
+    """Return the topic that holds `kind` of an aggregate; dead letters are of all."""
+    named: dict[Kind, Callable[[str], str]] = {
+        Kind.COMMANDS: topics.commands,
+        Kind.EVENTS: topics.events,
+        Kind.REJECTED: topics.rejected,
+        Kind.RESPONSES: topics.responses,
+    }
+    return topics.dead_letters if kind is Kind.DEAD_LETTERS else named[kind](aggregate_type)
+
+
+def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
+    """Return a record with its topic, partition and offset.
+
+    A record that cannot be read is shown as it is, with the `error`.
+    """
+    place = {
+        "topic": message.topic(),
+        "partition": message.partition(),
+        "offset": message.offset(),
+    }
+    value = message.value() or b""
+    try:
+        return place | _fields(kind, aggregate_type, value)
+    except (Undecodable, ValidationError) as error:
+        return place | {"error": str(error), "key": message.key(), "bytes": value}
+
+
+def _fields(kind: Kind, aggregate_type: str, value: bytes) -> Fields:
+    match kind:
+        case Kind.COMMANDS:
+            return command(aggregate_type, value)
+        case Kind.EVENTS:
+            return readable(decode_event(aggregate_type, value))
+        case Kind.REJECTED:
+            return readable(decode(Rejection, value))
+        case Kind.RESPONSES:
+            return readable(decode(Response, value))
+        case Kind.DEAD_LETTERS:
+            return readable(decode(DeadLetter, value))
+
+
+def command(aggregate_type: str, value: bytes) -> Fields:
+    """Return a command in the contract's JSON form; one that is not well-formed as it was sent.
+
+    Raises:
+        Undecodable: It is no command at all.
+    """
+    sent = decode_command(aggregate_type, value)
+    try:
+        fields = readable(CommandEnvelope.model_validate(sent))
+        payload = dict(sent["payload"])
+        kind = command_types(aggregate_type)[payload.pop("type")]
+        shown = {"payload": readable(kind.model_validate(payload))}
+    except (ValidationError, LookupError, TypeError):
+        return sent
+    del fields["type"]  # of the envelope's class
+    return fields | shown

@@ -1,0 +1,45 @@
+"""`--field name=value` as a command: each value is read as its field's type."""
+
+from collections.abc import Sequence
+
+import typer
+from pydantic import ValidationError
+
+from verdict.model.catalogue import command_types
+from verdict.model.command import Command
+
+
+def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Command:
+    """Return the command `name` of an aggregate with the given fields.
+
+    Raises:
+        BadParameter: There is no such command, or a field is unknown, missing or wrong.
+    """
+    known = command_types(aggregate_type)
+    if name not in known:
+        raise typer.BadParameter(
+            f"{aggregate_type} has no command {name!r}: it has {', '.join(known)}"
+        )
+    kind = known[name]
+    try:
+        return kind.model_validate_strings(dict(_split(field) for field in fields))
+    except ValidationError as error:
+        problems = (
+            f"{'.'.join(map(str, problem['loc'])) or name}: {problem['msg']}"
+            for problem in error.errors(include_url=False)
+        )
+        raise typer.BadParameter(f"{'; '.join(problems)}; {_signature(kind)}") from error
+
+
+def _split(field: str) -> tuple[str, str]:
+    name, equals, value = field.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"{field!r} is no name=value")
+    return name, value
+
+
+def _signature(kind: type[Command]) -> str:
+    fields = [
+        name if field.is_required() else f"[{name}]" for name, field in kind.model_fields.items()
+    ]
+    return f"{kind.__name__} has {', '.join(fields) or 'no fields'}"

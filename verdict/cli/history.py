@@ -1,0 +1,189 @@
+"""`verdict history`: what was asked of one aggregate, refused or not, and what came of it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from verdict.cli.chapters import chapters, nowhere, place_of, reached
+from verdict.cli.decoding import Fields, Kind
+from verdict.cli.one_aggregate import Aggregate, Outcomes, Scanned, outcomes_of
+from verdict.cli.options import AggregateType, Id, Json, settings_of
+from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.decisions import read_decisions
+from verdict.event_log.event_log import Gone
+from verdict.event_log.opened import event_log
+from verdict.event_log.placed import Placed
+from verdict.kafka.log import KafkaLog
+from verdict.model.source import Source
+from verdict.reading.reader import reader_of
+from verdict.wire.readable import readable
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def history(
+    aggregate: AggregateType,
+    id: Id,
+    json: Json = False,
+) -> None:
+    """Show every command to one aggregate in the order of the verdicts, and its events.
+
+    Events come from the archive as far as it goes, then from Kafka; outcomes from Kafka, and those
+    that it has dropped from the view `outcome`. What is nowhere is said, with exit code 1; what
+    people decided to pass over is said, too, and is no fault. With
+    --json one object per command: `command` (null when Kafka has dropped it), `response` (null when
+    it has none yet, or that is nowhere) and `events`.
+    """
+    settings = settings_of()
+    found, lacking = _told(settings, aggregate, id)
+    if json:
+        for chapter in found:
+            show_json(chapter)
+    elif found:
+        rows = (row for chapter in found for row in _rows(chapter))
+        show(add_rows(table("at", "version", "what", "", numbers=("version",)), rows))
+    for one in lacking:
+        note(one)
+    if lacking:
+        raise VerdictError(f"the history of {aggregate} {id!r} is not complete")
+    if not found:
+        raise VerdictError(f"there is no {aggregate} {id!r}: nothing was ever asked of it")
+
+
+def _told(settings: Settings, aggregate: str, name: str) -> tuple[list[Fields], list[str]]:
+    """Return the chapters of an aggregate's history, and what they lack.
+
+    What is published meanwhile may be seen of one topic only: so what lacks must lack twice.
+    """
+    found: tuple[list[Fields], list[str]] = [], []
+    again = _Told(settings, aggregate, name).told()
+    while again[1] and again != found:
+        found, again = again, _Told(settings, aggregate, name).told()
+    return again
+
+
+class _Told:
+    """One aggregate's history as it is found at one time."""
+
+    def __init__(self, settings: Settings, aggregate_type: str, aggregate_id: str) -> None:
+        self._settings = settings
+        self._identity = aggregate_type, aggregate_id
+        self._lacking = list[str]()
+        self._altered = set[int]()
+        self._places: dict[int, Source] = {}
+
+    def told(self) -> tuple[list[Fields], list[str]]:
+        """Return what was asked, with its outcome and its events; and what is nowhere.
+
+        Raises:
+            Unreachable, VerdictError: As for `KafkaLog`.
+        """
+        note("reading the key's partitions from the beginning")
+        with KafkaLog(kafka_options(self._settings)) as log:
+            aggregate = Aggregate(log, self._settings.topics, *self._identity)
+            commands, responses = aggregate.scan(Kind.COMMANDS), aggregate.scan(Kind.RESPONSES)
+            decisions = read_decisions(log, self._settings.topics)
+        if commands.earliest:
+            note(
+                f"Kafka keeps commands for a while: those before {_text(commands)} are shown by "
+                "what came of them"
+            )
+        found = [*chapters(commands.records, self._outcomes(responses), self._events())]
+        place = self._settings.topics.events(self._identity[0]), responses.place[1]
+        of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]
+        decided = by_decision(self._places, reached(found), of_it)
+        for version, decision in decided.items():
+            note(in_words(str(version), decision))
+        return found, [*self._lacking, *nowhere(found, self._altered | {*decided})]
+
+    def _outcomes(self, responses: Scanned) -> list[Fields]:
+        """Return the outcomes: those that Kafka has dropped, as far as SQL has them, then its."""
+        bad = [one for one in responses.records if "error" in one]
+        self._lacking += (f"response {_text_of(one)} cannot be read: {one['error']}" for one in bad)
+        kept = [one for one in responses.records if "error" not in one]
+        known = self._known(responses)
+        if known.reached < responses.earliest:
+            self._lacking.append(
+                f"outcomes could be missing: the view has them up to {responses.place[0]}:"
+                f"{responses.place[1]}:{known.reached}, and Kafka from {responses.earliest} on"
+            )
+        there = {place_of(one["source"]) for one in kept}
+        return [one for one in known.rows if place_of(one["source"]) not in there] + kept
+
+    def _known(self, responses: Scanned) -> Outcomes:
+        try:
+            with reader_of(self._settings) as reader:
+                return outcomes_of(reader, responses.place, *self._identity)
+        except Unreachable as error:
+            note(f"without the view of outcomes: {error}")
+            return Outcomes(0, [])
+
+    def _events(self) -> list[Fields]:
+        found: dict[int, Fields] = {}
+        with ExitStack() as parts:
+            log = event_log(self._settings, parts, tell=note)
+            for placed in log.history(*self._identity, self._passed_over):
+                if placed.version:  # else it cannot be read
+                    self._places[placed.version] = placed.place
+                if isinstance(placed.content, str):
+                    self._lacking.append(placed.content)
+                    self._altered.add(placed.version)
+                else:
+                    found.setdefault(placed.version, _fields(placed))
+        return [found[version] for version in sorted(found)]
+
+    def _passed_over(self, gone: Gone) -> None:
+        self._lacking.append(str(gone))
+
+
+def _fields(placed: Placed) -> Fields:
+    return readable(placed.place) | readable(placed.stored.event)
+
+
+def _text(scanned: Scanned) -> str:
+    return ":".join(map(str, (*scanned.place, scanned.earliest)))
+
+
+def _text_of(record: Fields) -> str:
+    return ":".join(map(str, place_of(record)))
+
+
+def _rows(chapter: Fields) -> Iterator[tuple[Any, ...]]:
+    command, response = chapter["command"], chapter["response"]
+    asked = (command or {}).get("payload") or {}
+    if response is None:
+        said = "its outcome is nowhere" if chapter["events"] else "no verdict (yet)"
+        yield "", "", asked.get("type", "?"), Text(said, "yellow")
+    else:
+        yield _time(response["decided_at"]), "", response["command_type"], _about(response)
+    for event in chapter["events"]:
+        payload = dict(event["payload"])
+        yield "", event["version"], f"  {payload.pop('type')}", _listed(payload)
+
+
+def _about(response: Fields) -> Text:
+    about = Text()
+    if response["status"] == "ACCEPTED":
+        about.append("ACCEPTED", "green")
+    else:
+        about.append(f"REJECTED {response['reason']}", "red")
+        about.append(f": {response['message']}")
+    if response["duplicate"]:
+        about.append(" (duplicate)")
+    return about.append(f" {response['command_id']}", "dim")
+
+
+def _listed(fields: Fields) -> str:
+    return ", ".join(f"{name} {value}" for name, value in fields.items() if value is not None)
+
+
+def _time(text: str) -> str:
+    return text.replace("T", " ").removesuffix("Z")

@@ -1,0 +1,54 @@
+"""The end of a service that one of its parts has died of: said first, and over within seconds."""
+
+import logging
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from verdict.cli.escapes import spelled_lines
+from verdict.errors import VerdictError
+
+LOG = logging.getLogger("verdict.leaving")
+LEAVE_S = 10.0
+
+
+def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEAVE_S) -> NoReturn:
+    """Say why, stop what still can be stopped, and end this process.
+
+    What a stop that takes longer leaves behind is what kill -9 leaves: the next start goes on.
+
+    Args:
+        failure: What ended the service; a bug is shown with its traceback.
+        stop: Stops all parts; some of them wait for the one that has died.
+        seconds: That it gets.
+    """
+    code = VerdictError.exit_code
+    if isinstance(failure, VerdictError):
+        code = failure.exit_code
+        print(f"verdict: {spelled_lines(str(failure))}", file=sys.stderr, flush=True)  # noqa: T201
+    else:
+        traceback.print_exception(failure)
+    end_within(seconds, code)
+    try:
+        stop()
+    except Exception as error:  # what has died cannot be stopped in order: that is no news
+        LOG.debug("while stopping", exc_info=error)
+    _end(0, code)
+    raise AssertionError("unreachable")
+
+
+def end_within(seconds: float, code: int) -> None:
+    """End this process in so many seconds if it still runs then, as by kill -9."""
+    threading.Thread(target=_end, args=(seconds, code), name="leaving", daemon=True).start()
+
+
+def _end(seconds: float, code: int) -> None:
+    if seconds:
+        threading.Event().wait(seconds)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,46 @@
+"""`verdict`: data on stdout, progress and log on stderr, exit codes that scripts can tell apart."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from verdict.cli.verbs import VERBS, Verb, Verbs
+
+app = typer.Typer(cls=Verbs, name="verdict", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"verdict {version('verdict-cqrs')}")
+        raise typer.Exit
+
+
+@app.callback()
+def verdict(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Commands on Kafka, one verdict each, tables to query.
+
+    Settings: flag > VERDICT_* > .env > verdict.toml > default; `verdict config show` lists them.
+
+    Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka, database or mail
+    server unreachable, 6 no Java or no jars, 130 Ctrl-C.
+    """
+
+
+def _list(verb: Verb) -> None:
+    @app.command(verb.name, help=verb.summary, rich_help_panel=verb.panel)
+    def listed() -> None:
+        raise AssertionError(f"{verb.name} is loaded from its module")
+
+
+for listed_verb in VERBS:
+    _list(listed_verb)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="verdict")

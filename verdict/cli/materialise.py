@@ -1,0 +1,66 @@
+"""`verdict materialise`: a read model as it was, for those who load files or follow topics."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from verdict.as_of.materialiser import Materialiser
+from verdict.as_of.moment import AsOf, parse_as_of
+from verdict.cli.options import settings_of
+from verdict.cli.output import note
+
+app = typer.Typer(add_completion=False)
+
+Name = Annotated[str, typer.Argument(help="Of the projection, such as us_holder.")]
+AsOfText = Annotated[
+    str,
+    typer.Option(
+        "--as-of",
+        metavar="now|TIME|N",
+        help="What Kafka has now; what was decided at that time or before (ISO 8601 with a zone); "
+        "or the first N events, by the archive's global position.",
+    ),
+]
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="FILE|topic:NAME|-",
+        help="A file of lines, which is replaced as a whole; a topic that exists, in one "
+        "transaction; or stdout.",
+    ),
+]
+
+
+@app.command()
+def materialise(
+    projection: Name,
+    as_of: AsOfText,
+    to: To,
+) -> None:
+    """Write a read model as of some position: a JSON record per row, in the order of the keys.
+
+    The last record is the completion marker: `as_of` (what was asked, and the position that it came
+    to), `count`, and `checksum`, SHA-256 over the lines before it. The same time or position gives
+    the same bytes again, whatever happened since. On a topic a row's key is its record's key, a
+    JSON array where it is of several columns, and that of the marker is `verdict:materialised`.
+    """
+    asked = _parsed(as_of)
+    settings = settings_of()
+    with Console(stderr=True).status(f"{projection} as of {as_of}"):
+        done, new = Materialiser(settings, projection).run(asked, to)
+    about = f"{done.count} rows of {projection} as of {asked.asked}, checksum {done.checksum}"
+    place = "stdout" if to == "-" else to
+    note(f"{about}: {'written to' if new else 'nothing written, all of it is on'} {place}")
+
+
+def _parsed(text: str) -> AsOf:
+    try:
+        return parse_as_of(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is none of these: now, a global position such as 4711, a time with a zone "
+            "such as 2026-11-21T13:00:00Z",
+            param_hint="--as-of",
+        ) from error

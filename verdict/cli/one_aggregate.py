@@ -1,0 +1,87 @@
+"""What Kafka holds of one aggregate besides its events, and what the read side knows of it."""
+
+from typing import Any, NamedTuple
+
+from verdict.cli.decoding import Fields, Kind, decoded, topic_of
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.murmur2 import partition_of
+from verdict.reading.reader import Reader
+from verdict.wire.topics import Topics
+
+# two statements on one view each would tell of two moments; what came between is in Kafka
+REACHED = """\
+SELECT min(p.next_offset) FROM projection_position p JOIN projection_live l
+ON l.projection = p.projection AND l.version = p.version
+WHERE p.projection = 'outcome' AND p.topic = :topic AND p."partition" = :partition"""
+
+OUTCOMES = """\
+SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+ORDER BY "partition", "offset\""""
+
+
+class Scanned(NamedTuple):
+    """An aggregate's records of one kind, from the first offset of its partition that is kept."""
+
+    place: tuple[str, int]
+    earliest: int
+    records: list[Fields]
+
+
+class Aggregate:
+    """One aggregate's records, as far as Kafka still holds them.
+
+    A command that was sent with another partitioner than murmur2 lies elsewhere and is not found;
+    its response, its rejection and its events are.
+    """
+
+    def __init__(self, log: KafkaLog, topics: Topics, aggregate_type: str, key: str) -> None:
+        self._log = log
+        self._topics = topics
+        self._type = aggregate_type
+        self._key = key.encode()
+
+    def scan(self, kind: Kind) -> Scanned:
+        """Return its records of one kind that Kafka still holds, in order.
+
+        Raises:
+            Unreachable, VerdictError: As for `KafkaLog`.
+        """
+        topic = topic_of(self._topics, kind, self._type)
+        number = partition_of(self._key, self._log.partitions(topic))
+        earliest, end = self._log.bounds(topic, number)
+        messages = self._log.read([Span(topic, number, earliest, end)])
+        ours = [decoded(kind, self._type, one) for one in messages if one.key() == self._key]
+        return Scanned((topic, number), earliest, ours)
+
+
+class Outcomes(NamedTuple):
+    """What the read side has of an aggregate's outcomes: all up to an offset of the responses."""
+
+    reached: int
+    rows: list[Fields]
+
+
+def outcomes_of(
+    reader: Reader, place: tuple[str, int], aggregate_type: str, aggregate_id: str
+) -> Outcomes:
+    """Return the outcomes of an aggregate, those of one partition in the order of its commands.
+
+    Args:
+        reader: Of the read side.
+        place: Topic and partition of its responses.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+    """
+    topic, number = place
+    [(reached,)] = reader.select(REACHED, {"topic": topic, "partition": number}).rows
+    asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+    found = reader.select(OUTCOMES, asked)
+    rows = (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+    return Outcomes(int(reached or 0), [_response(row) for row in rows])
+
+
+def _response(row: dict[str, Any]) -> Fields:
+    """Return an outcome in the form of a response; a table does not know where that lay."""
+    source = {name: row.pop(name) for name in ("topic", "partition", "offset")}
+    nowhere = dict.fromkeys(source)
+    return {**nowhere, **row, "duplicate": bool(row["duplicate"]), "source": source}

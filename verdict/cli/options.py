@@ -1,0 +1,50 @@
+"""Options that verbs share, and the settings that come of them."""
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from verdict.cli.connection import given
+from verdict.cli.output import note
+from verdict.configuration.found import kafka_options as kafka_options
+from verdict.configuration.loading import load_settings, misnamed
+from verdict.configuration.settings import Settings
+from verdict.kafka.access import Kafka
+from verdict.model.registry import aggregate_types
+
+
+def known_aggregate(name: str | None) -> str | None:
+    """Return the name of an aggregate type, or None if none was given.
+
+    Raises:
+        BadParameter: There is no such aggregate.
+    """
+    if name is not None and name not in aggregate_types():
+        known = ", ".join(aggregate_types())
+        raise typer.BadParameter(f"no aggregate {name!r}: there are {known}")
+    return name
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line.")]
+AggregateType = Annotated[
+    str, typer.Argument(callback=known_aggregate, help="Type of the aggregate, such as order.")
+]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the aggregate.")]
+
+
+def settings_of(**flags: Any) -> Settings:
+    """Return the settings, the flags of this call first; None is a flag that was not given.
+
+    A variable that was meant for us and is not is said on stderr.
+    """
+    for warning in misnamed(os.environ):
+        note(f"verdict: {warning}")
+    return load_settings(**given(), **flags)
+
+
+def kafka_of(settings: Settings) -> Kafka:
+    """Return the way to Kafka for the parts that read markers."""
+    return Kafka(
+        settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
+    )

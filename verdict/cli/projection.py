@@ -1,0 +1,176 @@
+"""`verdict projection`: read models built again, compared, put in place, and taken back."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from verdict.cli.options import Json, settings_of
+from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.standing import Facts, read_models
+from verdict.errors import VerdictError
+from verdict.projection.comparison import Content
+from verdict.versions.rebuilder import Rebuilder
+from verdict.versions.swapping import Verified
+
+app = typer.Typer(add_completion=False)
+
+Name = Annotated[str, typer.Argument(help="Of the projection, such as us_holder.")]
+Accept = Annotated[
+    bool, typer.Option("--accept-differences", help="Swap without comparing the two versions.")
+]
+
+
+@app.callback()
+def projection() -> None:
+    """Read models: which there are; build one again beside the live one, compare, put in place."""
+
+
+@app.command("list")
+def list_projections(
+    json: Json = False,
+) -> None:
+    """List every version of every projection: what it is for, and how far it has come."""
+    settings = settings_of()
+    found = read_models(settings)["projections"]
+    if json:
+        for one in found:
+            show_json(one)
+        return
+    numbers = ("version", "lag", "held")
+    shown = table("projection", "version", "role", "lag", "held", "stopped", numbers=numbers)
+    show(
+        add_rows(
+            shown,
+            (
+                [p["projection"], p["version"], p["role"], p["lag"], len(p["held"]), p["parked"]]
+                for p in found
+            ),
+        )
+    )
+
+
+@app.command()
+def status(name: Name, json: Json = False) -> None:
+    """Show each version of one: how far in every partition, what it holds, why it stands still."""
+    found = [one for one in read_models(settings_of())["projections"] if one["projection"] == name]
+    if not found:
+        raise VerdictError(f"there is no projection {name!r}: see `verdict projection list`")
+    for one in found:
+        if json:
+            show_json(one)
+        else:
+            _show_status(one)
+
+
+def _show_status(found: Facts) -> None:
+    show(f"{found['projection']} v{found['version']}, {found['role']}, lag {found['lag']}")
+    if found["parked"]:
+        show(Text(f"! {found['parked']}", "red"))
+    numbers = ("partition", "next_offset", "lag")
+    places = ([place["topic"], *map(place.get, numbers)] for place in found["positions"])
+    show(add_rows(table("topic", *numbers, numbers=numbers), places))
+    if found["held"]:
+        columns = ("aggregate_type", "aggregate_id", "version_needed", "error")
+        rows = (list(map(held.get, columns)) for held in found["held"])
+        show("", add_rows(table("held", *columns[1:], numbers=columns[2:3]), rows))
+
+
+@app.command()
+def rebuild(
+    name: Name,
+) -> None:
+    """Build the next version from the beginning of the log, with the same functions.
+
+    What Kafka has dropped comes from the archive of events. Readers see the live version all the
+    while, and the service goes on. Interrupted, it begins anew. Then: `verdict projection verify`,
+    `verdict projection swap`.
+    """
+    with _rebuilder(name) as rebuilder:
+        made = rebuilder.rebuild()
+    note(
+        f"{name} v{made.other.version} is built beside v{made.live.version}: "
+        f"`verdict projection verify {name}` compares them, `… swap {name}` puts it in place"
+    )
+
+
+@app.command()
+def verify(
+    name: Name,
+    json: Json = False,
+) -> None:
+    """Compare live and built version at one position; exit code 1 when a row differs."""
+    with _rebuilder(name) as rebuilder:
+        verified = rebuilder.verify()
+    if json:
+        show_json({"equal": verified.equal} | _facts(verified))
+    else:
+        _show(verified)
+    if not verified.equal:
+        raise typer.Exit(VerdictError.exit_code)
+
+
+@app.command()
+def swap(
+    name: Name,
+    accept_differences: Accept = False,
+) -> None:
+    """Let readers see the built version, in one transaction, after comparing it with the live one.
+
+    The version that they saw is kept for `verdict projection rollback`; one before that is dropped.
+    With --accept-differences nothing is compared.
+    """
+    with _rebuilder(name) as rebuilder:
+        put = rebuilder.swap(accept_differences)
+    note(f"readers see {name} v{put.other.version} now; v{put.live.version} is kept")
+
+
+@app.command()
+def rollback(
+    name: Name,
+) -> None:
+    """Let readers see the version before the last swap again, brought up to date first."""
+    with _rebuilder(name) as rebuilder:
+        put = rebuilder.rollback()
+    note(f"readers see {name} v{put.other.version} again; v{put.live.version} is kept")
+
+
+@contextmanager
+def _rebuilder(name: str) -> Iterator[Rebuilder]:
+    settings = settings_of()
+    with Console(stderr=True).status(f"projection {name}") as status:
+        yield Rebuilder(settings, name, status.update)
+
+
+def _facts(verified: Verified) -> dict[str, Any]:
+    facts = asdict(verified)
+    for found, compared in zip(facts["tables"], verified.tables, strict=True):
+        found["live"] = compared.live._asdict()
+        found["built"] = compared.built._asdict()
+        found["differing"] = [row._asdict() for row in compared.differing]
+    return facts
+
+
+def _show(verified: Verified) -> None:
+    shown = table("table", "rows", "checksum", "", numbers=("rows",))
+    for compared in verified.tables:
+        about = Text("same", "green") if compared.equal else Text("differs", "red")
+        shown.add_row(*_cells(compared.live_table, compared.live, ""))
+        shown.add_row(*_cells(compared.built_table, compared.built, about))
+    show(shown)
+    for compared in verified.tables:
+        for row in compared.differing:
+            note(
+                f"{compared.built_table} {', '.join(map(str, row.key))}: "
+                f"live {row.live or 'nothing'}, built {row.built or 'nothing'}"
+            )
+    same = "hold the same" if verified.equal else "differ"
+    note(f"{verified.projection} v{verified.live} (live) and v{verified.built} {same}")
+
+
+def _cells(name: str, content: Content, about: str | Text) -> tuple[str | Text, ...]:
+    return name, str(content.rows), content.checksum[:16], about

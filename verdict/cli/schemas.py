@@ -1,0 +1,83 @@
+"""`verdict schemas check|publish`: Avro schemas, their files, and a registry for others."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from verdict.cli.options import Json, settings_of
+from verdict.cli.output import note, show_json
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
+from verdict.model.registry import roots
+from verdict.wire.generate import missing
+from verdict.wire.schema_files import by_id
+
+app = typer.Typer(add_completion=False)
+
+Registry = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Schema registry.", show_default="schema_registry_url"),
+]
+
+
+@app.callback()
+def schemas() -> None:
+    """Avro schemas: whether the files say what the classes say; put them in a registry."""
+
+
+@app.command()
+def check(registry: Registry = None, json: Json = False) -> None:
+    """Compare the classes with the schema files and, where one is set, with the registry.
+
+    Exit code 1 when a class has no file that says what it says, or the registry lacks a schema.
+    """
+    changed = sorted(subject for root in roots() for subject, _ in missing(root))
+    settings = settings_of(schema_registry_url=registry)
+    lacking = _registry(settings).missing(_wanted(settings)) if settings.schema_registry_url else []
+    if json:
+        show_json({"schemas": len(by_id()), "changed": changed, "lacking": _facts(lacking)})
+    if changed:
+        raise VerdictError(
+            f"{', '.join(changed)} changed since the schema files were written: run `make schemas`"
+        )
+    if lacking:
+        raise VerdictError(
+            f"the registry lacks {len(lacking)} schemas, the first: {lacking[0].subject} "
+            f"v{lacking[0].schema.version}: run `verdict schemas publish`"
+        )
+    note(f"{len(by_id())} schemas are as the classes say")
+
+
+@app.command()
+def publish(registry: Registry = None, json: Json = False) -> None:
+    """Put every schema into a registry, under the id that records carry; again changes nothing.
+
+    Each topic has a subject of its own, `<topic>-value`. verdict itself reads and writes without a
+    registry: it is for other tools.
+    """
+    settings = settings_of(schema_registry_url=registry)
+    place = _registry(settings)
+    lacking = place.missing(_wanted(settings))
+    place.publish(lacking)
+    if json:
+        show_json({"registry": str(place), "published": _facts(lacking)})
+    note(f"{len(lacking)} schemas published to {place}")
+
+
+def _wanted(settings: Settings) -> Iterable[Placed]:
+    return every_subject(settings.topics)
+
+
+def _registry(settings: Settings) -> SchemaRegistry:
+    if settings.schema_registry_url is None:
+        raise typer.BadParameter("give --registry URL, or set schema_registry_url")
+    return SchemaRegistry(settings.schema_registry_url.get_secret_value())
+
+
+def _facts(placed: Iterable[Placed]) -> list[dict[str, object]]:
+    return [
+        {"subject": one.subject, "version": one.schema.version, "id": one.schema.id}
+        for one in placed
+    ]

@@ -1,0 +1,147 @@
+"""Many commands from a file of NDJSON envelopes, sent as they are."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import NamedTuple
+
+import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from verdict.cli.options import known_aggregate
+from verdict.cli.output import show_json
+from verdict.client.client import Client
+from verdict.client.errors import OutcomeUnknown
+from verdict.client.pending import Pending
+from verdict.wire.readable import readable
+from verdict.wire.response import Response
+
+AWAITED_AT_ONCE = 10_000
+
+
+class Envelope(NamedTuple):
+    """A line: what is needed to send it, and the bytes to send."""
+
+    aggregate_type: str
+    aggregate_id: str
+    command_id: str
+    value: bytes
+
+
+def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[Envelope]:
+    """Yield the envelope of each line that is not empty.
+
+    The bytes are what the line says, so that the deciding side judges them as it judges any other
+    sender's; only `aggregate`, which is not part of an envelope, is taken out.
+
+    Raises:
+        BadParameter: A line names no aggregate, no `aggregate_id` or no `command_id`.
+    """
+    for number, line in enumerate(lines, 1):
+        if text := line.strip():
+            yield _envelope(number, text, aggregate_type)
+
+
+def _envelope(number: int, text: bytes, aggregate_type: str | None) -> Envelope:
+    try:
+        sent = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"line {number} is no JSON: {error}") from error
+    if not isinstance(sent, dict):
+        raise typer.BadParameter(f"line {number} is no JSON object")
+    if "aggregate" in sent:
+        aggregate_type = sent.pop("aggregate")
+        text = json.dumps(sent, ensure_ascii=False).encode()
+    for name in ("aggregate_id", "command_id"):
+        if not isinstance(sent.get(name), str):
+            raise typer.BadParameter(f"line {number} has no text {name!r}")
+    if aggregate_type is None:
+        raise typer.BadParameter(f'line {number} has no "aggregate", and no AGGREGATE was given')
+    known_aggregate(aggregate_type)
+    return Envelope(aggregate_type, sent["aggregate_id"], sent["command_id"], text)
+
+
+class Tally:
+    """Waits for outcomes in the order of sending, and counts them.
+
+    Args:
+        wait_s: How long the whole may take after the last command was sent; None: nobody waits.
+        print_json: Print each outcome as a line of JSON.
+    """
+
+    def __init__(self, wait_s: float | None, print_json: bool) -> None:
+        self.sent = 0
+        self.accepted = 0
+        self.duplicates = 0
+        self.rejected: Counter[str] = Counter()
+        self.unknown: list[str] = []
+        self._wait_s = wait_s
+        self._json = print_json
+        self._pendings: deque[Pending] = deque()
+
+    @property
+    def waits(self) -> bool:
+        """Whether outcomes are wanted."""
+        return self._wait_s is not None
+
+    def add(self, pending: Pending) -> None:
+        """Count a command that was sent; may wait for an early one's outcome."""
+        self.sent += 1
+        if self._wait_s is None:
+            return
+        self._pendings.append(pending)
+        if len(self._pendings) > AWAITED_AT_ONCE:
+            self._take(self._wait_s)
+
+    def finish(self) -> Iterator[int]:
+        """Wait for the outcomes that are missing; yield how many are left, as that shrinks."""
+        deadline = monotonic() + (self._wait_s or 0)
+        while self._pendings:
+            yield len(self._pendings)
+            self._take(max(deadline - monotonic(), 0))
+
+    def _take(self, timeout_s: float) -> None:
+        pending = self._pendings.popleft()
+        try:
+            response = pending.wait(timeout_s)
+        except OutcomeUnknown as error:
+            self.unknown.append(str(error))
+            return
+        self._count(response)
+        if self._json:
+            show_json(readable(response))
+
+    def _count(self, response: Response) -> None:
+        self.duplicates += response.duplicate
+        if response.reason is None:
+            self.accepted += 1
+        else:
+            self.rejected[response.reason] += 1
+
+
+def send_all(client: Client, found: Iterable[Envelope], tally: Tally) -> None:
+    """Send every envelope, show how far it has come, and wait for the outcomes that are wanted."""
+    with _progress() as progress:
+        sending = progress.add_task("sent", total=None)
+        for envelope in found:
+            tally.add(client.send_encoded(*envelope))
+            progress.update(sending, completed=tally.sent)
+        client.flush()
+        progress.update(sending, total=tally.sent)
+        answering = progress.add_task("answered", total=tally.sent, visible=tally.waits)
+        for left in tally.finish():
+            progress.update(answering, completed=tally.sent - left)
+        progress.update(answering, completed=tally.sent)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    columns = SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn()
+    console = Console(stderr=True)
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal
+    ) as shown:
+        yield shown

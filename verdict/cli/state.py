@@ -1,0 +1,202 @@
+"""`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cache, partial
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from verdict.cli.chapters import in_ranges
+from verdict.cli.options import AggregateType, Json, settings_of
+from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.positions import parse_time
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.decision.history import Broken, fold
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import Snapshot
+from verdict.errors import VerdictError
+from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.decisions import read_decisions
+from verdict.event_log.opened import event_log
+from verdict.event_log.placed import Placed
+from verdict.kafka.log import KafkaLog
+from verdict.model.message import iso_time
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
+from verdict.wire.readable import readable
+
+app = typer.Typer(add_completion=False)
+
+SHOWN = 1_000  # aggregates in a table
+KEPT = ("aggregate_id", "version", "life_cycle", "decided_at")
+
+AtVersion = Annotated[int | None, typer.Option(min=0, help="As of this version.", metavar="N")]
+AtTime = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="As of this time (ISO 8601).")
+]
+IdOrAll = Annotated[
+    str | None, typer.Argument(metavar="ID", help="Id of the aggregate.", show_default="all")
+]
+
+
+@app.command()
+def state(
+    aggregate: AggregateType,
+    id: IdOrAll = None,
+    at_version: AtVersion = None,
+    at: AtTime = None,
+    json: Json = False,
+) -> None:
+    """Show the state of one aggregate with its version, from its events; or of all, sorted by id.
+
+    They come from the archive as far as it goes, and then from Kafka. A deleted one has its last
+    version; exit code 1 for one that never existed. Of all, those whose events do not hold together
+    are named on stderr, the others are told, and the exit code is 1.
+    """
+    if at_version is not None and (at is not None or id is None):
+        alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
+        raise typer.BadParameter(alone)
+    until = None if at is None else parse_time(at)
+    settings = settings_of()
+    if id is None:
+        _show_all(settings, aggregate, until, json)
+        return
+    with ExitStack() as parts:
+        history = event_log(settings, parts, tell=note).history(aggregate, id)
+        decisions = partial(_decisions, settings)
+        places, snapshot = folded(aggregate, id, history, at_version, until, decisions)
+    if at_version is not None and snapshot.version < at_version:
+        raise VerdictError(
+            f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
+        )
+    if not places and at_version != 0:
+        raise VerdictError(f"there is no {aggregate} {id!r}: it has no event, and never had one")
+    answer = _answer(aggregate, id, snapshot, places.get(snapshot.version))
+    if json:
+        show_json(answer)
+    else:
+        show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
+
+
+def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:
+    broken: list[str] = []
+    with ExitStack() as parts:
+        every = event_log(settings, parts, tell=note).every(aggregate_type)
+        decisions = cache(partial(_decisions, settings))
+        answers = _answers(every, aggregate_type, until, broken, decisions)
+        if json:
+            for answer in answers:
+                show_json(answer)
+        else:
+            _show_table(aggregate_type, answers)
+    if broken:
+        raise VerdictError(f"of {len(broken)} {aggregate_type} aggregates no state can be told")
+
+
+def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
+    shown = [*islice(answers, SHOWN)]
+    columns = (aggregate_type, "version", "life_cycle", "decided_at", "state")
+    rows = ([*map(answer.get, KEPT), _in_words(answer)] for answer in shown)
+    show(add_rows(table(*columns, numbers=("version",)), rows))
+    if sum(1 for _ in answers):  # to the end, as one of them may not hold together
+        note(f"only the first {SHOWN} are shown: use --json for all")
+
+
+def _answers(
+    every: Iterable[tuple[str, Iterable[Placed]]],
+    aggregate_type: str,
+    until: int | None,
+    broken: list[str],
+    decisions: Callable[[], Sequence[Decision]],
+) -> Iterator[dict[str, Any]]:
+    """Yield what is told of each aggregate that existed then; name those of which nothing can."""
+    for name, history in every:
+        try:
+            places, snapshot = folded(aggregate_type, name, history, None, until, decisions)
+        except VerdictError as error:
+            note(str(error))
+            broken.append(name)
+            continue
+        if snapshot.version:
+            yield _answer(aggregate_type, name, snapshot, places[snapshot.version])
+
+
+def folded(
+    aggregate_type: str,
+    name: str,
+    history: Iterable[Placed],
+    at_version: int | None,
+    until: int | None,
+    decisions: Callable[[], Sequence[Decision]],
+) -> tuple[dict[int, Source], Snapshot[Any]]:
+    """Return the place of each version that was read, and what the aggregate was then.
+
+    What people decided is asked for where a version is missing only.
+    """
+    places: dict[int, Source] = {}
+    jumped = set[int]()
+
+    def noted() -> Iterator[StoredEvent]:
+        for placed in history:
+            is_behind_gap = placed.version > max(places, default=0) + 1
+            places.setdefault(placed.version, placed.place)
+            if is_behind_gap and (words := _passed_over(places, placed, decisions())):
+                note(f"{aggregate_type} {name!r}: {words}")
+                jumped.add(placed.version)
+            yield placed.stored
+
+    try:
+        return places, fold(noted(), at_version, until, jumped)
+    except Broken as broken:
+        raise VerdictError(f"{aggregate_type} {name!r}: {broken}; no state can be told") from broken
+
+
+def _passed_over(
+    places: Mapping[int, Source], placed: Placed, decisions: Sequence[Decision]
+) -> str | None:
+    """Return in words who decided that the versions right before an event are passed over."""
+    at = placed.place.topic, placed.place.partition
+    of_it = [d for d in decisions if (d.source.topic, d.source.partition) == at]
+    decided = by_decision(places, placed.version, of_it)
+    before = max((version for version in places if version < placed.version), default=0)
+    missing = range(before + 1, placed.version)
+    if missing[-1] not in decided:
+        return None
+    return in_words(in_ranges(missing), decided[missing[-1]])
+
+
+def _decisions(settings: Settings) -> Sequence[Decision]:
+    with KafkaLog(kafka_options(settings)) as log:
+        return read_decisions(log, settings.topics)
+
+
+def _answer(
+    aggregate_type: str, key: str, snapshot: Snapshot[Any], place: Source | None
+) -> dict[str, Any]:
+    shown = None if snapshot.state is None else readable(snapshot.state)
+    if shown is not None:
+        del shown["type"]  # of the class that the rules use inside
+    return {
+        "aggregate_type": aggregate_type,
+        "aggregate_id": key,
+        "version": snapshot.version,
+        "life_cycle": snapshot.life_cycle.value,
+        "decided_at": iso_time(snapshot.decided_at) if place else None,
+        "position": place and readable(place),
+        "state": shown,
+    }
+
+
+def _in_words(answer: dict[str, Any]) -> str | None:
+    fields = answer["state"] or {}
+    return ", ".join(f"{name} {value}" for name, value in fields.items()) or None
+
+
+def _flat(answer: dict[str, Any]) -> list[tuple[str, Any]]:
+    position = answer["position"]
+    place = position and f"{position['topic']}:{position['partition']}:{position['offset']}"
+    about = [(name, answer[name]) for name in ("version", "life_cycle", "decided_at")]
+    return [*about, ("position", place), *(answer["state"] or {}).items()]

@@ -1,0 +1,80 @@
+"""`verdict tail`: the records of a topic, decoded, one JSON object a line."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.text import Text
+
+from verdict.cli.decoding import Fields, Kind, decoded, topic_of
+from verdict.cli.escapes import spelled_json
+from verdict.cli.options import kafka_options, known_aggregate, settings_of
+from verdict.cli.output import show_json
+from verdict.cli.positions import parse_from, spans
+from verdict.kafka.log import KafkaLog
+from verdict.model.registry import aggregate_types
+from verdict.wire.json_lines import json_line
+from verdict.wire.topics import Topics
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def tail(
+    kind: Annotated[Kind, typer.Argument(help="Which topics.", show_default=False)],
+    aggregate: Annotated[
+        str | None,
+        typer.Argument(
+            callback=known_aggregate, help="Of which aggregate type.", show_default="all"
+        ),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Only of this aggregate.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="beginning|end|TIME|P:O",
+            help="Start there; P:O is a partition and an offset.",
+            show_default="end; with --no-follow beginning",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Wait for more, or stop at the end.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="As it is anyway.")] = False,
+) -> None:
+    """Print the records of a topic as JSON, one a line, with topic, partition and offset.
+
+    Records of several partitions come in the order in which Kafka hands them over.
+    """
+    settings = settings_of()
+    types = _topics(settings.topics, kind, aggregate)
+    begin = parse_from(start or ("end" if follow else "beginning"))
+    if begin.place is not None and len(types) > 1:
+        raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
+    # a person gets colours, and lines that end where the record does
+    console = Console(soft_wrap=True)
+    with KafkaLog(kafka_options(settings)) as log:
+        wanted = [span for topic in types for span in spans(log, topic, begin, follow)]
+        for message in log.read(wanted):
+            if id is None or message.key() == id.encode():
+                _show(console, decoded(kind, types[str(message.topic())], message))
+
+
+def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:
+    """Return topic → the aggregate type whose records it holds."""
+    if kind is Kind.DEAD_LETTERS:
+        if aggregate is not None:
+            raise typer.BadParameter("dead letters of all aggregates lie in one topic: use --id")
+        return {topics.dead_letters: ""}
+    names = [aggregate] if aggregate else aggregate_types()
+    return {topic_of(topics, kind, name): name for name in names}
+
+
+def _show(console: Console, record: Fields) -> None:
+    if console.is_terminal:
+        line = spelled_json(json_line(record).decode())
+        console.print(JSONHighlighter()(Text(line)))
+    else:
+        show_json(record, flush=True)

@@ -1,0 +1,99 @@
+"""`verdict up`: everything in one process, until it is stopped."""
+
+import logging
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from verdict.cli.escapes import spelled_lines
+from verdict.cli.leaving import LEAVE_S, end_within, leave
+from verdict.cli.options import settings_of
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.projection.database import parse, shown
+from verdict.service.running import Application
+
+app = typer.Typer()
+
+
+@app.command()
+def up() -> None:
+    """Run broker, decider and projections until stopped."""
+    settings = settings_of()
+    serve(settings)
+
+
+def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
+    """Run until SIGTERM or Ctrl-C, then stop cleanly; a second one stops at once.
+
+    When a part has stopped or died, that is said, and the process ends with the error's exit code.
+
+    Raises:
+        VerdictError: Something is missing or does not fit: it did not start.
+    """
+    _log_to_stderr()
+    stopped = threading.Event()
+    _stop_on_signals(stopped)
+    said = Console(stderr=True)
+    with ExitStack() as running:
+        with said.status("starting Kafka and Spark") as status:
+            started = Application(settings, on_step, status.update)
+            application = running.enter_context(started)
+        _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
+        service = application.service
+        database = shown(parse(service.database_url))
+        typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {database}")
+        failure = _until(stopped, application)
+        if failure is not None:
+            leave(failure, running.close)
+        if application.kafka_is_there:
+            said.print("stopping: the batch under way is finished first")
+        else:
+            said.print("stopping: Kafka is away, what is under way is left to the next start")
+            end_within(LEAVE_S, 0)
+
+
+def _until(stopped: threading.Event, application: Application) -> Exception | None:
+    """Return when `stopped` is set, or with what ended the service."""
+    try:
+        application.run_until(stopped)
+    except Exception as error:
+        return error
+    return None
+
+
+class _Spelled(logging.Formatter):
+    """Spells out what ids and messages of others hold that would steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return spelled_lines(super().format(record))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Spelled("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    # what librdkafka only warns of, such as a coordinator that is still loading, it retries
+    logging.getLogger("verdict.kafka").setLevel(logging.ERROR)
+    # whatever ends a batch is kept and said by those who look after the queries; here it would be
+    # pages of Java, and at a clean stop too, when the batch under way is cancelled
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    for each in logging.getLogger().handlers:
+        each.addFilter(_not_of_py4j)  # which logs a JVM that has ended by the root logger
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
+
+
+def _stop_on_signals(stopped: threading.Event) -> None:
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)

@@ -1,0 +1,100 @@
+"""`verdict verify`: the audit, for people and for cron."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from verdict.audit.auditor import Auditor
+from verdict.audit.finding import Looked
+from verdict.cli.options import Json, known_aggregate, settings_of
+from verdict.cli.output import note, show, show_json
+from verdict.errors import VerdictError
+
+app = typer.Typer()
+
+SHOWN = 1_000  # findings for people
+
+TypeOrAll = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="AGGREGATE", callback=known_aggregate, help="Type.", show_default="all types"
+    ),
+]
+IdOrAll = Annotated[
+    str | None, typer.Argument(metavar="ID", help="Of one aggregate.", show_default="all")
+]
+
+
+@app.command()
+def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) -> None:
+    """See whether events, outcomes, archive, state and read models still hold together.
+
+    Of everything that was decided when it begins, while the service goes on or not: versions
+    without a gap, the chain of hashes and the last hash, one outcome per command, the archive as
+    Kafka has it, the operator's state as the fold of the events (where a copy of it lies), and each
+    read model as its fold. Exit code 0 when all of it is, 1 when something is not, or could not be
+    looked at, because its records are lost say; with --json an object per finding, and at the end
+    one with what was looked at, what could not be (`unavailable`), and what people decided to pass
+    over or lies elsewhere (`not_checked`).
+    """
+    with Console(stderr=True).status("verify") as status:
+        auditor = Auditor(settings_of(), aggregate, id, status.update)
+        count = _told(auditor, json)
+    if json:
+        show_json(summary(auditor.looked, count))
+    for line in not_seen(auditor.looked):
+        note(line)
+    note(judged(auditor.looked, count))
+
+
+def _told(auditor: Auditor, json: bool) -> int:
+    """Print the findings as they come, and return how many there are."""
+    findings, count = auditor.findings(), 0
+    for finding in findings:
+        count += 1
+        if json:
+            show_json(finding.facts())
+        elif count <= SHOWN:
+            show(str(finding))
+    if count > SHOWN and not json:
+        note(f"and {count - SHOWN:,} more: --json shows all")
+    return count
+
+
+def summary(looked: Looked, findings: int) -> dict[str, Any]:
+    """Return for programs what became of an audit with so many findings."""
+    return {
+        "clean": not findings and not looked.unavailable,
+        "findings": findings,
+        "looked_at": looked.at,
+        "unavailable": looked.unavailable,
+        "not_checked": looked.not_checked,
+    }
+
+
+def not_seen(looked: Looked) -> Iterator[str]:
+    """Yield for people what was looked at, and each thing that was not."""
+    yield "looked at " + ", ".join(f"{count:,} {name}" for name, count in looked.at.items())
+    for one in looked.unavailable:
+        yield f"could not be looked at: {one}"
+    for one in looked.not_checked:
+        yield f"not looked at: {one}"
+
+
+def judged(looked: Looked, findings: int) -> str:
+    """Return what to say of an audit that is clean.
+
+    Raises:
+        VerdictError: It is not: it found something, or could not look at something.
+    """
+    if findings:
+        raise VerdictError(f"{findings:,} findings: see what each says")
+    if looked.unavailable:
+        raise VerdictError(
+            "all that was looked at is as it was written, and "
+            f"{len(looked.unavailable):,} could not be looked at: see what each says"
+        )
+    seen = "all that was looked at" if looked.not_checked else "all of it"
+    return f"{seen} is as it was written"

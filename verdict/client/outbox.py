@@ -1,0 +1,86 @@
+"""The producer: in order, each command once, and no loss goes unsaid."""
+
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from verdict.client.errors import NotDelivered
+from verdict.client.options import producer_options
+from verdict.client.pending import Pending, Trouble
+from verdict.client.waiting import Waiting
+from verdict.model.source import Source
+
+REMEMBERED_LOSSES = 1_000
+FULL_S = 0.1
+
+
+class Outbox:
+    """Puts commands on their topics and tells whoever waits where they lie, or that they do not."""
+
+    def __init__(
+        self, bootstrap_servers: str, config: Mapping[str, str], waiting: Waiting, trouble: Trouble
+    ) -> None:
+        self._waiting = waiting
+        self._trouble = trouble
+        self._losses: deque[NotDelivered] = deque(maxlen=REMEMBERED_LOSSES)
+        options = producer_options(bootstrap_servers, config)
+        self.producer = Producer(options | {"error_cb": trouble.complain})
+
+    def put(self, pending: Pending, topic: str, value: bytes) -> None:
+        """Hand a command to the producer; waits while its queue is full.
+
+        Raises:
+            NotDelivered: The producer does not take it.
+        """
+        acknowledged = partial(self._acknowledged, pending)
+        self._waiting.add(pending)
+        while True:
+            try:
+                self.producer.produce(
+                    topic, value, pending.aggregate_id.encode(), on_delivery=acknowledged
+                )
+                return
+            except BufferError:
+                self.producer.poll(FULL_S)
+            except KafkaException as error:
+                refused = NotDelivered(f"{pending} was not sent: {error.args[0].str()}")
+                self._waiting.lose(pending, refused)
+                raise refused from error
+
+    def flush(self, timeout_s: float | None) -> None:
+        """Return when everything is acknowledged; see `Client.flush`."""
+        left = self.producer.flush() if timeout_s is None else self.producer.flush(timeout_s)
+        unseen = []
+        while self._losses:
+            if not (loss := self._losses.popleft()).seen:
+                unseen.append(loss)
+        if left:
+            raise NotDelivered(f"{left} commands are not acknowledged after {timeout_s:g} s")
+        if len(unseen) == 1:
+            raise unseen[0]
+        if unseen:
+            raise NotDelivered(f"{len(unseen)} commands or more were lost, the first: {unseen[0]}")
+
+    def _acknowledged(self, pending: Pending, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            self._trouble.text = ""
+            self._waiting.place(pending, source_of(message))
+            return
+        trouble = f", {self._trouble.text}" if self._trouble.text else ""
+        loss = NotDelivered(
+            f"{pending} was not acknowledged by Kafka ({error.str()}{trouble}): "
+            "whether it arrived is unknown, send it again with the same command id"
+        )
+        self._losses.append(loss)
+        self._waiting.lose(pending, loss)
+
+
+def source_of(message: Message) -> Source:
+    """Return where a record lies that Kafka has taken or given."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return Source(topic, partition, offset)

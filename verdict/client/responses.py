@@ -1,0 +1,215 @@
+"""The background thread: it takes Kafka's acknowledgements and reads the responses."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
+from typing import NamedTuple
+
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+
+from verdict.client.errors import KafkaUnavailable, ResponsesUnreadable, ResponseUnreadable
+from verdict.client.listing import list_topics
+from verdict.client.options import LOG, consumer_options
+from verdict.client.outbox import source_of
+from verdict.client.pending import Trouble
+from verdict.client.waiting import Aggregate, Waiting
+from verdict.wire.codec import Undecodable
+from verdict.wire.records import decode_response
+from verdict.wire.topics import Topics
+
+POLL_S = 0.05
+ANSWER_S = 5.0
+
+# what mends itself; and librdkafka asks for a group's coordinator though nothing joins a group
+PASSING = {
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+}
+
+# a topic that was just created, or whose leader has just changed
+ELECTING = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE}
+ELECTION_S = 0.05
+
+
+class Asked(NamedTuple):
+    """A topic that is to be followed; `begun` is done when it is, or cannot be."""
+
+    topic: str
+    aggregate_type: str
+    begun: Future[None]
+
+
+class Responses:
+    """Reads the responses to the aggregates that are followed, from the moment of following.
+
+    Once the thread runs, only it touches the consumer: librdkafka lets the one who polls in a loop
+    go first, and another thread may wait for a minute.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topics: Topics,
+        config: Mapping[str, str],
+        waiting: Waiting,
+        trouble: Trouble,
+    ) -> None:
+        self._servers = bootstrap_servers
+        self._topics = topics
+        self._waiting = waiting
+        self._trouble = trouble
+        self._followed: dict[str, str] = {}
+        self.unreadable = 0
+        self._lock = Lock()
+        self._asked: SimpleQueue[Asked] = SimpleQueue()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+        options = consumer_options(bootstrap_servers, config)
+        self._consumer = Consumer(options | {"error_cb": trouble.complain})
+
+    def follow(self, aggregate_type: str, producer: Producer) -> None:
+        """Read the responses of an aggregate from here on; must come before its first command.
+
+        Raises:
+            KafkaUnavailable: Kafka does not answer, or has no such topic.
+        """
+        topic = self._topics.responses(aggregate_type)
+        with self._lock:
+            if topic in self._followed:
+                return
+            if self._thread is None:
+                self._begin(topic, aggregate_type)
+                self._thread = Thread(
+                    target=self._run, args=(producer,), name="verdict-responses", daemon=True
+                )
+                self._thread.start()
+                return
+            asked = Asked(topic, aggregate_type, Future())
+            self._asked.put(asked)
+            asked.begun.result()
+
+    def stop(self) -> None:
+        """End the thread and leave Kafka."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._begin_asked(KafkaUnavailable("the client was closed meanwhile"))
+        self._consumer.close()
+
+    def _begin(self, topic: str, aggregate_type: str) -> None:
+        ends = [self._end(topic, partition) for partition in self._partitions(topic)]
+        self._consumer.incremental_assign(ends)
+        self._followed[topic] = aggregate_type
+
+    def _begin_asked(self, failure: Exception | None = None) -> None:
+        """Answer those who wait in `follow`: begin as they ask, or say why not."""
+        while not self._asked.empty():
+            topic, aggregate_type, begun = self._asked.get()
+            try:
+                if failure is not None:
+                    raise failure
+                self._begin(topic, aggregate_type)
+            except Exception as error:
+                begun.set_exception(error)
+            else:
+                begun.set_result(None)
+
+    def _partitions(self, topic: str) -> list[int]:
+        try:
+            known = list_topics(self._consumer, ANSWER_S, self._last_failure, topic).topics[topic]
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+        if known.error is not None:
+            raise KafkaUnavailable(
+                f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
+                "create what is missing with `verdict topics create`"
+            )
+        return sorted(known.partitions)
+
+    def _end(self, topic: str, partition: int) -> TopicPartition:
+        place = TopicPartition(topic, partition, OFFSET_INVALID)
+        patience = time.monotonic() + ANSWER_S
+        while True:
+            try:
+                place.offset = self._consumer.get_watermark_offsets(place, timeout=ANSWER_S)[1]
+                return place
+            except KafkaException as error:
+                if error.args[0].code() not in ELECTING or time.monotonic() > patience:
+                    raise self._unavailable(error) from error
+                time.sleep(ELECTION_S)
+
+    def _unavailable(self, error: KafkaException) -> KafkaUnavailable:
+        reason = self._last_failure() or error.args[0].str()
+        unavailable = KafkaUnavailable(f"cannot reach Kafka at {self._servers}: {reason}")
+        unavailable.said = reason
+        return unavailable
+
+    def _last_failure(self) -> str:
+        if self._thread is None:
+            self._consumer.poll(0)  # hears the reasons that librdkafka has for us
+        return self._trouble.text
+
+    def _run(self, producer: Producer) -> None:
+        try:
+            while not self._stopping.is_set():
+                producer.poll(0)
+                self._begin_asked()
+                message = self._consumer.poll(POLL_S)
+                if message is None:
+                    self._waiting.sweep()
+                else:
+                    self._take(message)
+        except Exception as error:  # nobody looks at a thread: whoever waits is told
+            failure = ResponsesUnreadable(f"responses at {self._servers} stopped: {error}")
+            failure.__cause__ = error
+            self._waiting.fail(failure)
+            while not self._stopping.is_set():
+                producer.poll(POLL_S)  # acknowledgements still matter
+                self._begin_asked(failure)
+
+    def _take(self, message: Message) -> None:
+        if (error := message.error()) is not None:
+            if error.code() not in PASSING:
+                raise KafkaException(error)
+            return
+        self._trouble.text = ""
+        topic, key, value = message.topic(), message.key(), message.value()
+        assert topic is not None
+        about = self._followed[topic], key or b""
+        if not self._waiting.expects(about):
+            return
+        try:
+            if value is None:
+                raise Undecodable("it has no value")
+            response = decode_response(value)
+        except Undecodable as fault:
+            self._pass_over(message, about, fault)
+        else:
+            self._waiting.answer(about, response)
+
+    def _pass_over(self, message: Message, about: Aggregate, fault: Undecodable) -> None:
+        """Count a response that cannot be read; whoever it may have been meant for is told."""
+        self.unreadable += 1
+        aggregate_type, key = about
+        failure = ResponseUnreadable(
+            f"the response at {source_of(message)} about {aggregate_type} "
+            f"{key.decode(errors='replace')!r} cannot be read ({fault}): the command may have been "
+            "decided, see `verdict history`; if the service is newer than this client, bring the "
+            "client up to date, and ask again with the same command id"
+        )
+        failure.__cause__ = fault
+        LOG.warning("%s", failure)
+        self._waiting.pass_over(about, failure)

@@ -1,0 +1,151 @@
+"""Who waits for which answer."""
+
+from collections import Counter, deque
+from functools import partial
+from threading import Lock
+from weakref import ref
+
+from verdict.client.pending import Pending
+from verdict.model.source import Source
+from verdict.wire.response import Response
+
+Aggregate = tuple[str, bytes]  # type and id, as a response's topic and key say them
+
+
+class Waiting:
+    """Matches responses to commands by the command's place in Kafka; safe between threads.
+
+    The place tells apart what command ids cannot: the same id may be sent twice, even with two
+    payloads, and each sending gets its own answer. A response may overtake the acknowledgement
+    that says where its command lies, so what comes meanwhile is kept. A command whose sender
+    dropped its `Pending` is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._placed: dict[Source, tuple[Aggregate, ref[Pending]]] = {}
+        self._unplaced: Counter[Aggregate] = Counter()
+        self._early: dict[Aggregate, dict[Source, Response]] = {}
+        self._passed_over: dict[Aggregate, list[Exception]] = {}
+        self._interest: Counter[Aggregate] = Counter()
+        # noted without the lock: a garbage collection may run while this thread holds it
+        self._dropped: deque[Source] = deque()
+        self._failure: Exception | None = None
+
+    def __len__(self) -> int:
+        """Return how many commands are without an answer that somebody may still ask for."""
+        return self._interest.total()
+
+    def add(self, pending: Pending) -> None:
+        """Wait for the answer to a command that is about to be sent."""
+        about = _about(pending)
+        with self._lock:
+            self._unplaced[about] += 1
+            self._interest[about] += 1
+
+    def place(self, pending: Pending, source: Source) -> None:
+        """Learn where a command lies; its answer may already be here."""
+        about = _about(pending)
+        pending.delivered(source)
+        with self._lock:
+            response = self._early.get(about, {}).pop(source, None)
+            failure = None if response else self._failed(about)
+            self._leave_unplaced(about)
+            if response is None and failure is None:
+                dropped = partial(_note, self._dropped, source)
+                self._placed[source] = about, ref(pending, dropped)
+                return
+            _decrease(self._interest, about)
+            if response is not None:
+                pending.answer(response)
+            elif failure is not None:
+                pending.fail(failure)
+
+    def lose(self, pending: Pending, error: Exception) -> None:
+        """Learn that a command was not acknowledged."""
+        about = _about(pending)
+        with self._lock:
+            self._leave_unplaced(about)
+            _decrease(self._interest, about)
+        pending.fail(error)
+
+    def expects(self, about: Aggregate) -> bool:
+        """Return whether a response about this aggregate is worth decoding."""
+        return about in self._interest
+
+    def answer(self, about: Aggregate, response: Response) -> None:
+        """Hand a response to the command that it answers, if that was ours."""
+        with self._lock:
+            pending = self._take(response.source)
+            if pending is None and about in self._unplaced:
+                self._early.setdefault(about, {})[response.source] = response
+        if pending is not None:
+            pending.answer(response)
+
+    def pass_over(self, about: Aggregate, error: Exception) -> None:
+        """End the waiting that a response was for which says no more than the aggregate.
+
+        Commands to one aggregate are answered in their order, so it was for the first of ours, or
+        for somebody else's.
+        """
+        with self._lock:
+            first = min(
+                (at for at, (whose, _) in self._placed.items() if whose == about), default=None
+            )
+            pending = None if first is None else self._take(first)
+            if first is None and about in self._unplaced:
+                self._passed_over.setdefault(about, []).append(error)
+        if pending is not None:
+            pending.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """End every waiting, now and from now on."""
+        with self._lock:
+            self._failure = error
+            waiting = [reference() for _, reference in self._placed.values()]
+            self._placed.clear()
+            self._interest = Counter(self._unplaced)
+        for pending in waiting:
+            if pending is not None:
+                pending.fail(error)
+
+    def sweep(self) -> None:
+        """Forget what nobody holds any more."""
+        while self._dropped:
+            source = self._dropped.popleft()
+            with self._lock:
+                self._take(source)
+
+    def _take(self, source: Source) -> Pending | None:
+        """Wait no longer for the answer to the command at a place; return it if it has a holder."""
+        if (found := self._placed.pop(source, None)) is None:
+            return None
+        about, reference = found
+        _decrease(self._interest, about)
+        return reference()
+
+    def _failed(self, about: Aggregate) -> Exception | None:
+        """Return why the command that is placed next is not waited for."""
+        if passed_over := self._passed_over.get(about):
+            return passed_over.pop(0)
+        return self._failure
+
+    def _leave_unplaced(self, about: Aggregate) -> None:
+        _decrease(self._unplaced, about)
+        if about not in self._unplaced:
+            self._early.pop(about, None)
+            self._passed_over.pop(about, None)
+
+
+def _decrease(counter: Counter[Aggregate], about: Aggregate) -> None:
+    counter[about] -= 1
+    if counter[about] <= 0:
+        del counter[about]
+
+
+def _note(dropped: "deque[Source]", source: Source, _: object) -> None:
+    dropped.append(source)
+
+
+def _about(pending: Pending) -> Aggregate:
+    return pending.aggregate_type, pending.aggregate_id.encode()

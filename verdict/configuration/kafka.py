@@ -1,0 +1,101 @@
+"""Kafka security is set once, by our names; here it becomes librdkafka's and Java's."""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from verdict.configuration.settings import Settings
+from verdict.local import private
+
+Options = dict[str, str]
+
+KEYSTORE = "kafka-client.pem"
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+def librdkafka_options(settings: Settings) -> Options:
+    """Return what every client of librdkafka needs besides `bootstrap.servers`.
+
+    The settings under `kafka` come last and win.
+    """
+    options: Options = {"security.protocol": settings.kafka_security_protocol}
+    if settings.kafka_user and settings.kafka_password:
+        options |= {
+            "sasl.mechanism": settings.kafka_sasl_mechanism,
+            "sasl.username": settings.kafka_user,
+            "sasl.password": settings.kafka_password.get_secret_value(),
+        }
+    if settings.kafka_ca_file:
+        options["ssl.ca.location"] = str(settings.kafka_ca_file)
+    if settings.kafka_certificate_file and settings.kafka_key_file:
+        options |= {
+            "ssl.certificate.location": str(settings.kafka_certificate_file),
+            "ssl.key.location": str(settings.kafka_key_file),
+        }
+    if settings.kafka_key_password:
+        options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
+    return options | _plain(settings.kafka)
+
+
+def java_options(settings: Settings) -> Options:
+    """Return the same for a Java client, by Java's names.
+
+    Java wants a certificate and its key in one file; when they lie in two, they are joined in the
+    data directory, readable by its owner only. The settings under `spark_kafka` win.
+    """
+    options: Options = {"security.protocol": settings.kafka_security_protocol}
+    if settings.kafka_user and settings.kafka_password:
+        options |= {
+            "sasl.mechanism": settings.kafka_sasl_mechanism,
+            "sasl.jaas.config": _jaas(
+                settings.kafka_sasl_mechanism,
+                settings.kafka_user,
+                settings.kafka_password.get_secret_value(),
+            ),
+        }
+    if settings.kafka_ca_file:
+        options |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(settings.kafka_ca_file.absolute()),
+        }
+    if settings.kafka_certificate_file and settings.kafka_key_file:
+        keystore = _keystore(
+            settings.kafka_key_file, settings.kafka_certificate_file, settings.data_dir
+        )
+        options |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(keystore)}
+    if settings.kafka_key_password:
+        options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
+    return options | _plain(settings.spark_kafka)
+
+
+def spark_options(settings: Settings) -> Options:
+    """Return the options of Spark's Kafka source or sink besides the servers and the topics."""
+    return {f"kafka.{name}": value for name, value in java_options(settings).items()}
+
+
+def _plain(options: dict[str, SecretStr]) -> Options:
+    return {name: value.get_secret_value() for name, value in options.items()}
+
+
+def _jaas(mechanism: str, user: str, password: str) -> str:
+    module = PLAIN if mechanism == "PLAIN" else SCRAM
+    return f"{module} required username={_quoted(user)} password={_quoted(password)};"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _keystore(key: Path, certificate: Path, data_dir: Path) -> Path:
+    if key.resolve() == certificate.resolve():
+        return key.absolute()
+    private.close(data_dir)
+    joined = data_dir.absolute() / KEYSTORE
+    fresh = joined.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    fresh.touch(mode=0o600)
+    fresh.write_text(f"{key.read_text().rstrip()}\n{certificate.read_text()}")
+    fresh.replace(joined)
+    return joined

@@ -1,0 +1,211 @@
+"""Settings: flag > `VERDICT_*` > `.env` > `verdict.toml` > default.
+
+Both files are looked for in the working directory; `verdict.toml` holds the names of the fields
+below. `verdict.configuration.loading` makes the one `Settings` of a process.
+"""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from platformdirs import user_data_path
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FilePath,
+    PositiveInt,
+    SecretStr,
+    StringConstraints,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from commands.policies.award_points import FACTOR
+from verdict.configuration.values import (
+    dotted,
+    fitting_outputs,
+    listed,
+    mail_server_url,
+    topic_or_prefix,
+)
+from verdict.projection.reader_role import AUDITOR, OPERATOR, READER, Roles
+from verdict.wire.backoff import understood
+from verdict.wire.letter import MOST_ATTEMPTS
+from verdict.wire.topics import PARTITIONS, Topics
+
+TOML = "verdict.toml"
+US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
+MIB = 1 << 20
+
+PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
+SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
+Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
+KafkaName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
+RoleName = Annotated[str, StringConstraints(min_length=1, max_length=63)]
+KafkaPrefix = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,80}$")]
+
+
+class Settings(BaseSettings):
+    """All that can be chosen; made by `load_settings`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="VERDICT_",
+        env_file=".env",
+        dotenv_filtering="match_prefix",  # the file may hold other programs' variables
+        toml_file=TOML,
+        extra="forbid",
+        frozen=True,
+    )
+
+    deployment: KafkaName = Field("verdict", description="Names markers and transactions.")
+    topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
+    data_dir: Path = Field(
+        default_factory=lambda: user_data_path("verdict"),
+        description="What the service keeps: checkpoint, embedded broker, SQLite.",
+    )
+    bootstrap_servers: str | None = Field(None, description="Kafka; unset: the embedded one.")
+    database_url: SecretStr | None = Field(None, description="Unset: SQLite in data_dir.")
+    reader_role: RoleName = Field(
+        READER, description="PostgreSQL role that may select the views, nothing personal in events."
+    )
+    auditor_role: RoleName = Field(AUDITOR, description="The same, and payloads of events whole.")
+    operator_role: RoleName = Field(OPERATOR, description="The same, and letters.")
+
+    partitions: PositiveInt = Field(PARTITIONS, description="Of each topic, when it is created.")
+    shards: PositiveInt = Field(
+        2, description="At the first start; 1 answers sooner, more decide more."
+    )
+    cores: PositiveInt | None = Field(None, description="Spark tasks at a time; unset: all.")
+    driver_memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*[kmgt]$")] = Field(
+        "1g", description="Heap of the JVM."
+    )
+    trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        0, description="Least time between batches; more is cheaper and later."
+    )
+    projection_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        500, description="The same for the projections; less takes from the decider's processors."
+    )
+    reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        250, description="The same for what follows from events: commands, notifications."
+    )
+    lake_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+        10_000, description="The same for the lake; more makes fewer and larger files."
+    )
+    lake_dir: Path | None = Field(
+        None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
+    )
+    max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")
+    batch_limit_s: PositiveInt = Field(
+        60, description="A batch that is under way for longer is said: log, `verdict status`."
+    )
+    transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
+    command_limit_bytes: Bytes = Field(64 * 1024, description="Of one command.")
+    events_limit_bytes: Bytes = Field(MIB, description="Of one command's events.")
+    command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
+    retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
+        3, description="Of a dead letter that does not say it; then it is parked."
+    )
+    retry_backoff: Annotated[str, AfterValidator(understood)] = Field(
+        "exponential:1s,2,1h", description="How long such a letter waits before each retry."
+    )
+    retry_topics: Annotated[
+        tuple[Annotated[str, AfterValidator(topic_or_prefix)], ...],
+        NoDecode,
+        BeforeValidator(listed),
+    ] = Field((), description="Where letters may go, besides where verdict takes things in.")
+    retry_poll_ms: PositiveInt = Field(500, description="How often to look for letters to send.")
+    sql_timeout_s: PositiveInt = Field(60, description="A query on the read side may take so long.")
+    us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
+        US_EXCHANGES, min_length=1, description="What us_holder counts as US."
+    )
+
+    loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
+        FACTOR, description="Points for each unit of money on an invoice."
+    )
+
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
+    kafka_user: str | None = None
+    kafka_password: SecretStr | None = None
+    kafka_ca_file: FilePath | None = Field(None, description="PEM.")
+    kafka_certificate_file: FilePath | None = Field(None, description="PEM, with its chain.")
+    kafka_key_file: FilePath | None = Field(None, description="PEM, PKCS 8.")
+    kafka_key_password: SecretStr | None = None
+    kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
+    spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
+
+    schema_registry_url: SecretStr | None = Field(
+        None, description="Where `verdict schemas publish` puts schemas for other tools."
+    )
+
+    smtp_url: SmtpUrl | None = Field(
+        None, description="Mail server; smtp://, smtp+starttls:// or smtps://, host and port."
+    )
+    smtp_user: str | None = None
+    smtp_password: SecretStr | None = None
+    smtp_ca_file: FilePath | None = Field(None, description="PEM; unset: this machine's.")
+    mail_from: str | None = Field(None, description="Sender of the weekly mail.")
+    mail_address_template: str | None = Field(
+        None, description="{client}@example.com, or an entry point of verdict.mail_addresses."
+    )
+    mail_lease_s: Annotated[int, Field(ge=600)] = Field(
+        900, description="A worker's mails are left to it so long."
+    )
+
+    @property
+    def roles(self) -> Roles:
+        """Who may see what of the read side."""
+        return Roles(self.reader_role, self.auditor_role, self.operator_role)
+
+    @property
+    def topics(self) -> Topics:
+        """The topics of this deployment."""
+        return Topics(self.deployment, self.topic_prefix, self.partitions)
+
+    @model_validator(mode="after")
+    def _security_is_whole(self) -> Self:
+        sasl = self.kafka_security_protocol.startswith("SASL")
+        if sasl and not (self.kafka_user and self.kafka_password):
+            raise ValueError(
+                f"kafka_security_protocol is {self.kafka_security_protocol}: "
+                "set kafka_user and kafka_password too"
+            )
+        if self.kafka_user and not sasl:
+            raise ValueError(
+                f"kafka_user is set but kafka_security_protocol is {self.kafka_security_protocol}: "
+                "set it to SASL_SSL or SASL_PLAINTEXT"
+            )
+        if bool(self.kafka_certificate_file) != bool(self.kafka_key_file):
+            raise ValueError("kafka_certificate_file and kafka_key_file belong together")
+        return self
+
+    @model_validator(mode="after")
+    def _mail_login_is_whole(self) -> Self:
+        if bool(self.smtp_user) != bool(self.smtp_password):
+            raise ValueError("smtp_user and smtp_password belong together")
+        if self.smtp_user and self.smtp_url and self.smtp_url.startswith("smtp://"):
+            raise ValueError(
+                "smtp_password would travel in clear: begin smtp_url with smtp+starttls:// or "
+                "smtps://"
+            )
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources, the strongest first."""
+        toml = TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, dotenv_settings, toml

@@ -1,0 +1,83 @@
+"""How settings are written where there is only text, or only tables."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+from verdict.configuration.mail_server import parse_server
+from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
+
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
+
+
+def dotted(value: Any) -> Any:
+    """Return a table of tables, as TOML reads `kafka.ssl.ca.location = …`, as one option."""
+    return dict(_flat(value)) if isinstance(value, dict) else value
+
+
+def listed(value: Any) -> Any:
+    """Return `a, b` or `["a", "b"]`, as either is written in an environment variable, as a tuple.
+
+    Raises:
+        ValueError: It begins as JSON and is none.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            return from_json(value)
+        except ValueError as error:
+            raise ValueError(f"begins as a JSON list and is none, {error}: write a, b") from error
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return value
+
+
+def fitting_outputs(size: int) -> int:
+    """Return how many bytes a command, or its events, may have, if every output can hold them.
+
+    Raises:
+        ValueError: A rejection with its copy of the command could be refused by its topic, which
+            would end the service, and at every start again.
+    """
+    if size > LARGEST_BYTES:
+        raise ValueError(
+            f"{size} bytes are more than {LARGEST_BYTES}: an output may have {OUTPUT_BYTES}, and "
+            "must hold that twice, in its value and in a header, beside all that is said of it"
+        )
+    return size
+
+
+def topic_or_prefix(value: str) -> str:
+    """Return a topic's name, or the beginning of many as `shop.*`.
+
+    Raises:
+        ValueError: Kafka has no such names.
+    """
+    if not TOPIC.fullmatch(value):
+        raise ValueError(f"{value!r} is no name of a topic: write parcels, or shop.* for many")
+    return value
+
+
+def mail_server_url(value: str) -> str:
+    """Return a URL of a mail server that can be one.
+
+    Raises:
+        ValueError: It cannot.
+    """
+    parse_server(value)
+    return value
+
+
+def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in options.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", _text(value)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value

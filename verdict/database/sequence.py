@@ -1,0 +1,38 @@
+"""Numbers that readers follow: without gaps, and visible in their order."""
+
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, update
+
+from verdict.database.statements import add_new
+
+metadata = MetaData()
+table = Table(
+    "projection_sequence_v1",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("last", BigInteger, nullable=False),
+)
+
+
+def begin(connection: Connection, name: str) -> None:
+    """Make sure that the sequence `name` exists; a new one gives 1 first."""
+    add_new(connection, table, [{"name": name, "last": 0}])
+
+
+def take(connection: Connection, name: str, count: int) -> range:
+    """Return the next `count` numbers of the sequence `name`.
+
+    They are taken from one row whose lock is held to the commit: a rollback gives them back, and
+    nobody gets later ones before these are visible. Take them after all reads and folds, right
+    before the inserts that carry them, so that the lock is held for a moment only.
+
+    Raises:
+        NoResultFound: There is no such sequence.
+    """
+    statement = (
+        update(table)
+        .where(table.c.name == name)
+        .values(last=table.c.last + count)
+        .returning(table.c.last)
+    )
+    last: int = connection.execute(statement).scalar_one()
+    return range(last - count + 1, last + 1)

@@ -1,0 +1,1 @@
+"""The decider: one Spark query that gives every command its verdict."""

@@ -1,0 +1,138 @@
+"""Where a life of the decider lies on disk: its checkpoint, and what that began with.
+
+Every recovery begins a new generation in a directory of its own, so the former one stays as it
+was until the marker names the new one: that single record decides which directory is used.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from verdict.decider.manifest import check_manifest, write_manifest
+from verdict.exactly_once.checkpoint import CheckpointPosition
+from verdict.exactly_once.fit import FIRST_GENERATION
+from verdict.model.decider import decider_of
+from verdict.model.registry import aggregate_types
+from verdict.wire.marker import Marker
+
+FOLDER = "decider"
+NAME = "generation-"
+SHARD = "shard="  # as Spark names the directories of a partitioned table
+
+
+class Generation:
+    """One life of the decider on this data directory.
+
+    Args:
+        data_dir: Of the service.
+        number: As in the marker.
+    """
+
+    def __init__(self, data_dir: Path, number: int) -> None:
+        self.number = number
+        self._all = data_dir.absolute() / FOLDER
+        self.folder = self._all / f"{NAME}{number}"
+        self.checkpoint = self.folder / "checkpoint"
+        self.seed = self.folder / "seed"
+        self._complete = self.folder / "seed.complete"
+        self._formats = self.folder / "snapshot-formats.json"
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the whole recovered state lies here for a fresh checkpoint."""
+        return self._complete.exists()
+
+    def seeds(self, position: CheckpointPosition) -> list[tuple[int, str]]:
+        """Return (shard, file) of all that the checkpoint has yet to take in.
+
+        Batch 0 takes it in, so it is kept until Spark is done with that one.
+
+        Raises:
+            DamagedSeed: Some of it is not as the recovery wrote it.
+        """
+        if not self.seeded or _has_begun(position):
+            return []
+        files = self._seed_files()
+        check_manifest(self._complete, self.seed, files)
+        return [(int(file.parent.name.removeprefix(SHARD)), str(file)) for file in files]
+
+    def clear(self) -> None:
+        """Remove all of it: what an interrupted recovery left."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+
+    def complete(self, **counts: int) -> None:
+        """Say that the seed is whole, and of what it consists, after it is safely on the disk.
+
+        Args:
+            **counts: How many of what it holds, for people.
+        """
+        self.note_formats()
+        for path in (*self.seed.rglob("*"), self.seed, self.folder):
+            _flush(path)
+        fresh = self._complete.with_suffix(".new")
+        write_manifest(fresh, self.seed, self._seed_files(), **counts)
+        _flush(fresh)
+        fresh.replace(self._complete)
+        for path in (self._complete, self.folder, self._all, self._all.parent):
+            _flush(path)
+
+    def _seed_files(self) -> list[Path]:
+        return sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
+
+    def tidy(self, position: CheckpointPosition) -> None:
+        """Remove what this generation, which has started, will never need again."""
+        for other in self._all.glob("*"):
+            if other != self.folder:
+                shutil.rmtree(other, ignore_errors=True)
+        if self.seeded and _has_begun(position):
+            self._complete.unlink()
+            shutil.rmtree(self.seed, ignore_errors=True)
+
+    def note_formats(self) -> None:
+        """Write down in which formats the rules store snapshots, for `outdated`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        fresh = self._formats.with_suffix(".new")
+        fresh.write_text(json.dumps(snapshot_formats()))
+        _flush(fresh)
+        fresh.replace(self._formats)
+
+    def outdated(self) -> list[str]:
+        """Return the aggregates whose stored snapshots the rules of today cannot read."""
+        if not self._formats.exists():
+            return []
+        stored: dict[str, int] = json.loads(self._formats.read_text())
+        now = snapshot_formats()
+        return [name for name in sorted(now) if stored.get(name, now[name]) != now[name]]
+
+
+def generation_of(data_dir: Path, marker: Marker | None) -> Generation:
+    """Return the generation that `marker` says is the current one; the first without a marker."""
+    return Generation(data_dir, FIRST_GENERATION if marker is None else marker.generation)
+
+
+def newest_generation(data_dir: Path) -> int:
+    """Return the greatest number that was ever used here, the first at least."""
+    there = (data_dir.absolute() / FOLDER).glob(f"{NAME}*")
+    numbers = (one.name.removeprefix(NAME) for one in there)
+    return max((int(number) for number in numbers if number.isdecimal()), default=FIRST_GENERATION)
+
+
+def snapshot_formats() -> dict[str, int]:
+    """Return the number of the snapshot format of every aggregate."""
+    return {name: decider_of(name).snapshot_format for name in aggregate_types()}
+
+
+def _has_begun(position: CheckpointPosition) -> bool:
+    """Whether Spark is done with batch 0."""
+    last = position.last
+    return last is not None and (last.batch_id > 0 or position.committed)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

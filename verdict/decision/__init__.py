@@ -1,0 +1,1 @@
+"""What is decided about one command, and on which grounds. Pure."""

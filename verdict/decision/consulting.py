@@ -1,0 +1,84 @@
+"""Asking the rules of one aggregate, whose bugs must not become anybody else's problem."""
+
+import re
+from functools import reduce
+from typing import Any, NamedTuple
+
+from verdict.decision.answering import Rejected
+from verdict.decision.received import ReceivedCommand
+from verdict.decision.recording import StoredEvent, decided_at, record
+from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.model.decider import Decider
+from verdict.model.message import Event
+from verdict.model.reason import Reason
+from verdict.model.refused import Refused
+
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+TEXT_CHARS = 500
+
+
+class Decision(NamedTuple):
+    """What the rules said yes to; `stored` is None when nothing happened."""
+
+    events: tuple[StoredEvent, ...]
+    snapshot: Snapshot[Any]
+    stored: bytes | None
+
+
+def consult(decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> Decision:
+    """Return the events that the rules decide on, numbered and encoded, and what they add up to.
+
+    Encoding is part of it: events or a state that cannot be stored are a bug of the rules.
+
+    Raises:
+        Rejected: BUSINESS_RULE with the rule's own words, or HANDLER_ERROR for any failure.
+    """
+    try:
+        events = _decided(decider, snapshot, command)
+        state = reduce(decider.evolve, events, snapshot.state)
+        recorded, last_hash = record(decider, snapshot, command, events)
+        if not events:
+            return Decision((), snapshot, None)
+        time = decided_at(snapshot, command)
+        after = Snapshot(snapshot.version + len(events), state, last_hash, time)
+        return Decision(recorded, after, snapshot_codec(decider.aggregate_type).encode(after))
+    except Rejected:
+        raise
+    except Exception as error:  # a bug in the rules of one aggregate must not stop the others
+        raise Rejected(Reason.HANDLER_ERROR, _described(error)) from error
+
+
+def _decided(
+    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand
+) -> list[Event]:
+    try:
+        events = decider.decide(snapshot.state, command.payload)
+    except Refused as refused:
+        details = {name: _fitting(value) for name, value in refused.numbers.items()}
+        raise Rejected(
+            Reason.BUSINESS_RULE,
+            _storable(refused.message),
+            {"code": _storable(refused.code), **details},
+        ) from refused
+    if not isinstance(events, list):
+        raise TypeError(f"decide returned {type(events).__name__}, not a list of events")
+    return events
+
+
+def _described(error: Exception) -> str:
+    try:
+        text = str(error)
+    except Exception as broken:
+        text = f"(its text failed with {type(broken).__name__})"
+    return _storable(ADDRESS.sub("0x", f"{type(error).__name__}: {text}"))
+
+
+def _fitting(value: object) -> int | str:
+    fits = type(value) is int and -(2**63) <= value < 2**63
+    return value if fits else _storable(value)  # type: ignore[return-value]
+
+
+def _storable(text: object) -> str:
+    """Return the text as Avro and every database can hold it."""
+    escaped = str(text).replace("\0", "\\0").encode(errors="backslashreplace").decode()
+    return escaped[:TEXT_CHARS]

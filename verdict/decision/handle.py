@@ -1,0 +1,163 @@
+"""The verdict: every check of the contract in its order, first failure wins."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from verdict.decision.answering import Rejected, acceptance, rejection
+from verdict.decision.consulting import consult
+from verdict.decision.received import ReceivedCommand
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import Snapshot
+from verdict.model.command_envelope import Expectation
+from verdict.model.decider import Decider
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import iso_time
+from verdict.model.reason import Reason
+from verdict.wire.response import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds a decision.
+
+    Args:
+        events_bytes: Of all encoded events of one command together.
+        memory_ms: How long a command id is remembered at least, in milliseconds.
+    """
+
+    events_bytes: int = 2**20
+    memory_ms: int = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one command.
+
+    `snapshot` is the aggregate afterwards and `stored` its encoding, None when the command caused
+    no event. `remembered` says whether the response answers the same command id from now on.
+    """
+
+    response: Response
+    events: tuple[StoredEvent, ...]
+    snapshot: Snapshot[Any]
+    stored: bytes | None
+    remembered: bool
+
+
+def handle(
+    decider: Decider[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    earlier: Response | None,
+    limits: Limits,
+) -> Verdict:
+    """Give the one verdict on `command`; pure.
+
+    Args:
+        decider: The aggregate's rules.
+        snapshot: The aggregate before the command.
+        command: A well-formed command (check 1 is passed).
+        earlier: The remembered response to the same command id, if there is one.
+        limits: Sizes and times that bound the decision.
+
+    Returns:
+        Accepted events numbered from `snapshot.version + 1` without a gap, all or none; or the
+        first failed check; or, for a command id that is remembered, the original outcome.
+    """
+    if earlier is not None:
+        return _answer_again(decider, snapshot, command, earlier)
+    try:
+        _check_deadline(command)
+        _check_expectation(command, snapshot)
+        _check_life_cycle(command, snapshot)
+        return _accept(decider, snapshot, command, limits)
+    except Rejected as rejected:
+        response = rejection(decider, snapshot, command, rejected)
+        return Verdict(response, (), snapshot, None, remembered=not response.retriable)
+
+
+def _answer_again(
+    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
+) -> Verdict:
+    if earlier.command_digest == command.digest:
+        response = replace(
+            earlier,
+            duplicate=True,
+            source=command.record.source,
+            correlation_id=command.correlation_id,
+        )
+    else:
+        taken = Rejected(
+            Reason.COMMAND_ID_REUSED,
+            f"command id {command.envelope.command_id!r} was already used for a "
+            f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
+        )
+        response = rejection(decider, snapshot, command, taken)
+    return Verdict(response, (), snapshot, None, remembered=False)
+
+
+def _check_deadline(command: ReceivedCommand) -> None:
+    deadline, arrived = command.envelope.deadline, command.record.timestamp
+    if deadline is not None and arrived > deadline:
+        raise Rejected(
+            Reason.EXPIRED,
+            f"reached Kafka at {iso_time(arrived)}, {arrived - deadline} ms after its deadline "
+            f"{iso_time(deadline)}",
+            {"late_ms": arrived - deadline},
+        )
+
+
+def _check_expectation(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
+    expected, state = command.envelope.expected_version, snapshot.life_cycle
+    if expected == Expectation.NO_STREAM and snapshot.version != 0:
+        raise Rejected(
+            Reason.ALREADY_EXISTS,
+            f"expected no {_name(command)}, it is {state} at version {snapshot.version}",
+        )
+    if expected == Expectation.EXISTS and state is not LifeCycle.ACTIVE:
+        raise _absent(command, snapshot)
+    if not isinstance(expected, Expectation) and expected != snapshot.version:
+        raise Rejected(
+            Reason.VERSION_CONFLICT,
+            f"expected version {expected}, {_name(command)} is {state} at version "
+            f"{snapshot.version}",
+        )
+
+
+def _check_life_cycle(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
+    state = snapshot.life_cycle
+    if state in command.payload.starts_from:
+        return
+    if state is LifeCycle.ACTIVE:
+        raise Rejected(
+            Reason.ALREADY_EXISTS,
+            f"{type(command.payload).__name__} needs a new {command.aggregate_type}, "
+            f"{_name(command)} is {state} at version {snapshot.version}",
+        )
+    raise _absent(command, snapshot)
+
+
+def _absent(command: ReceivedCommand, snapshot: Snapshot[Any]) -> Rejected:
+    if snapshot.life_cycle is LifeCycle.DELETED:
+        message = f"{_name(command)} was deleted at version {snapshot.version}"
+        return Rejected(Reason.DELETED, message)
+    return Rejected(Reason.NOT_FOUND, f"{_name(command)} does not exist")
+
+
+def _name(command: ReceivedCommand) -> str:
+    return f"{command.aggregate_type} {command.envelope.aggregate_id!r}"
+
+
+def _accept(
+    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
+) -> Verdict:
+    events, after, stored = consult(decider, snapshot, command)
+    size = sum(len(event.value) for event in events)
+    if size > limits.events_bytes:
+        raise Rejected(
+            Reason.TOO_LARGE,
+            f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
+            {"bytes": size, "limit": limits.events_bytes},
+        )
+    response = acceptance(decider, snapshot, command, events, after)
+    return Verdict(response, events, after, stored, remembered=True)

@@ -1,0 +1,80 @@
+"""From an aggregate's recorded events to what it was after them; pure."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
+from verdict.model.decider import decider_of
+
+
+class Broken(Exception):
+    """A record is not what verdict writes, or a history does not hold together."""
+
+
+def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
+    """Return the aggregate after its next event.
+
+    Raises:
+        Broken: The event does not follow on the ones before it, or the rules fail at it.
+    """
+    event = stored.event
+    if event.version != snapshot.version + 1:
+        raise Broken(f"version {event.version} follows version {snapshot.version}")
+    if event.previous_hash != snapshot.last_hash:
+        raise Broken(
+            f"version {event.version} carries the hash {event.previous_hash.hex()[:16]} of the "
+            f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered"
+        )
+    try:
+        state = decider_of(event.aggregate_type).evolve(snapshot.state, event.payload)
+    except Exception as error:  # `evolve` is total over what was decided by these rules
+        raise Broken(f"the rules fail at version {event.version}: {error!r}") from error
+    return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
+
+
+def right_before(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
+    """Return the aggregate as if the event were its next one: those between are passed over."""
+    event = stored.event
+    return replace(snapshot, version=event.version - 1, last_hash=event.previous_hash)
+
+
+def fold(
+    history: Iterable[StoredEvent],
+    at_version: int | None = None,
+    at: int | None = None,
+    jumped: Collection[int] = (),
+) -> Snapshot[Any]:
+    """Return what one aggregate is after its events, or was.
+
+    Args:
+        history: Its events from the first one on, in order; one that was there before is passed
+            over. No more of them are taken than are needed.
+        at_version: Stop after this version.
+        at: Stop before the first event that was decided later than this, in epoch milliseconds.
+        jumped: Versions that count though those right before them are missing, as people decided.
+
+    Returns:
+        The snapshot; its version is less than `at_version` when there are no more events.
+
+    Raises:
+        Broken: Versions have a gap, the chain of hashes does not hold, or the rules fail.
+    """
+    snapshot: Snapshot[Any] = NEVER_EXISTED
+    if at_version == 0:
+        return snapshot
+    for stored in history:
+        if stored.event.version <= snapshot.version:
+            continue
+        if at is not None and stored.event.decided_at > at:
+            break
+        if stored.event.version in jumped:
+            if at_version is not None and stored.event.version > at_version:
+                break
+            snapshot = right_before(snapshot, stored)
+        snapshot = after(snapshot, stored)
+        if snapshot.version == at_version:
+            break
+    return snapshot

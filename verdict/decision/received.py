@@ -1,0 +1,235 @@
+"""From bytes to a command: everything that can be said of a record without knowing any state.
+
+This is check 1 of the contract. Its answer is the same whenever it is asked, so nothing of it is
+remembered.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from verdict.model.catalogue import command_types
+from verdict.model.command import Command
+from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
+from verdict.model.digest import command_digest
+from verdict.model.message import Name
+from verdict.model.reason import Reason
+from verdict.model.source import Source
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import decode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.response import Details
+from verdict.wire.topics import LARGEST_BYTES
+
+SHOWN_PROBLEMS = 10
+SHOWN_CHARS = 200
+ERROR_CHARS = 1000
+
+command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
+aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
+name_rule: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRecord:
+    """One record of a commands topic.
+
+    Args:
+        source: Its place.
+        timestamp: Kafka's, in epoch milliseconds.
+        key: As it was up to `KEY_BYTES`, of a longer one its beginning; None for none.
+        value: Whole up to the command limit, else its beginning; None for none.
+        length: Of the whole value, in bytes.
+        sha256: Of the whole value when that was cut, else None.
+        attempt: How many times a retry has brought it back so far.
+        key_length: Of the whole key, in bytes.
+        key_sha256: Of the whole key when that was cut, else None.
+    """
+
+    source: Source
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    length: int
+    sha256: bytes | None
+    attempt: int = 0
+    key_length: int = 0
+    key_sha256: bytes | None = None
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Topic, partition and offset: commands are decided in this order.
+
+        The order of `Source` as a tuple, which Python compares much faster in a large batch.
+        """
+        return self.source.topic, self.source.partition, self.source.offset
+
+    @property
+    def cut(self) -> bool:
+        """Whether the value is longer than a command may be."""
+        return self.sha256 is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedCommand:
+    """A command that is well-formed; whether it may happen is for the aggregate to say."""
+
+    aggregate_type: str
+    envelope: CommandEnvelope
+    payload: Command
+    digest: bytes
+    record: CommandRecord
+
+    @property
+    def correlation_id(self) -> str:
+        """The flow that this command belongs to; a command without one begins its own."""
+        return self.envelope.correlation_id or self.envelope.command_id
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedCommand:
+    """A record with the ids of a command that no aggregate could accept."""
+
+    aggregate_type: str
+    command_id: str
+    aggregate_id: str
+    correlation_id: str
+    command_type: str | None
+    reason: Reason
+    message: str
+    details: Details
+    record: CommandRecord
+
+
+class _Malformed(Exception):
+    def __init__(self, reason: Reason, message: str, details: Details) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.details = details
+
+
+def receive(
+    aggregate_type: str, record: CommandRecord
+) -> ReceivedCommand | MalformedCommand | DeadLetter:
+    """Read a record as a command of `aggregate_type`; pure, and it never raises for bad input.
+
+    Returns:
+        The command; or what is known of it and why none could accept it; or, when it has no
+        usable command id and aggregate id to answer to, a dead letter.
+    """
+    if record.cut:
+        return dead_letter(record, f"value has {record.length} bytes, more than a command may have")
+    if record.value is None:
+        return dead_letter(record, "record has no value")
+    try:
+        sent = decode_command(aggregate_type, record.value)
+    except Undecodable as error:
+        return dead_letter(record, str(error))
+    try:
+        return _well_formed(aggregate_type, sent, record)
+    except _Malformed as malformed:
+        return _with_ids(aggregate_type, sent, record, malformed)
+
+
+def _with_ids(
+    aggregate_type: str, sent: dict[str, Any], record: CommandRecord, malformed: "_Malformed"
+) -> MalformedCommand | DeadLetter:
+    try:
+        command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
+        aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
+    except ValidationError:
+        needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters"
+        return dead_letter(record, f"nobody can be answered: a command needs {needed}")
+    return MalformedCommand(
+        aggregate_type=aggregate_type,
+        command_id=command_id,
+        aggregate_id=aggregate_id,
+        correlation_id=_name_or(sent.get("correlation_id"), command_id),
+        command_type=_command_type(aggregate_type, sent),
+        reason=malformed.reason,
+        message=str(malformed),
+        details=malformed.details,
+        record=record,
+    )
+
+
+def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
+    """Return the letter that keeps `record`, with `error` as the reason.
+
+    Whatever the record is, the letter fits its topic: of a value it keeps `LARGEST_BYTES` at most.
+    """
+    value = record.value
+    return DeadLetter(
+        source=record.source,
+        error=error[:ERROR_CHARS],
+        key=record.key,
+        bytes=value if value is None else value[:LARGEST_BYTES],
+        length=record.length,
+        sha256=record.sha256 or sha256(value or b"").digest(),
+        received_at=max(record.timestamp, 0),
+        key_length=None if record.key_sha256 is None else record.key_length,
+        key_sha256=record.key_sha256,
+    )
+
+
+def _well_formed(
+    aggregate_type: str, sent: dict[str, Any], record: CommandRecord
+) -> ReceivedCommand:
+    aggregate_id = sent.get("aggregate_id")
+    if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
+        raise _invalid("key", "the record's key is not the aggregate_id")
+    try:
+        envelope = CommandEnvelope.model_validate(sent)
+    except ValidationError as error:
+        raise _invalid_fields(error) from error
+    payload = _payload(aggregate_type, envelope.payload)
+    return ReceivedCommand(aggregate_type, envelope, payload, command_digest(payload), record)
+
+
+def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
+    name = sent.get("type")
+    if not isinstance(name, str):
+        raise _invalid("payload.type", "must name the command's type")
+    known = command_types(aggregate_type)
+    if name not in known:
+        message = f"{aggregate_type} has no command {_short(name)!r}: it has {', '.join(known)}"
+        raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
+    try:
+        return known[name].model_validate({key: sent[key] for key in sent if key != "type"})
+    except ValidationError as error:
+        raise _invalid_fields(error, "payload.") from error
+
+
+def _invalid(field: str, problem: str) -> _Malformed:
+    return _Malformed(Reason.INVALID_COMMAND, f"{field}: {problem}", {field: problem})
+
+
+def _invalid_fields(error: ValidationError, prefix: str = "") -> _Malformed:
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    details: Details = {
+        _short(prefix + ".".join(map(str, problem["loc"]))).rstrip("."): _short(
+            problem["msg"].removeprefix("Value error, ")
+        )
+        for problem in problems[:SHOWN_PROBLEMS]
+    }
+    message = "; ".join(f"{field}: {problem}" for field, problem in details.items())
+    return _Malformed(Reason.INVALID_COMMAND, message, details)
+
+
+def _command_type(aggregate_type: str, sent: dict[str, Any]) -> str | None:
+    payload = sent.get("payload")
+    name = payload.get("type") if isinstance(payload, dict) else None
+    return name if isinstance(name, str) and name in command_types(aggregate_type) else None
+
+
+def _name_or(value: Any, default: str) -> str:
+    try:
+        return name_rule.validate_python(value, strict=True)
+    except ValidationError:
+        return default
+
+
+def _short(text: str) -> str:
+    return text.replace("\0", "\\0")[:SHOWN_CHARS]

@@ -1,0 +1,106 @@
+"""What the operator remembers of one aggregate."""
+
+from dataclasses import dataclass
+from functools import cache
+from struct import Struct
+from typing import Any, Generic
+
+from verdict.model.decider import Decider, State, decider_of
+from verdict.model.life_cycle import LifeCycle
+from verdict.wire.avro_reader import avro_reader
+from verdict.wire.avro_schema import RecordSchema
+from verdict.wire.avro_writer import avro_writer
+
+HEAD = Struct(">Bqq?B")  # format, version, decided_at, active, length of the hash
+
+
+class OutdatedSnapshot(ValueError):
+    """A stored snapshot was written by rules with another state format."""
+
+    def __init__(self, aggregate_type: str, found: int, wanted: int) -> None:
+        super().__init__(
+            f"a stored {aggregate_type} snapshot has format {found}, the rules have {wanted}: "
+            "rebuild the state with `verdict recover`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[State]):
+    """An aggregate as of its last event.
+
+    `last_hash` is the SHA-256 of the last event record's value, empty before the first;
+    `decided_at` is that event's time. A deleted aggregate keeps everything but its state.
+    """
+
+    version: int = 0
+    state: State | None = None
+    last_hash: bytes = b""
+    decided_at: int = 0
+
+    @property
+    def life_cycle(self) -> LifeCycle:
+        """NONE before the first event; then ACTIVE while there is a state, else DELETED."""
+        if self.version == 0:
+            return LifeCycle.NONE
+        return LifeCycle.DELETED if self.state is None else LifeCycle.ACTIVE
+
+
+NEVER_EXISTED: Snapshot[Any] = Snapshot()
+
+
+class SnapshotCodec(Generic[State]):
+    """Snapshots to bytes and back; a few dozen bytes plus the state in Avro."""
+
+    def __init__(self, decider: Decider[State]) -> None:
+        self._decider = decider
+        schema = _state_schema(decider)
+        self._write = avro_writer(schema)
+        self._read = avro_reader(schema, names=False)
+
+    def encode(self, snapshot: Snapshot[State]) -> bytes:
+        """Return the bytes to keep.
+
+        Raises:
+            ValueError, TypeError: The state does not fit its own class.
+        """
+        number, active = self._decider.snapshot_format, snapshot.state is not None
+        head = (number, snapshot.version, snapshot.decided_at, active, len(snapshot.last_hash))
+        kept = HEAD.pack(*head) + snapshot.last_hash
+        if snapshot.state is None:
+            return kept
+        # what is stored must be readable: a copy with changed fields was not validated yet
+        self._decider.state.model_validate(dict(snapshot.state))
+        return kept + self._write(snapshot.state)
+
+    def decode(self, kept: bytes) -> Snapshot[State]:
+        """Return the snapshot in `kept`.
+
+        Raises:
+            OutdatedSnapshot: It was written with another format of the state.
+            ValueError, LookupError, EOFError: It is damaged.
+        """
+        number, version, decided_at, active, hash_length = HEAD.unpack_from(kept)
+        if number != self._decider.snapshot_format:
+            raise OutdatedSnapshot(
+                self._decider.aggregate_type, number, self._decider.snapshot_format
+            )
+        begin = HEAD.size + hash_length
+        last_hash = kept[HEAD.size : begin]
+        state = self._state(kept, begin) if active else None
+        return Snapshot(version, state, last_hash, decided_at)
+
+    def _state(self, kept: bytes, begin: int) -> State:
+        fields, end = self._read(kept, begin)
+        if end != len(kept):
+            raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
+        return self._decider.state.model_validate(fields)
+
+
+@cache
+def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
+    """Return the codec of an aggregate's snapshots, made once per process."""
+    return SnapshotCodec(decider_of(aggregate_type))
+
+
+def _state_schema(decider: Decider[Any]) -> Any:
+    return RecordSchema("snapshot", {}).record(decider.state)

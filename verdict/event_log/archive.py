@@ -1,0 +1,211 @@
+"""The archive of events, as readers may ask it; no row is believed that its hash does not fit."""
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from verdict.decision.recording import StoredEvent
+from verdict.errors import VerdictError
+from verdict.event_log.placed import Laid, Placed, event_in
+from verdict.model.source import Source
+from verdict.reading.reader import Reader
+
+COLUMNS = """\
+global_position, aggregate_type, aggregate_id, version, topic, "partition", "offset", value, hash"""
+
+HISTORY = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY version"""
+
+# one statement, so that what is archived later is neither counted nor passed over
+STANDING = """\
+SELECT "partition", min(next_offset), (SELECT max(global_position) FROM event_archive)
+FROM projection_position
+WHERE projection = 'event_archive' AND topic = :topic GROUP BY "partition\""""
+
+PAGE = 1000  # events that are asked for at a time: a query on PostgreSQL may take a minute
+
+EVERY = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE aggregate_type = :aggregate_type AND (aggregate_id, version) > (:aggregate_id, :version)
+AND global_position <= :last
+ORDER BY aggregate_id, version LIMIT :page"""
+
+WHOLE = """\
+SELECT * FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
+ORDER BY "offset" LIMIT :page"""
+
+WHOLE_OF = """\
+SELECT * FROM event_archive
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY "offset\""""
+
+LAID = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start AND "offset" < :end
+ORDER BY "offset" LIMIT :page"""
+
+OUTCOMES = """\
+SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start
+ORDER BY "offset" LIMIT :page"""
+
+FROM_POSITION = f"""\
+SELECT {COLUMNS} FROM event_archive
+WHERE global_position > :after AND global_position <= :last
+ORDER BY global_position LIMIT :page"""
+
+
+class Altered(VerdictError):
+    """A row of the archive does not hold any more what was archived."""
+
+
+class Standing(NamedTuple):
+    """How far the archive has come with one topic.
+
+    `reached` has, by partition, the offset up to which all is archived, in the events up to the
+    global position `last`.
+    """
+
+    reached: Mapping[int, int]
+    last: int
+
+
+class Row(NamedTuple):
+    """A row of the archive as far as it is read again."""
+
+    global_position: int
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    topic: str
+    partition: int
+    offset: int
+    value: bytes
+    hash: str
+
+    @property
+    def fault(self) -> str | None:
+        """Why the row is not to be believed; None: the value is what was archived."""
+        found = sha256(self.value).hexdigest()
+        if found == self.hash:
+            return None
+        return (
+            f"row {self.global_position} of event_archive, version {self.version} of "
+            f"{self.aggregate_type} {self.aggregate_id!r}, was altered: its value has the SHA-256 "
+            f"{found[:16]}…, its hash says {self.hash[:16]}…; see `verdict verify "
+            f"{self.aggregate_type}`, and restore the row"
+        )
+
+    def laid(self) -> Laid:
+        """Return the record that was archived.
+
+        Raises:
+            Altered: The row is not what was archived.
+        """
+        if (fault := self.fault) is not None:
+            raise Altered(fault)
+        key = self.aggregate_id.encode()
+        return Laid(self.topic, self.partition, self.offset, key, self.value)
+
+    def placed(self) -> Placed:
+        """Return the event that was archived, or what is wrong with it."""
+        fault = self.fault
+        place = Source(self.topic, self.partition, self.offset)
+        content = fault or event_in(self.aggregate_type, self.aggregate_id, self.value)
+        if isinstance(content, StoredEvent) and content.event.version != self.version:
+            content = (
+                f"row {self.global_position} of event_archive says version {self.version}, its "
+                f"event is version {content.event.version}: the row was altered"
+            )
+        return Placed(place, self.aggregate_id, self.version, content)
+
+
+class Archive:
+    """Asks the view `event_archive`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def reached(self, topic: str) -> dict[int, int]:
+        """Return, by partition of an events topic, the offset up to which all is archived."""
+        return dict(self.standing(topic).reached)
+
+    def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
+        """Yield an aggregate's events in the order of their versions, as they are asked for."""
+        asked: dict[str, object] = {"aggregate_type": aggregate_type}
+        for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
+            yield row.placed()
+
+    def standing(self, topic: str) -> Standing:
+        """Return how far the events of a topic are archived."""
+        rows = [*self._reader.select(STANDING, {"topic": topic}).rows]
+        reached = {partition: offset for partition, offset, _ in rows}
+        return Standing(reached, max((last or 0 for *_, last in rows), default=0))
+
+    def every(self, aggregate_type: str, last: int) -> Iterator[Placed]:
+        """Yield all events of a type, by aggregate id and version, as they are asked for.
+
+        Args:
+            aggregate_type: Of the aggregates; their ids are in the order of their code points.
+            last: The greatest global position that counts.
+        """
+        asked = {"aggregate_type": aggregate_type, "last": last}
+        after: tuple[str, int] = "", 0
+        while page := self._page(EVERY, asked | {"aggregate_id": after[0], "version": after[1]}):
+            for row in page:
+                yield row.placed()
+            after = page[-1].aggregate_id, page[-1].version
+
+    def rows(self, topic: str, partition: int, start: int, end: int) -> Iterator[Row]:
+        """Yield what is archived of a partition from an offset up to another, in their order."""
+        place = {"topic": topic, "partition": partition, "end": end}
+        while page := self._page(LAID, place | {"start": start}):
+            yield from page
+            start = page[-1].offset + 1
+
+    def whole(self, topic: str, partition: int, end: int) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a partition up to an offset, all columns, in their order."""
+        place: dict[str, Any] = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
+        start = 0
+        while True:
+            found = self._reader.select(WHOLE, place | {"start": start})
+            page = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+            yield from page
+            if len(page) < PAGE:
+                return
+            start = page[-1]["offset"] + 1
+
+    def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of an aggregate, all columns, in the order of their offsets."""
+        asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+        found = self._reader.select(WHOLE_OF, asked)
+        yield from (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+
+    def positions(self, after: int, last: int) -> Iterator[Row]:
+        """Yield the rows behind a global position up to another, in their order."""
+        while after < last:
+            page = self._page(FROM_POSITION, {"after": after, "last": last})
+            yield from page
+            after = page[-1].global_position if page else last
+
+    def outcomes(self, topic: str, partition: int) -> Iterator[tuple[Source, str, str, bool]]:
+        """Yield command, aggregate id, status and whether it is a duplicate, of the view `outcome`.
+
+        Args:
+            topic: Of the commands.
+            partition: Of the topic.
+        """
+        asked: dict[str, object] = {"topic": topic, "partition": partition, "page": PAGE}
+        start = 0
+        while page := [*self._reader.select(OUTCOMES, asked | {"start": start}).rows]:
+            for *place, name, status, duplicate in page:
+                yield Source(*place), name, status, bool(duplicate)
+            start = page[-1][2] + 1
+
+    def _page(self, statement: str, asked: Mapping[str, object]) -> list[Row]:
+        return [*self._rows(statement, {**asked, "page": PAGE})]
+
+    def _rows(self, statement: str, asked: dict[str, object]) -> Iterator[Row]:
+        for *columns, value, digest in self._reader.select(statement, asked).rows:
+            yield Row._make([*columns, bytes(value), digest])

@@ -1,0 +1,108 @@
+"""What people decided to pass over, on a topic of the deployment; read whenever one starts."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from sqlalchemy import Engine
+
+from verdict.event_log.placed import Laid, laid
+from verdict.kafka.errors import kafka_failed
+from verdict.kafka.log import KafkaLog, Span
+from verdict.projection import decision
+from verdict.projection.database import failing_in_words
+from verdict.wire.codec import Undecodable
+from verdict.wire.decision import Decision
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.records import decode, encode
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.decisions")
+
+ANSWER_S = 30.0
+
+
+def read_decisions(log: KafkaLog, topics: Topics) -> list[Decision]:
+    """Return what was decided so far, in that order; nothing where there is no such topic yet.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    if not log.exists(topics.decisions):
+        return []
+    messages = log.read([Span(topics.decisions, 0, *log.bounds(topics.decisions, 0))])
+    return [*decisions_in(map(laid, messages))]
+
+
+def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
+    """Yield what the records of the topic decide; somebody else's are left out, and logged.
+
+    Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
+    record stop all that reads the topic, for ever.
+    """
+    for record in records:
+        try:
+            yield decode(Decision, record.value or b"")
+        except Undecodable as error:
+            place = f"{record.topic}:{record.partition}:{record.offset}"
+            LOG.error("%s is no decision and is left out: %s", place, error)
+
+
+@contextmanager
+def honouring(options: Mapping[str, str], topics: Topics) -> Iterator[KafkaLog]:
+    """Give a reader that leaves out what people decided to pass over.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    with KafkaLog(options) as log:
+        log.passed_over = passed_over(read_decisions(log, topics))
+        yield log
+
+
+def copied_decisions(options: Mapping[str, str], topics: Topics, database: Engine) -> PassedOver:
+    """Copy what was decided into the read side, for people to see; return all that it has then.
+
+    Raises:
+        Unreachable: Kafka or the database does not answer.
+    """
+    with KafkaLog(options) as log:
+        decisions = read_decisions(log, topics)
+    with failing_in_words(database), database.begin() as connection:
+        decision.copy(connection, decisions)
+        return decision.passed_over(connection)
+
+
+def passed_over(decisions: Iterable[Decision]) -> PassedOver:
+    """Return the places of the decisions."""
+    return PassedOver.of(
+        (one.source.topic, one.source.partition, one.source.offset, one.until) for one in decisions
+    )
+
+
+def write_decisions(
+    options: Mapping[str, str], topics: Topics, decisions: Sequence[Decision]
+) -> None:
+    """Return when all of `decisions` are in Kafka.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+        VerdictError: It refuses.
+    """
+    if not decisions:
+        return
+    failed: list[KafkaError] = []
+    producer = Producer({**options, "enable.idempotence": True, "acks": "all"})
+    for one in decisions:
+        producer.produce(
+            topics.decisions,
+            encode(one),
+            str(one.source),
+            on_delivery=lambda error, _: failed.append(error) if error else None,
+        )
+    left = producer.flush(ANSWER_S)
+    if left or failed:
+        error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
+        what = f"the decision could not be written to {topics.decisions}"
+        raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")

@@ -1,0 +1,211 @@
+"""Everything that there ever was: the archive as far as it goes, then Kafka.
+
+Nothing lies between the two: how far the archive has come is asked for before it is read. When
+Kafka drops records before they are read, the archive is asked again; what neither has is named.
+"""
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping
+from heapq import merge
+from itertools import groupby
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.archive import Archive
+from verdict.event_log.placed import Laid, Placed, laid, placed
+from verdict.kafka.errors import NotThereYet, RecordsDropped
+from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.murmur2 import partition_of
+from verdict.projection.batch import Partition
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.event_log")
+
+Places = Mapping[Partition, int]
+
+
+class Gone(VerdictError):
+    """Records are neither in Kafka nor archived."""
+
+    def __init__(
+        self, place: Partition, reached: int, earliest: int, without: Unreachable | None = None
+    ) -> None:
+        archive = f" (there is no archive: {without})" if without else ""
+        super().__init__(
+            f"records of {place.topic}:{place.partition} are archived up to offset {reached}"
+            f"{archive} and Kafka has them from {earliest} only, so some could be missing: name "
+            "the read side whose archive has them with --database-url; else what is between is "
+            "lost, so give the topic unlimited retention, or more than the archive is ever behind"
+        )
+
+
+class Parts(NamedTuple):
+    """What of some partitions is read from the archive, and what from Kafka."""
+
+    archived: list[Span]
+    kept: list[Span]
+
+
+class EventLog:
+    """Events, and what else lies on topics of which Kafka drops nothing.
+
+    Args:
+        topics: Of the deployment.
+        log: Gives the way to Kafka, when it is needed first.
+        archive: Gives the archive, or raises Unreachable.
+        tell: Told when there is no archive, and why.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        log: Callable[[], KafkaLog],
+        archive: Callable[[], Archive],
+        tell: Callable[[str], None] = LOG.warning,
+    ) -> None:
+        self._topics = topics
+        self._log = log
+        self._open = archive
+        self._tell = tell
+        self._without: Unreachable | None = None
+
+    def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
+        """Yield the records from some offsets (else 0) up to others, each partition's in order.
+
+        Raises:
+            Gone: Neither Kafka nor the archive has some of them any more.
+            Altered: A row of the archive is not what was archived.
+            Unreachable: Kafka does not answer.
+        """
+        reached = dict(starts)
+        while True:
+            try:
+                for laid in self._read(self.parts(reached, ends)):
+                    yield laid
+                    reached[Partition(laid.topic, laid.partition)] = laid.offset + 1
+                return
+            except RecordsDropped:
+                continue  # those are archived, or they are gone
+
+    def parts(self, starts: Places, ends: Places) -> Parts:
+        """Return what is archived only, of what lies between offsets, and what Kafka has.
+
+        Raises:
+            Gone: Some of it is nowhere.
+            Unreachable: Kafka does not answer.
+        """
+        parts = Parts([], [])
+        for place, end in ends.items():
+            start = min(starts.get(place, 0), end)
+            first = min(max(self._log().bounds(*place)[0], start), end)
+            if start < first:
+                self._see_that_it_is_archived(place, first)
+                parts.archived.append(Span(*place, start, first))
+            parts.kept.append(Span(*place, first, end))
+        return parts
+
+    def history(
+        self,
+        aggregate_type: str,
+        aggregate_id: str,
+        over: Callable[[Gone], None] | None = None,
+    ) -> Iterator[Placed]:
+        """Yield an aggregate's events in order, some perhaps twice; Kafka is asked for the last.
+
+        Args:
+            aggregate_type: Of the aggregate.
+            aggregate_id: Its id.
+            over: Told what is gone, for who goes on behind it.
+
+        Raises:
+            Gone: Kafka has dropped what is not archived, which could be events of it.
+            NotThereYet: More is archived than Kafka ever had: it is another one than before.
+            Unreachable: Kafka does not answer.
+        """
+        topic, key, passed = self._topics.events(aggregate_type), aggregate_id.encode(), 0
+        while True:
+            archive = self._archive()
+            reached = {} if archive is None else archive.reached(topic)
+            if archive is not None:
+                yield from archive.history(aggregate_type, aggregate_id)
+            place = Partition(topic, partition_of(key, self._log().partitions(topic)))
+            start = max(reached.get(place.partition, 0), passed)
+            try:
+                for message in self._behind(place, start):
+                    if message.key() == key:
+                        yield placed(aggregate_type, message)
+                return
+            except RecordsDropped as dropped:
+                passed = dropped.earliest
+                self._see_that_it_is_archived(place, passed, over)
+
+    def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[Placed]]]:
+        """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
+
+        The archive is read page by page. What it lacks is read from Kafka first and kept in memory:
+        little while the archive follows, all of it where there is no archive.
+
+        Raises:
+            Gone, NotThereYet, Unreachable: As `history`.
+        """
+        topic = self._topics.events(aggregate_type)
+        archive = self._archive()
+        while True:
+            standing = None if archive is None else archive.standing(topic)
+            reached = {} if standing is None else standing.reached
+            behind = list[Placed]()
+            try:
+                for number in range(self._log().partitions(topic)):
+                    messages = self._behind(Partition(topic, number), reached.get(number, 0))
+                    behind += (placed(aggregate_type, message) for message in messages)
+                break
+            except RecordsDropped as dropped:
+                self._see_that_it_is_archived(Partition(topic, number), dropped.earliest)
+        last = 0 if standing is None else standing.last
+        archived = iter(()) if archive is None else archive.every(aggregate_type, last)
+        both = merge(archived, sorted(behind, key=_order), key=_order)
+        yield from groupby(both, key=lambda found: found.aggregate_id)
+
+    def _read(self, parts: Parts) -> Iterator[Laid]:
+        archive = self._archive() if parts.archived else None
+        for span in parts.archived:
+            assert archive is not None
+            assert span.end is not None
+            rows = archive.rows(span.topic, span.partition, span.start, span.end)
+            yield from (row.laid() for row in rows)
+        yield from map(laid, self._log().read(parts.kept))
+
+    def _behind(self, place: Partition, start: int) -> Generator[Message]:
+        """Yield what Kafka has behind the archive, as of now."""
+        earliest, end = self._log().bounds(*place)
+        if start < earliest:
+            raise RecordsDropped(*place, start, earliest)
+        if start > end:
+            raise NotThereYet(*place, start, end)
+        yield from self._log().read([Span(*place, start, end)])
+
+    def _archive(self) -> Archive | None:
+        if self._without is None:
+            try:
+                return self._open()
+            except Unreachable as error:
+                self._without = error
+                self._tell(f"reading from Kafka only, without an archive: {error}")
+        return None
+
+    def _see_that_it_is_archived(
+        self, place: Partition, earliest: int, over: Callable[[Gone], None] | None = None
+    ) -> None:
+        archive = self._archive()
+        known = {} if archive is None else archive.reached(place.topic)
+        if (reached := known.get(place.partition, 0)) < earliest:
+            gone = Gone(place, reached, earliest, self._without)
+            if over is None:
+                raise gone
+            over(gone)
+
+
+def _order(found: Placed) -> tuple[str, int]:
+    return found.aggregate_id, found.version

@@ -1,0 +1,41 @@
+"""The event log of a deployment, as its settings say where it is."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
+
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.event_log.archive import Archive
+from verdict.event_log.decisions import honouring
+from verdict.event_log.event_log import LOG, EventLog
+from verdict.kafka.log import KafkaLog
+from verdict.reading.reader import reader_of
+
+
+def event_log(
+    settings: Settings,
+    parts: ExitStack,
+    log: KafkaLog | None = None,
+    tell: Callable[[str], None] = LOG.warning,
+) -> EventLog:
+    """Return the log of a deployment; what it needs is opened when it is needed first.
+
+    It leaves out what people decided to pass over.
+
+    Args:
+        settings: Where archive and Kafka are.
+        parts: Takes what must be closed.
+        log: Of Kafka, when it is open already; it reads one thing at a time.
+        tell: Told when there is no archive, and why.
+    """
+
+    @cache
+    def kafka() -> KafkaLog:
+        return log or parts.enter_context(honouring(kafka_options(settings), settings.topics))
+
+    @cache
+    def archive() -> Archive:
+        return Archive(parts.enter_context(reader_of(settings)))
+
+    return EventLog(settings.topics, kafka, archive, tell)

@@ -1,0 +1,70 @@
+"""A record of Kafka's and an event as values, wherever they were read."""
+
+from typing import NamedTuple
+
+from confluent_kafka import Message
+
+from verdict.decision.history import Broken
+from verdict.decision.recording import StoredEvent
+from verdict.model.source import Source
+from verdict.wire.records import decode_event
+
+
+class Laid(NamedTuple):
+    """A record as it lies in a partition of Kafka, or lay."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Placed(NamedTuple):
+    """An event and where it lies in Kafka, or lay; or why there is none to be believed there."""
+
+    place: Source
+    aggregate_id: str
+    version: int
+    content: StoredEvent | str
+
+    @property
+    def stored(self) -> StoredEvent:
+        """The event.
+
+        Raises:
+            Broken: There is none.
+        """
+        if isinstance(self.content, str):
+            raise Broken(self.content)
+        return self.content
+
+
+def event_in(aggregate_type: str, aggregate_id: str, value: bytes) -> StoredEvent | str:
+    """Return the event in a record of an aggregate, or why there is none."""
+    try:
+        event = decode_event(aggregate_type, value)
+    except ValueError as error:  # undecodable, or against the rules that its class states today
+        return f"a record of {aggregate_type} {aggregate_id!r} cannot be read: {error}"
+    if (event.aggregate_type, event.aggregate_id) != (aggregate_type, aggregate_id):
+        found = f"{event.aggregate_type} {event.aggregate_id!r}"
+        return f"a record of {aggregate_type} {aggregate_id!r} holds an event of {found}"
+    return StoredEvent(event, value)
+
+
+def placed(aggregate_type: str, message: Message) -> Placed:
+    """Return the event in a record, or what is wrong with it; it is its key's in any case."""
+    found = laid(message)
+    aggregate_id = (found.key or b"").decode(errors="backslashreplace")
+    content = event_in(aggregate_type, aggregate_id, found.value or b"")
+    place = Source(found.topic, found.partition, found.offset)
+    if isinstance(content, str):
+        return Placed(place, aggregate_id, 0, f"{':'.join(map(str, found[:3]))}: {content}")
+    return Placed(place, aggregate_id, content.event.version, content)
+
+
+def laid(message: Message) -> Laid:
+    """Return a record of Kafka's as a value."""
+    key, value = message.key(), message.value()
+    place = str(message.topic()), message.partition() or 0, message.offset() or 0
+    return Laid(*place, key, value)

@@ -1,0 +1,28 @@
+"""Under which names Kafka and its marker know the lake, and where it is; light, to look at."""
+
+from pathlib import Path
+
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.query import Query, query_of
+from verdict.wire.topics import Topics
+
+NAME = "lake"
+TABLE = "invoice_line"
+AGGREGATE = "invoice"
+
+
+def lake_dir(settings: Settings) -> Path:
+    """Return where the lake of these settings is."""
+    return (settings.lake_dir or settings.data_dir / NAME).absolute()
+
+
+def lake_query(topics: Topics) -> Query:
+    """Return the query as Kafka and its marker know it; its outputs are files."""
+    return query_of(
+        topics,
+        NAME,
+        inputs=[topics.events(AGGREGATE)],
+        outputs=[],
+        others=[topics.dead_letters],
+        handler_version="1",
+    )

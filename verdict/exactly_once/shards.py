@@ -1,0 +1,66 @@
+"""Whether the states behind a batch are those that the marker speaks of. Pure.
+
+Offsets tell that a batch continues what was published, not that the states do which it was decided
+with: these are files of their own, that can be lost, restored, or taken for another's.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from verdict.exactly_once.batch import Batch, Move
+from verdict.exactly_once.errors import ForeignState
+from verdict.exactly_once.fit import Action
+from verdict.operator.moved import Moved
+from verdict.wire.marker import Marker, ShardState
+
+UNKNOWN = ShardState(-1, b"")  # of a shard without commands since the marker has a place for it
+SHOWN_BYTES = 8
+OR_MEMORY_CHANGED = (  # an outcome says in the state how long it is kept
+    ", or command_memory_hours was changed since: then start once with the former one"
+)
+
+
+def told_moves(told: Iterable[Moved], keys: Sequence[int]) -> tuple[Move, ...]:
+    """Return what the operator told, by the shards' numbers; `keys` has theirs in order."""
+    return tuple(
+        Move(keys.index(key), ShardState(*before), ShardState(*after))
+        for key, before, after in told
+    )
+
+
+def refuse_foreign_states(marker: Marker, batch: Batch, action: Action) -> None:
+    """Return when the states behind `batch` are the marker's, or it knows none yet.
+
+    A batch that is to be published must begin where the marker's states end, the replay of one
+    that is published must end there.
+
+    Raises:
+        ForeignState: One does not; the shard and both of its states are named.
+    """
+    for shard, before, after in batch.moves:
+        found, wanted = after if action is Action.SKIP else before, _known(marker, shard)
+        if wanted not in (UNKNOWN, found):
+            replay = action is Action.SKIP
+            what = "comes by the replay of this batch to" if replay else "is at"
+            raise ForeignState(
+                f"the state of shard {shard} {what} {_shown(found)}, and the marker of "
+                f"{marker.query} says {_shown(wanted)}: it was lost, is an older one or "
+                f"another's{OR_MEMORY_CHANGED if replay else ''}; nothing of {batch} was "
+                "published now: put the checkpoint's folder `state` back as it was, or run "
+                "`verdict recover`"
+            )
+
+
+def states_after(marker: Marker, batch: Batch) -> list[ShardState]:
+    """Return the state of every shard after `batch`; of a query without state none."""
+    if not batch.moves:
+        return marker.shard_states
+    moved = {move.shard: move.after for move in batch.moves}
+    return [moved.get(shard, _known(marker, shard)) for shard in range(marker.shards)]
+
+
+def _known(marker: Marker, shard: int) -> ShardState:
+    return marker.shard_states[shard] if marker.shard_states else UNKNOWN
+
+
+def _shown(state: ShardState) -> str:
+    return f"entry {state.sequence} with the digest {state.digest.hex()[: 2 * SHOWN_BYTES]}"

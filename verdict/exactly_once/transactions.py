@@ -1,0 +1,222 @@
+"""One transactional producer, from its initialisation until it is thrown away."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from verdict.errors import Unreachable, VerdictError
+from verdict.exactly_once.bounded import Stuck, within
+from verdict.exactly_once.calling import Broken, Calling, Failures
+from verdict.kafka.access import ClientLog, Deadline, Kafka
+from verdict.kafka.offsets import AnyOffsets
+from verdict.wire.headers import pairs
+from verdict.wire.letter import Pairs
+from verdict.wire.topics import OUTPUT_BYTES
+
+POLL_EVERY = 1000  # records
+GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
+
+LOG = logging.getLogger("verdict.exactly_once")
+
+Answer = TypeVar("Answer")
+# To let them go would be to wait for the thread that is stuck. Whoever comes next has fenced them.
+STUCK: list[Producer] = []
+
+DEFAULTS: dict[str, str | int] = {
+    "linger.ms": 5,
+    "compression.type": "lz4",
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 256 * 1024,
+}
+
+
+class Transactions:
+    """A producer that fences every former one with its transactional id, and does one thing.
+
+    `begin`, `produce`, `send_offsets`, `flush` and `commit` raise `Broken` on any error, any
+    timeout, and when a connection was lost during the commit. After that it is of no use any more:
+    librdkafka lacks KIP-890, so a request that was sent before could still end the *next*
+    transaction of the same producer.
+
+    A transaction has as long as Kafka gives it, the transaction timeout, and then fails.
+    """
+
+    def __init__(self, kafka: Kafka, transactional_id: str) -> None:
+        """Connect and fence; what a former producer left open is resolved when this returns.
+
+        Raises:
+            Unreachable: Kafka does not answer within the transaction timeout.
+            VerdictError: Kafka refuses.
+        """
+        self._kafka = kafka
+        self._id = transactional_id
+        self._log = ClientLog()
+        self._failed = Failures()
+        self._deadline = Deadline(kafka.transaction_timeout_s)
+        self._begun = 0
+        self._stuck = False
+        self._producer = Producer(
+            {
+                **DEFAULTS,
+                **kafka.settings,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": int(kafka.transaction_timeout_s * 1000),
+                "acks": "all",
+                "message.max.bytes": OUTPUT_BYTES,  # not less: what cannot be sent ends the service
+                "partitioner": "murmur2_random",
+                # a lost connection is logged for certain at this level only, see ClientLog
+                "debug": ",".join(filter(None, (str(kafka.settings.get("debug", "")), "broker"))),
+                "logger": self._log,
+                "on_delivery": self._failed.delivered,
+                "delivery.report.only.error": True,
+            }
+        )
+        self._producing = Calling("produce", self._failed)
+        self._group = _group(kafka, transactional_id)
+        self._initialise()
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._deadline = Deadline(self._kafka.transaction_timeout_s)
+        self._begun = 0
+        self._call("begin", self._producer.begin_transaction)
+
+    def produce(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: str | Pairs = "",
+    ) -> None:
+        """Take a record into the transaction; waits while the queue is full.
+
+        Args:
+            topic: Where it goes.
+            key: Its key, or None.
+            value: Its value, or None.
+            headers: A text of `verdict.wire.headers`, or pairs of name and value.
+        """
+        listed: list[tuple[str, str | bytes | None]] = (
+            pairs(headers) if isinstance(headers, str) else [*headers]
+        )
+        with self._producing:
+            while True:
+                try:
+                    self._producer.produce(topic, value, key, headers=listed)
+                    break
+                except BufferError:
+                    self._producer.poll(min(0.1, self._left()))
+            self._begun += 1
+            if self._begun % POLL_EVERY == 0:
+                self._producer.poll(0)
+
+    def send_offsets(self, offsets: AnyOffsets) -> None:
+        """Let the transaction commit `offsets` for the group named like the producer."""
+        places = [
+            TopicPartition(topic, partition, offset)
+            for topic, by_partition in offsets.items()
+            for partition, offset in enumerate(by_partition)
+        ]
+
+        def send() -> None:
+            self._producer.send_offsets_to_transaction(places, self._group, self._left())
+
+        self._call("send offsets", send)
+
+    def flush(self) -> None:
+        """Return when every record so far is in Kafka."""
+
+        def flush() -> None:
+            while self._producer.flush(min(0.5, self._left())):
+                self._failed.check()
+
+        self._call("flush", flush)
+
+    def commit(self) -> None:
+        """Commit; when this returns, everything since `begin` is visible together."""
+
+        def commit() -> int:
+            self._producer.poll(0)
+            lost_before = self._log.lost_connections
+            self._producer.commit_transaction(self._left())
+            self._producer.poll(0)
+            return self._log.lost_connections - lost_before
+
+        if self._call("commit", commit):
+            raise Broken(f"a connection was lost during the commit: {self._log.last_failure}")
+
+    def abandon(self) -> None:
+        """Abort what is open if Kafka lets us, so that readers need not wait for its timeout."""
+
+        def abort() -> None:
+            self._producer.purge()
+            self._producer.abort_transaction(self._kafka.transaction_timeout_s / 3)
+
+        if not self._stuck:
+            with suppress(Broken):  # fenced or unreachable: Kafka aborts by itself
+                self._call("abort", abort)
+
+    def close(self) -> None:
+        """Let the producer go, without waiting for anything; again does nothing."""
+        if not hasattr(self, "_producer"):
+            return
+        producer = [self._producer]
+        del self._producer
+        if self._stuck:
+            STUCK.extend(producer)
+            return
+
+        def let_go() -> None:
+            try:
+                producer[0].purge()
+            finally:
+                producer.clear()
+
+        with suppress(Broken):  # one that is fenced may refuse even that
+            self._call("close", let_go)
+
+    def _initialise(self) -> None:
+        try:
+            self._call("initialise", lambda: self._producer.init_transactions(self._left()))
+        except Broken as broken:
+            self.close()
+            raise (Unreachable if broken.passing else VerdictError)(
+                f"producer {self._id} could not be initialised at {self._kafka} within "
+                f"{self._deadline.seconds:g} s ({self._log.last_failure or broken}): see that "
+                "Kafka runs, and that this user may write under that transactional id"
+            ) from broken
+
+    def _left(self) -> float:
+        left = self._deadline.left()
+        if not left:
+            raise Broken(
+                f"the transaction was not done within {self._deadline.seconds:g} s"
+                + (f" (last failure: {self._log.last_failure})" if self._log.last_failure else "")
+            )
+        return left
+
+    def _call(self, what: str, call: Callable[[], Answer]) -> Answer:
+        beyond = self._kafka.transaction_timeout_s + GRACE_S
+
+        def checked() -> Answer:
+            with Calling(what, self._failed):
+                return call()
+
+        try:
+            return within(beyond, f"{what} of {self._id}", checked)
+        except Stuck as stuck:
+            self._stuck = True
+            LOG.error("%s, long after its time was up: another producer takes its place", stuck)
+            raise Broken(str(stuck)) from None
+
+
+def _group(kafka: Kafka, name: str) -> object:
+    """Return what stands for the group in a transaction; nobody ever joins it."""
+    consumer = Consumer({**kafka.settings, "group.id": name, "logger": ClientLog()})
+    try:
+        return consumer.consumer_group_metadata()
+    finally:
+        consumer.close()

@@ -1,0 +1,77 @@
+"""Notices a take-over without having anything to publish."""
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from verdict.errors import Unreachable
+from verdict.exactly_once.claim import taken_over
+from verdict.exactly_once.query import Query
+from verdict.kafka.access import ClientLog, Kafka
+from verdict.kafka.reading import READING
+from verdict.wire.codec import Undecodable
+from verdict.wire.marker import Marker
+from verdict.wire.records import decode
+
+BACK = 16  # records: somebody may have taken over since we did
+AT_ONCE = 1000
+IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 500}
+
+
+class Watch:
+    """Follows the markers of a query; disturbs nobody.
+
+    An owner that is replaced is fenced, but has to try to publish to find that out. Without
+    commands it would stand there for ever, and look as if it decided.
+    """
+
+    def __init__(self, kafka: Kafka, query: Query, owner: str) -> None:
+        """Begin a little before the markers of now, among which may be the claim of `owner`.
+
+        Raises:
+            Unreachable: Kafka does not answer within the transaction timeout.
+        """
+        self._query = query
+        self._owner = owner
+        self._last: Marker | None = None
+        self._consumer = Consumer({**kafka.settings, **READING, **IDLE, "logger": ClientLog()})
+        place = TopicPartition(query.markers, 0)
+        try:
+            first, end = self._consumer.get_watermark_offsets(place, kafka.transaction_timeout_s)
+        except KafkaException as error:
+            self.close()
+            raise Unreachable(
+                f"{query.markers} could not be read from {kafka} within "
+                f"{kafka.transaction_timeout_s:g} s ({error.args[0].str()}): see that it runs"
+            ) from error
+        place.offset = max(first, end - BACK)
+        self._consumer.assign([place])
+
+    def check(self) -> None:
+        """Return at once while the newest marker that has arrived is the owner's.
+
+        What goes wrong on the way is left to those who publish: they know what to do about it.
+
+        Raises:
+            TakenOver: It is somebody else's.
+        """
+        for message in self._consumer.consume(AT_ONCE, 0):
+            error = message.error()
+            if error is None and message.key() == self._query.key:
+                self._last = _marker(message) or self._last
+            elif error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._compare()
+
+    def close(self) -> None:
+        """Let the consumer go."""
+        self._consumer.close()
+
+    def _compare(self) -> None:
+        if self._last is not None and self._last.owner != self._owner:
+            raise taken_over(self._query, self._last)
+
+
+def _marker(message: Message) -> Marker | None:
+    try:
+        value = message.value()
+        return decode(Marker, value) if isinstance(value, bytes) else None
+    except Undecodable:
+        return None

@@ -1,0 +1,75 @@
+"""The topics of a deployment, before anything runs: made once, and never in place of others."""
+
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.errors import UnreadableMarker
+from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.ownership import own_topics, refuse_another_owner
+from verdict.exactly_once.query import Query
+from verdict.kafka.access import Kafka
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.reactions.query import reactions_of, reactions_query
+from verdict.wire.marker import Marker
+
+
+def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
+    """Create the topics that are missing, and no marker knows; return their names.
+
+    Raises:
+        AnotherLog: A marker is of another cluster, or of topics that are no more; nothing was
+            created.
+        OwnedByAnother: The topics are another deployment's; nothing was created.
+        Unreachable, TimedOut, VerdictError: As for `TopicAdmin.create_missing`.
+    """
+    refuse_another_log(settings, kafka)
+    refuse_another_owner(settings.topics, kafka)
+    return TopicAdmin(kafka.settings, settings.topics).create_missing()
+
+
+def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
+    """Return if the topics are those that each marker of the deployment speaks of.
+
+    Raises:
+        AnotherLog: One of them is gone, or another one now.
+        Unreachable: Kafka does not answer.
+    """
+    if settings.topics.markers not in TopicAdmin(kafka.settings, settings.topics).names():
+        return
+    for query in _queries(settings):
+        if (marker := _marker(kafka, query)) is not None:
+            refuse_other_topics(marker, query, kafka, settings.topics)
+
+
+def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
+    """Create as `created_topics` does, own and check everything against settings and marker.
+
+    Returns:
+        The decider's marker, as far as it can be read without waiting for anybody.
+
+    Raises:
+        TopicsDiffer: Lists every difference.
+        AnotherLog, OwnedByAnother, Unreachable, TimedOut, VerdictError: As for `created_topics`
+            and `own_topics`.
+    """
+    created_topics(settings, kafka)
+    own_topics(settings.topics, kafka)
+    marker = _marker(kafka, decider_query(settings.topics, settings.shards))
+    TopicAdmin(kafka.settings, settings.topics).ensure(None if marker is None else marker.offsets)
+    return marker
+
+
+def _queries(settings: Settings) -> tuple[Query, ...]:
+    return (
+        decider_query(settings.topics, settings.shards),
+        reactions_query(reactions_of(settings)),
+        lake_query(settings.topics),
+    )
+
+
+def _marker(kafka: Kafka, query: Query) -> Marker | None:
+    try:
+        return read_marker(kafka, query, wait=False).marker
+    except UnreadableMarker:
+        return None  # whoever goes on from it reads it again; a recovery can do without

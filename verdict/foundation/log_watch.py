@@ -1,0 +1,50 @@
+"""Notices, whether commands come or not, that a topic was deleted or created anew."""
+
+import time
+from collections.abc import Collection
+
+from verdict.errors import Unreachable
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import Identities, Identity, refuse_another
+
+LOOK_S = 2.0
+ANSWER_S = 1.0
+
+
+class LogWatch:
+    """Compares the topics' ids with those at the start, every other second.
+
+    Args:
+        kafka: Where the topics are.
+        topics: Those to look at.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+
+    def __init__(self, kafka: Kafka, topics: Collection[str]) -> None:
+        self._identities = Identities(kafka)
+        self._known = Identity(None, self._identities.identity(topics).topic_ids)
+        self._next = time.monotonic() + LOOK_S
+
+    def check(self) -> None:
+        """Look if it is time to.
+
+        Raises:
+            AnotherLog: A topic is gone, or another one now.
+        """
+        if time.monotonic() >= self._next:
+            self.look()
+
+    def look(self) -> None:
+        """Return if the topics are the same; that of a Kafka that does not answer nobody knows.
+
+        Raises:
+            AnotherLog: A topic is gone, or another one now.
+        """
+        self._next = time.monotonic() + LOOK_S
+        try:
+            found = self._identities.topic_ids(self._known.topic_ids, ANSWER_S)
+        except Unreachable:
+            return  # whoever needs Kafka says so
+        refuse_another("this process", self._known, Identity(None, found))

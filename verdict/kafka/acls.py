@@ -1,0 +1,88 @@
+"""What Kafka must allow each role, and no more: pure, from the settings.
+
+Topics are made by an administrator, `verdict topics create`, or by whoever may; then the service
+makes none. What implies `Describe` (`Read`, `Write`) stands alone.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from verdict.model.registry import aggregate_types
+from verdict.wire.topics import Topics
+
+MANY = "*"
+
+
+class Role(StrEnum):
+    """Who speaks to Kafka: the service, who sends commands, who follows events, who looks."""
+
+    DECIDER = "decider"
+    SENDER = "sender"
+    SUBSCRIBER = "subscriber"
+    READER = "reader"
+
+
+class Acl(NamedTuple):
+    """One thing that a role may do; `pattern` is `literal` or `prefixed`."""
+
+    role: Role
+    resource: str
+    pattern: str
+    name: str
+    operation: str
+
+
+def acls(topics: Topics, retry_topics: Collection[str] = ()) -> list[Acl]:
+    """Return what each role needs, sorted.
+
+    Args:
+        topics: Of the deployment.
+        retry_topics: Where letters may go besides, as the setting of that name says.
+    """
+    each = (
+        *_decider(topics, retry_topics), *_sender(topics), *_subscriber(topics), *_reader(topics),
+    )  # fmt: skip
+    return sorted({*each})
+
+
+def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
+    role, own = Role.DECIDER, topics.transactional_id("")
+    every = [topic.name for topic in topics.all()]
+    for operation in ("DescribeConfigs", "Read"):
+        yield from _topics(role, operation, every)
+    # none but who keeps the states of others writes these
+    yield from _topics(role, "Write", (name for name in every if name != topics.share_holders))
+    for name in retry_topics:
+        beginning = name.removesuffix(MANY)
+        pattern = "prefixed" if beginning and beginning != name else "literal"  # `*` alone is all
+        yield Acl(role, "topic", pattern, beginning or MANY, "Write")
+    yield Acl(role, "transactional-id", "prefixed", own, "Write")
+    # whose topics these are is written under their own name, by whichever deployment
+    yield Acl(role, "transactional-id", "literal", topics.owners, "Write")
+    yield Acl(role, "group", "literal", topics.owners, "Describe")
+    yield Acl(role, "group", "prefixed", own, "Read")  # only for the lag that Kafka's tools show
+    yield Acl(role, "group", "prefixed", "verdict-", "Describe")
+
+
+def _sender(topics: Topics) -> Iterator[Acl]:
+    yield from _topics(Role.SENDER, "Write", topics.every_commands())
+    yield from _topics(Role.SENDER, "Read", map(topics.responses, aggregate_types()))
+    yield Acl(Role.SENDER, "group", "literal", "verdict-client", "Describe")
+
+
+def _subscriber(topics: Topics) -> Iterator[Acl]:
+    followed = [*map(topics.events, aggregate_types()), topics.decisions]
+    yield from _topics(Role.SUBSCRIBER, "Read", followed)
+    yield Acl(Role.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
+
+
+def _reader(topics: Topics) -> Iterator[Acl]:
+    for operation in ("DescribeConfigs", "Read"):
+        yield from _topics(Role.READER, operation, (topic.name for topic in topics.all()))
+    yield Acl(Role.READER, "group", "prefixed", "verdict-", "Describe")
+
+
+def _topics(role: Role, operation: str, names: Iterable[str]) -> Iterator[Acl]:
+    for name in names:
+        yield Acl(role, "topic", "literal", name, operation)

@@ -1,0 +1,106 @@
+"""Records that no JVM of ours can unpack: which they are, when one has died of them.
+
+Kafka bounds a batch by its compressed bytes, and 0.4 MB can unpack to 400. Java's client makes the
+whole of a record before anybody can look at it, so Spark dies of one, and at every start again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from verdict.kafka.access import ClientLog, Deadline, Kafka
+from verdict.kafka.errors import settings_refused
+from verdict.kafka.offsets import AnyOffsets
+from verdict.kafka.reading import READING
+from verdict.model.source import Source
+
+GIANT_BYTES = 16 * 2**20  # more than a topic of ours takes, unless it was packed
+FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a time is enough
+    "queued.min.messages": 1,
+    "queued.max.messages.kbytes": 1024,
+    "fetch.message.max.bytes": 1,  # of which Kafka gives a whole batch
+    "isolation.level": "read_uncommitted",
+}
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Giant:
+    """A record with many more bytes than its topic takes; `size` is None when it is beyond all."""
+
+    source: Source
+    size: int | None
+
+    def __str__(self) -> str:
+        size = "more than a client takes" if self.size is None else f"{self.size:,} bytes"
+        return f"{self.source} unpacks to {size}"
+
+
+def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[Giant]:
+    """Return the giants among the records that come next, as far as they are found in time.
+
+    Args:
+        kafka: Where they are.
+        starts: The next offset by partition, by topic.
+        rows: How many of each partition may be read at a time.
+        seconds: After them it ends with what was found.
+
+    Raises:
+        SettingsInvalid: The client does not accept the settings.
+    """
+    settings: dict[str, Any] = {**kafka.settings, **READING, **FEW, "logger": ClientLog()}
+    try:
+        consumer = Consumer(settings)
+    except KafkaException as error:
+        raise settings_refused(error) from error
+    try:
+        return list(_found(consumer, starts, rows, Deadline(seconds)))
+    finally:
+        consumer.close()
+
+
+def _found(
+    consumer: Consumer, starts: AnyOffsets, rows: int, deadline: Deadline
+) -> Iterator[Giant]:
+    ends = {
+        (topic, partition): start + rows
+        for topic, offsets in starts.items()
+        for partition, start in enumerate(offsets)
+    }
+    consumer.assign([TopicPartition(*place, end - rows) for place, end in ends.items()])
+    while ends and (left := deadline.left()) and (message := consumer.poll(left)) is not None:
+        place = (message.topic() or "", message.partition() or 0)
+        if place not in ends:
+            continue
+        # of a batch that cannot be unpacked the client tells the first place, which may be behind
+        offset, size = max(message.offset() or 0, ends[place] - rows), _size(message)
+        if size is None or size > GIANT_BYTES:
+            yield Giant(Source(place[0], place[1], offset), size)
+        if _is_last(message) or offset + 1 >= ends[place]:
+            del ends[place]
+
+
+def _size(message: Message) -> int | None:
+    """Return the bytes of a record, None when they are too many to unpack."""
+    if (error := message.error()) is not None:
+        return None if error.code() == KafkaError._BAD_COMPRESSION else 0
+    return sum(len(part or b"") for part in (message.key(), message.value(), *_headers(message)))
+
+
+def _headers(message: Message) -> Iterator[bytes | None]:
+    try:
+        found: Any = message.headers() or ()  # its declared type allows for forms it never has
+    except SystemError:  # what the client makes of a name that is no text
+        return
+    for _, value in found:
+        yield value
+
+
+def _is_last(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.code() in (
+        KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION
+    )  # fmt: skip

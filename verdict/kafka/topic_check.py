@@ -1,0 +1,188 @@
+"""Topics are created and checked at start-up, loudly; nothing else creates any."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide two of them
+    AdminClient,
+    ConfigResource,
+    ResourceType,
+)
+from confluent_kafka.cimpl import NewTopic
+
+from verdict.client.listing import list_topics
+from verdict.errors import TimedOut, VerdictError
+from verdict.kafka.access import ClientLog
+from verdict.kafka.errors import kafka_failed, settings_refused
+from verdict.kafka.topic_differences import (
+    Difference,
+    TopicsDiffer,
+    wrong_partitions,
+    wrong_settings,
+)
+from verdict.wire.topics import Topic, Topics
+
+ANSWER_S = 30.0
+LIST_S = 10.0
+LOOK_AGAIN_S = 0.05
+BROKERS_DEFAULT = -1
+
+
+class TopicAdmin:
+    """Creates and checks the topics of a deployment.
+
+    Args:
+        options: librdkafka's, `bootstrap.servers` and security among them.
+        topics: What there must be.
+
+    Raises:
+        SettingsInvalid: librdkafka does not accept the options.
+    """
+
+    def __init__(self, options: Mapping[str, str | int], topics: Topics) -> None:
+        self._servers = str(options["bootstrap.servers"])
+        self._log = ClientLog()
+        settings: dict[str, Any] = {**options, "logger": self._log}
+        try:
+            self._admin = AdminClient(settings)
+        except KafkaException as error:
+            raise settings_refused(error) from error
+        self._topics = topics
+
+    def reach(self) -> None:
+        """Return when Kafka has let us in and answered.
+
+        Raises:
+            Unreachable: It has not; names the settings to look at.
+        """
+        self._listed()
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all topics that there are.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+        """
+        return frozenset(self._listed().topics)
+
+    def create_missing(self) -> list[str]:
+        """Create the topics that do not exist, with their settings; return their names.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+            TimedOut: A new topic cannot be used within half a minute.
+            VerdictError: Kafka refuses one.
+        """
+        brokers, known = self._cluster()
+        # one broker cannot hold more than one copy, whatever its default says
+        copies = 1 if brokers == 1 else BROKERS_DEFAULT
+        missing = [
+            NewTopic(topic.name, topic.partitions, copies, config=topic.settings)
+            for topic in self._topics.all()
+            if topic.name not in known
+        ]
+        if not missing:
+            return []
+        created = []
+        for name, answer in self._admin.create_topics(missing).items():
+            try:
+                answer.result(ANSWER_S)
+                created.append(name)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # somebody was faster
+                    raise self._failed(f"topic {name} cannot be created", error) from error
+        self._await({topic.topic for topic in missing})
+        return created
+
+    def differences(self, decided: Mapping[str, Sequence[int]] | None = None) -> list[Difference]:
+        """Return all that is missing or differs, sorted by topic.
+
+        Args:
+            decided: The marker's offsets: next offset by partition, by commands topic. Their
+                number is the partition count at the first start, which must stay.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+            VerdictError: Kafka does not let us see a topic's settings.
+        """
+        _, known = self._cluster()
+        there = [topic for topic in self._topics.all() if topic.name in known]
+        found = self._settings(there)
+        differences = []
+        for topic in self._topics.all():
+            if topic.name not in known:
+                advice = "create it with `verdict topics create`"
+                differences.append(Difference(topic.name, "topic", "missing", "there", advice))
+                continue
+            first = len((decided or {}).get(topic.name, ())) or None
+            differences += wrong_partitions(topic, known[topic.name], first)
+            differences += wrong_settings(topic, found[topic.name])
+        return sorted(differences, key=lambda difference: difference.topic)
+
+    def ensure(self, decided: Mapping[str, Sequence[int]] | None = None) -> list[str]:
+        """Create what is missing and check everything; return the names of what was created.
+
+        Args:
+            decided: As for `differences`.
+
+        Raises:
+            TopicsDiffer: Lists every difference.
+            Unreachable, TimedOut, VerdictError: As for the parts.
+        """
+        created = self.create_missing()
+        if differences := self.differences(decided):
+            raise TopicsDiffer(differences)
+        return created
+
+    def _await(self, names: set[str]) -> None:
+        """Return when topics that were just created can be used."""
+        deadline = time.monotonic() + ANSWER_S
+        while names - self._usable():
+            if time.monotonic() > deadline:
+                raise TimedOut(
+                    f"topics {', '.join(sorted(names - self._usable()))} were created and have no "
+                    f"leader after {ANSWER_S:g} s: see the brokers' logs, then start again"
+                )
+            time.sleep(LOOK_AGAIN_S)
+
+    def _usable(self) -> set[str]:
+        return {
+            name
+            for name, topic in self._listed().topics.items()
+            if topic.partitions and all(p.leader >= 0 for p in topic.partitions.values())
+        }
+
+    def _cluster(self) -> tuple[int, dict[str, int]]:
+        """Return the number of brokers, and the partition count of every topic."""
+        cluster = self._listed()
+        return len(cluster.brokers), {
+            name: len(topic.partitions) for name, topic in cluster.topics.items()
+        }
+
+    def _listed(self) -> Any:
+        try:
+            return list_topics(self._admin, LIST_S, self._last_failure)
+        except KafkaException as error:
+            raise self._failed("the topics cannot be listed", error) from error
+
+    def _settings(self, topics: Sequence[Topic]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        if not topics:
+            return found
+        asked = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
+        for resource, answer in self._admin.describe_configs(asked).items():
+            try:
+                entries = answer.result(ANSWER_S)
+            except KafkaException as error:
+                raise self._failed(f"settings of {resource.name} are hidden", error) from error
+            found[resource.name] = {name: str(entry.value) for name, entry in entries.items()}
+        return found
+
+    def _failed(self, what: str, error: KafkaException) -> VerdictError:
+        return kafka_failed(what, self._servers, error, self._last_failure())
+
+    def _last_failure(self) -> str:
+        self._admin.poll(0)  # hands over what was logged
+        return self._log.last_failure

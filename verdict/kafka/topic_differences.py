@@ -1,0 +1,66 @@
+"""What is wrong with a topic, as a value, and as one message that leaves nothing out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from verdict.errors import VerdictError
+from verdict.wire.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One setting of one topic that is not what it must be; `advice` says what to do."""
+
+    topic: str
+    setting: str
+    found: str
+    wanted: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        advice = f" ({self.advice})" if self.advice else ""
+        return f"{self.topic}: {self.setting} is {self.found}, must be {self.wanted}{advice}"
+
+
+class TopicsDiffer(VerdictError):
+    """Topics are missing, or are set up in a way that would lose or move records."""
+
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        self.differences = tuple(differences)
+        lines = "".join(f"\n  {difference}" for difference in differences)
+        super().__init__(f"{len(differences)} topic settings are not what they must be:{lines}")
+
+
+def wrong_partitions(topic: Topic, found: int, first: int | None) -> list[Difference]:
+    """Return what is wrong with a topic's partition count.
+
+    Args:
+        topic: What it must be.
+        found: What it is.
+        first: What it was when commands were first decided, None if that is no matter.
+    """
+    wanted = first or topic.partitions
+    if found != wanted:
+        advice = ""
+        if first is not None:
+            advice = (
+                f"commands were decided with {first}: with another count keys move to other "
+                "partitions and their order is lost"
+            )
+        return [Difference(topic.name, "partitions", str(found), str(wanted), advice)]
+    if first is not None and topic.partitions != first:
+        advice = (
+            f"the setting `partitions` says {topic.partitions}, but commands were decided with "
+            f"{first} and the count must stay: set partitions to {first}"
+        )
+        return [Difference(topic.name, "partitions", str(found), str(topic.partitions), advice)]
+    return []
+
+
+def wrong_settings(topic: Topic, found: Mapping[str, str]) -> list[Difference]:
+    """Return the settings of a topic that are not what they must be."""
+    return [
+        Difference(topic.name, setting, found.get(setting, "unset"), wanted)
+        for setting, wanted in topic.settings.items()
+        if found.get(setting) != wanted
+    ]

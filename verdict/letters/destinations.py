@@ -1,0 +1,73 @@
+"""Where letters may go: topics that exist and are open to them."""
+
+from collections.abc import Callable, Collection
+
+from verdict.model.registry import aggregate_types
+from verdict.wire.topics import Topics
+
+OF_KAFKA = "__"
+MANY = "*"
+
+
+class Destinations:
+    """Knows which topics there are, and asks again when one is not among them.
+
+    Args:
+        topics: Of the deployment.
+        allowed: Where letters may go besides where the deployment takes things in: names, and
+            beginnings of names followed by `*`. Where verdict itself speaks, this deployment or
+            another one, stays closed whatever is in it.
+        names: Asks Kafka for the names of all topics.
+    """
+
+    def __init__(
+        self, topics: Topics, allowed: Collection[str], names: Callable[[], Collection[str]]
+    ) -> None:
+        self._names = names
+        self._known: Collection[str] = ()
+        self._asked = False
+        self._open = {*topics.every_commands(), topics.point_of_sale, topics.retry}
+        self._allowed = frozenset(allowed)
+
+    def ask_again(self) -> None:
+        """Let the next topic that is not known be asked for; else a flood would ask for each."""
+        self._asked = False
+
+    def forget(self) -> None:
+        """Ask for all topics again, as one may be gone."""
+        self._known, self._asked = (), False
+
+    def problem_with(self, topic: str) -> str | None:
+        """Return why no letter may go to `topic`, None when it may.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+        """
+        if topic not in self._open and (problem := self._closed(topic)):
+            return problem
+        if topic not in self._known and not self._asked:
+            self._known, self._asked = self._names(), True
+        if topic not in self._known:
+            return "there is no such topic, create it or mend the name, then replay the letter"
+        return None
+
+    def _closed(self, topic: str) -> str | None:
+        if topic.startswith(OF_KAFKA) or is_verdicts_own(topic):
+            return "topics of Kafka's own and of any verdict never take letters, evict it"
+        if topic in self._allowed:
+            return None
+        many = (one.removesuffix(MANY) for one in self._allowed if one.endswith(MANY))
+        if any(topic.startswith(beginning) for beginning in many):
+            return None
+        return (
+            f"letters may go to {', '.join(sorted(self._open))} and where the setting "
+            "retry_topics says: add it there and start again, then replay the letter"
+        )
+
+
+def is_verdicts_own(topic: str) -> bool:
+    """Tell whether a deployment, whatever its name and its prefix, speaks or is spoken to here."""
+    every = Topics()
+    of_aggregates = (every.commands, every.events, every.responses, every.rejected)
+    endings = [of(name) for of in of_aggregates for name in aggregate_types()]
+    return topic.endswith((*endings, every.dead_letters, every.owners, ".markers", ".decisions"))

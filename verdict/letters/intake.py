@@ -1,0 +1,183 @@
+"""Letters from Kafka into the table: each once, with the position in the same transaction."""
+
+import logging
+import threading
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from sqlalchemy import Engine
+
+from verdict.database.statements import append
+from verdict.errors import Unreachable
+from verdict.kafka.access import ClientLog, Kafka
+from verdict.kafka.offsets import Offsets
+from verdict.kafka.reading import READING, Reader
+from verdict.letters.arriving import letter_of, unreadable
+from verdict.letters.destinations import Destinations
+from verdict.letters.receiving import Rules, row_of
+from verdict.model.source import Source
+from verdict.projection import position
+from verdict.projection.batch import Partition
+from verdict.projection.letter import FOLLOWER, table
+from verdict.wire.letter import Letter
+
+LOG = logging.getLogger("verdict.letters")
+LETTERS = 1000
+BYTES = 8 * 2**20
+IDLE_S = 0.5
+OPTIONS = {"group.id": "verdict-letters", "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
+
+
+class Intake:
+    """Takes letters in; the only one that does, or it stops.
+
+    Args:
+        engine: With the tables of the read side.
+        kafka: Where the letters are.
+        topic: Their topic.
+        rules: For letters that do not say it themselves.
+        destinations: Behind `rules.problem_with`.
+    """
+
+    def __init__(
+        self, engine: Engine, kafka: Kafka, topic: str, rules: Rules, destinations: Destinations
+    ) -> None:
+        self.caught_up = threading.Event()  # with what was there at the first step
+        self._engine = engine
+        self._kafka = kafka
+        self._topic = topic
+        self._rules = rules
+        self._destinations = destinations
+        self._log = ClientLog()
+        self._consumer: Consumer | None = None
+        self._positions: position.Positions = {}
+        self._missing: dict[int, int] = {}
+        self._ends: Offsets | None = None
+
+    def step(self) -> float:
+        """Take in what has come, waiting for half a second at most.
+
+        Returns:
+            0: the next step may follow at once.
+
+        Raises:
+            AnotherRunner: Somebody else takes letters in.
+            Unreachable: Kafka does not answer.
+            OperationalError, InterfaceError, InternalError: The database failed.
+        """
+        if self._consumer is None:
+            self._consumer = self._open()
+        letters, ends = self._come(self._consumer)
+        if reached := self._reached(letters, ends):
+            self._store(letters, reached)
+        for partition, end in ends.items():
+            self._note(partition, end)
+        return 0.0
+
+    def reset(self) -> None:
+        """Begin again at the position in SQL; after a failure, and at the end."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _open(self) -> Consumer:
+        with Reader(self._kafka, self._kafka.transaction_timeout_s) as reader:
+            partitions = reader.partitions([self._topic])
+            first = reader.earliest(partitions)[self._topic]
+            if self._ends is None:
+                self._ends = reader.latest(partitions, committed=True)
+                self._missing = dict(enumerate(self._ends[self._topic]))
+        with self._engine.connect() as connection:
+            self._positions = position.load(connection, FOLLOWER)
+        starts = [self._start(number, earliest) for number, earliest in enumerate(first)]
+        for number, offset in enumerate(starts):
+            self._note(number, offset)
+        consumer = Consumer({**self._kafka.settings, **READING, **OPTIONS, "logger": self._log})
+        consumer.assign([TopicPartition(self._topic, n, at) for n, at in enumerate(starts)])
+        return consumer
+
+    def _start(self, number: int, earliest: int) -> int:
+        reached = self._positions.get(Partition(self._topic, number))
+        if reached is not None and reached < earliest:
+            LOG.error(
+                "letters of %s:%s from offset %s to %s are lost, Kafka had dropped them before "
+                "they were taken in: give the topic unlimited retention",
+                self._topic, number, reached, earliest - 1,
+            )  # fmt: skip
+        return max(reached or 0, earliest)
+
+    def _come(self, consumer: Consumer) -> tuple[list[Letter], dict[int, int]]:
+        """Return what has come, and the end of each partition that was read to its end."""
+        letters: list[Letter] = []
+        ends: dict[int, int] = {}
+        size = 0
+        while len(letters) < LETTERS and size < BYTES:
+            message = consumer.poll(0 if letters or ends else IDLE_S)
+            if message is None:
+                break
+            if self._is_end(message):
+                ends[message.partition() or 0] = message.offset() or 0
+            elif message.error() is not None:
+                letters.append(self._passed(consumer, message, letters))
+            else:
+                letters.append(letter_of(message))
+                size += len(letters[-1].value or b"")
+        return letters, ends
+
+    def _passed(self, consumer: Consumer, message: Message, letters: list[Letter]) -> Letter:
+        """Go on behind a record that cannot be unpacked, and return its letter.
+
+        Kafka's client tells the first place of its batch, again and again, until it is sent on.
+        """
+        number, error = message.partition() or 0, message.error()
+        taken = [one.source.offset + 1 for one in letters if one.source.partition == number]
+        reached = self._positions.get(Partition(self._topic, number), 0)
+        place = Source(self._topic, number, max(message.offset() or 0, reached, *taken))
+        consumer.seek(TopicPartition(self._topic, number, place.offset + 1))
+        return unreadable(place, "" if error is None else error.str())
+
+    def _reached(self, letters: list[Letter], ends: dict[int, int]) -> dict[Partition, int]:
+        """Return the next offset of each partition in which it is another one now.
+
+        Behind a letter lies the mark of its transaction, which takes an offset: a reader who did
+        not go on to the end would seem to have a letter left, for ever.
+        """
+        offsets = dict(ends)
+        for letter in letters:
+            number, behind = letter.source.partition, letter.source.offset + 1
+            offsets[number] = max(offsets.get(number, 0), behind)
+        places = {Partition(self._topic, number): offset for number, offset in offsets.items()}
+        return {
+            place: offset
+            for place, offset in places.items()
+            if offset > self._positions.get(place, 0)
+        }
+
+    def _store(self, letters: list[Letter], reached: dict[Partition, int]) -> None:
+        self._destinations.ask_again()
+        rows = [row_of(letter, self._rules) for letter in letters]
+        with self._engine.begin() as connection:
+            moved = position.advance(connection, FOLLOWER, self._positions, reached)
+            append(connection, table, rows)
+        self._positions = moved
+        for place, offset in reached.items():
+            self._note(place.partition, offset)
+
+    def _note(self, number: int, offset: int) -> None:
+        """Note how far a partition is taken in, until that is as far as it went at first."""
+        if offset >= self._missing.get(number, 0):
+            self._missing.pop(number, None)
+        if not self._missing:
+            self.caught_up.set()
+
+    def _is_end(self, message: Message) -> bool:
+        error = message.error()
+        if error is None:
+            return False
+        if error.code() == KafkaError._PARTITION_EOF:
+            return True
+        if error.code() == KafkaError._BAD_COMPRESSION:
+            return False
+        raise Unreachable(
+            f"{self._topic} cannot be read from {self._kafka} "
+            f"({self._log.last_failure or error.str()})"
+        )

@@ -1,0 +1,278 @@
+"""A real Kafka for one machine: broker and controller in one JVM that ends with its parent."""
+
+import base64
+import contextlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from verdict.errors import TimedOut, VerdictError
+from verdict.local import private
+from verdict.local.claim import Claim
+from verdict.local.jars import broker_classpath
+from verdict.local.java import find_java
+
+HERE = Path(__file__).parent
+READY_S = 60
+LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
+
+JVM_OPTIONS = (
+    "-Xms128m",
+    "-Xmx512m",
+    "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",  # the better compiler would take minutes of the cores of one machine
+    "-Djava.awt.headless=true",
+)
+
+# The voters are static, so that a data directory may be reused with another port. The cleaner's
+# buffer is 128 MB by default and what runs a small heap out of memory. What has 50 partitions by
+# default has few. After a crash the broker is let in again when its old session has run out.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+log.dirs={logs}
+log.segment.bytes=16777216
+log.cleaner.dedupe.buffer.size=2097152
+auto.create.topics.enable=false
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
+num.network.threads=2
+num.io.threads=2
+group.coordinator.threads=1
+share.coordinator.threads=1
+group.initial.rebalance.delay.ms=0
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+"""
+
+
+class EmbeddedBroker:
+    """Kafka on a data directory, from `start` to `stop`, also as a context manager.
+
+    The broker ends when this process ends, SIGKILL included (only a child that was forked without
+    an exec would keep it); Ctrl-C in the terminal does not reach it. What was written stays in the
+    directory and is there at the next start, with whatever port. One broker at a time runs on a
+    directory; one that outlived its parent is ended first.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        port: int | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Name where it keeps everything, and how it is reached.
+
+        Args:
+            data_dir: Its directory.
+            port: On 127.0.0.1; None: that of the last start when it is free, else one that is.
+            properties: Of Kafka's server.properties, instead of or besides ours; `{port}` and
+                `{controller_port}` in a value stand for the ports.
+        """
+        self.data_dir = data_dir.absolute()
+        self.log = self.data_dir / "broker.log"
+        self._port = port
+        self._more = dict(properties or {})
+        self._claim: Claim | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return what a Kafka client needs to connect; kept over restarts of this object."""
+        if self._port is None:
+            raise VerdictError("the embedded broker has no address before its first start")
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Start the broker and return when it answers.
+
+        Raises:
+            EnvironmentIncomplete: Java or the jars are missing.
+            TimedOut: It does not answer within a minute.
+            VerdictError: The directory or the port is in use, or the broker died; the message
+                ends with the last lines of its log.
+        """
+        private.close(self.data_dir)
+        java = _java()
+        self._claim = Claim(self.data_dir / "broker.pid", mark=str(self._properties))
+        try:
+            self._port, controller_port = self._ports()
+            self._format(java, controller_port)
+            self._write_properties(self._properties, self._logs, controller_port)
+            self._launch(java, self._claim)
+            self._await_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the broker cleanly, by force after 10 s; nothing happens when none runs."""
+        if self._guardian is not None:
+            self._guardian.communicate()  # closes its stdin, which asks for the end
+            self._guardian = None
+        if self._claim is not None:
+            self._claim.release()
+            self._claim = None
+
+    def check(self) -> None:
+        """Return while the broker runs.
+
+        Raises:
+            VerdictError: It was started and has ended by itself, or somebody ended it.
+        """
+        if self._guardian is not None and (code := self._guardian.poll()) is not None:
+            raise VerdictError(
+                f"the embedded broker ended by itself with {code}: start again, what it had "
+                f"acknowledged is kept; {self._last_lines()}"
+            )
+
+    def kill(self) -> None:
+        """End the broker as a crash would, by SIGKILL; `start` brings it back."""
+        if self._claim is not None and (broker := self._claim.broker) is not None:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it was faster
+                broker.kill()
+        self.stop()
+
+    def __enter__(self) -> "EmbeddedBroker":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _ports(self) -> tuple[int, int]:
+        """Return the port that was asked for, else the one of the last start if it is free."""
+        if self._port is None and (last := LISTENER.search(_text(self._properties))):
+            with contextlib.suppress(VerdictError):
+                return _free_ports(int(last[1]))
+        return _free_ports(self._port)
+
+    @property
+    def _properties(self) -> Path:
+        return self.data_dir / "server.properties"
+
+    @property
+    def _logs(self) -> Path:
+        return self.data_dir / "data"
+
+    def _format(self, java: list[str], controller_port: int) -> None:
+        if self._logs.is_dir():
+            return
+        # formatted aside: an interrupt leaves no half-formatted directory that looks like data
+        fresh = self.data_dir / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        properties = self.data_dir / "format.properties"
+        self._write_properties(properties, fresh, controller_port)
+        tool = ["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
+        answer = subprocess.run(
+            java + tool, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if answer.returncode != 0:
+            raise VerdictError(f"cannot prepare {self.data_dir} for Kafka:\n{_tail(answer.stdout)}")
+        fresh.rename(self._logs)
+
+    def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
+        ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
+        text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
+        path.write_text(text.format(port=self._port, controller_port=controller_port, logs=logs))
+
+    def _launch(self, java: list[str], claim: Claim) -> None:
+        guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py")]
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            self._guardian = subprocess.Popen(
+                [*guardian, *java, "kafka.Kafka", str(self._properties)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert self._guardian.stdout is not None
+        if pid := self._guardian.stdout.readline():
+            claim.record(int(pid))
+
+    def _await_ready(self) -> None:
+        assert self._guardian is not None
+        address = {"bootstrap.servers": self.bootstrap_servers}
+        admin = AdminClient(address | {"log_level": 0, "reconnect.backoff.max.ms": 200})
+        deadline = time.monotonic() + READY_S
+        while time.monotonic() < deadline:
+            if self._guardian.poll() is not None:
+                raise VerdictError(f"the embedded broker died at start; {self._last_lines()}")
+            with contextlib.suppress(KafkaException):
+                if admin.list_topics(timeout=1).brokers:
+                    return
+        raise TimedOut(
+            f"the embedded broker does not answer after {READY_S} s; {self._last_lines()}"
+        )
+
+    def _last_lines(self) -> str:
+        with self.log.open(errors="replace") as log:
+            log.seek(self._log_start)
+            return f"the end of {self.log}:\n{_tail(log.read())}"
+
+
+def _java() -> list[str]:
+    logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
+    return [str(find_java()), *JVM_OPTIONS, logging, "-cp", broker_classpath()]
+
+
+def _cluster_id() -> str:
+    """Return a new id as Kafka writes them; one with a dash first would be taken for an option."""
+    while (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()).startswith("-"):
+        pass
+    return found.rstrip("=")
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def _tail(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines()[-20:])
+
+
+def _free_ports(wanted: int | None) -> tuple[int, int]:
+    """Return two different ports that are free now, the first as `wanted` if that is given."""
+    try:
+        # both are held at once, and let go just before Kafka takes them
+        with (
+            socket.create_server(("127.0.0.1", wanted or 0)) as first,
+            socket.create_server(("127.0.0.1", 0)) as second,
+        ):
+            return first.getsockname()[1], second.getsockname()[1]
+    except OSError as error:
+        raise VerdictError(
+            f"port {wanted} cannot be used for Kafka ({error.strerror}): "
+            "stop what uses it, or choose another one"
+        ) from error

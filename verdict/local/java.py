@@ -1,0 +1,57 @@
+"""Which Java runs the broker and Spark: `JAVA_HOME`, then `PATH`, and 17 or newer.
+
+`bootstrap.py` asks here before anything is installed: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from verdict.errors import EnvironmentIncomplete
+
+MINIMUM = 17
+
+
+def find_java() -> Path:
+    """Return the first `java` that is new enough.
+
+    Raises:
+        EnvironmentIncomplete: There is none; the message says what was found and what to install.
+    """
+    found = []
+    for origin, java in _candidates():
+        version = java_version(java)
+        if version is not None and version >= MINIMUM:
+            return java
+        answer = "does not run" if version is None else f"is Java {version}"
+        found.append(f"{java} (from {origin}) {answer}")
+    raise EnvironmentIncomplete(
+        f"Java {MINIMUM} or newer is needed for Kafka and Spark: "
+        f"{'; '.join(found) or 'there is no java on PATH, and JAVA_HOME is not set'}\n"
+        "  Debian, Ubuntu: apt-get install openjdk-17-jre-headless\n"
+        "  macOS:          brew install openjdk@17\n"
+        "  elsewhere:      any JDK or JRE from 17 on; name its folder in JAVA_HOME"
+    )
+
+
+def java_version(java: Path) -> int | None:
+    """Return the major version that `java` itself reports, None when it does not answer."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # up to Java 8 the major version came second: "1.8.0_292"
+    reported = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
+    return int(reported[1]) if reported and answer.returncode == 0 else None
+
+
+def _candidates() -> Iterator[tuple[str, Path]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home, "bin", "java")
+    if on_path := shutil.which("java"):
+        yield "PATH", Path(on_path)

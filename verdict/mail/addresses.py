@@ -1,0 +1,57 @@
+"""From clients to mail addresses: a template, or somebody else's directory."""
+
+from collections.abc import Callable
+from email.errors import MessageError
+from email.headerregistry import Address
+from importlib.metadata import entry_points
+
+from verdict.configuration.loading import SettingsInvalid
+
+CLIENT = "{client}"
+ENTRY_POINTS = "verdict.mail_addresses"
+
+AddressOf = Callable[[str], str]
+
+
+class NoAddress(ValueError):
+    """A text is no address that a mail can be sent to."""
+
+
+def addresses(wanted: str) -> AddressOf:
+    """Return the function from client to address.
+
+    Args:
+        wanted: A template such as `{client}@example.com`; or the name of an entry point of the
+            group `verdict.mail_addresses`, a function that takes the client's name and returns the
+            address, raises `OSError` when it cannot tell just now, and anything else when there is
+            none.
+
+    Raises:
+        SettingsInvalid: It is neither.
+    """
+    if CLIENT in wanted:
+        return lambda client: wanted.replace(CLIENT, client)
+    there = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if wanted not in there:
+        known = ", ".join(sorted(there)) or "none"
+        raise SettingsInvalid(
+            f"{wanted!r} tells no client's address: give a template such as {CLIENT}@example.com, "
+            f"or the name of an entry point of {ENTRY_POINTS} (installed: {known})"
+        )
+    found: AddressOf = there[wanted].load()
+    return found
+
+
+def checked(text: str) -> Address:
+    """Return the address.
+
+    Raises:
+        NoAddress: It is none, or more than one.
+    """
+    try:
+        address = Address(addr_spec=text)
+    except (ValueError, LookupError, MessageError) as error:
+        raise NoAddress(f"{text!r} is no mail address ({error})") from error
+    if address.addr_spec != text:
+        raise NoAddress(f"{text!r} is more than a mail address, which is {address.addr_spec!r}")
+    return address

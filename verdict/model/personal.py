@@ -1,0 +1,73 @@
+"""What is personal is said once, on the field that holds it; whoever hands data on asks here."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from verdict.model.message import Message
+
+
+class Personal:
+    """Marks a field that tells who a person is or where they can be found.
+
+    Write it `field: Annotated[Text, Personal()]`.
+    """
+
+
+def masked(message: Message) -> dict[str, Any]:
+    """Return the fields of a message as plain values, None in place of what is personal.
+
+    Args:
+        message: Of any depth; messages in it, and lists of them, are masked too.
+    """
+    return {
+        name: None if name in personal_fields(type(message)) else _masked(getattr(message, name))
+        for name in type(message).model_fields
+    }
+
+
+@cache
+def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
+    """Return the way to each field that `masked` leaves empty, through messages in messages.
+
+    Of a list of messages that hold something personal, the way is to the list itself.
+    """
+    found: list[tuple[str, ...]] = []
+    hints = get_type_hints(kind)
+    for name in kind.model_fields:
+        if name in personal_fields(kind):
+            found.append((name,))
+            continue
+        for inner, in_a_list in _messages_in(hints[name]):
+            paths = personal_paths(inner)
+            found += [(name,)] if in_a_list and paths else [(name, *path) for path in paths]
+    return tuple(dict.fromkeys(found))
+
+
+def _messages_in(annotation: Any, in_a_list: bool = False) -> Iterator[tuple[type[Message], bool]]:
+    if isinstance(annotation, type) and issubclass(annotation, Message):
+        yield annotation, in_a_list
+    for part in get_args(annotation):
+        yield from _messages_in(part, in_a_list or get_origin(annotation) is list)
+
+
+@cache
+def personal_fields(kind: type[Message]) -> frozenset[str]:
+    """Return the fields of `kind` that are marked as personal, not those of messages in it."""
+    hints: Mapping[str, Any] = get_type_hints(kind, include_extras=True)
+    return frozenset(name for name in kind.model_fields if _is_personal(hints[name]))
+
+
+def _is_personal(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        inner, *marks = get_args(annotation)
+        return any(isinstance(mark, Personal) for mark in marks) or _is_personal(inner)
+    return any(map(_is_personal, get_args(annotation)))  # of a union, a list
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, Message):
+        return masked(value)
+    if isinstance(value, list):
+        return [_masked(one) for one in value]
+    return value

@@ -1,0 +1,77 @@
+"""What a policy is, as a value, and how what it asks for becomes a command on a topic."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from uuid_utils import UUID, uuid5
+
+from verdict.model.catalogue import aggregate_of
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.recorded_event import RecordedEvent
+
+COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # fixed for ever: ids derive from it
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a policy asks for because of an event.
+
+    A policy cannot know the version of another aggregate, so it mostly assumes nothing: the
+    aggregate's own rules decide, and the derived command id keeps a repetition out.
+    """
+
+    aggregate_id: str
+    command: Command
+    expected_version: int | Expectation = Expectation.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Whenever this happened, that is asked for.
+
+    Args:
+        name: Of the policy, for ever: command ids derive from it.
+        follows: The aggregate types whose events it looks at.
+        react: event → what is asked for because of it; pure: no clock, no chance, no I/O.
+    """
+
+    name: str
+    follows: tuple[str, ...]
+    react: Callable[[RecordedEvent], Iterable[Asked]]
+
+
+@dataclass(frozen=True, slots=True)
+class Addressed:
+    """A command with all that a record on a commands topic needs."""
+
+    aggregate_type: str
+    envelope: CommandEnvelope
+    payload: Command
+
+
+def commands_of(policy: Policy, event: RecordedEvent) -> Iterator[Addressed]:
+    """Yield the commands that `policy` asks for because of `event`, each time with the same ids.
+
+    The correlation goes on, the cause is the event: a flow can be followed through every hop.
+    """
+    for index, asked in enumerate(policy.react(event)):
+        yield Addressed(
+            aggregate_of(type(asked.command)),
+            CommandEnvelope(
+                command_id=command_id(policy.name, event.event_id, index),
+                aggregate_id=asked.aggregate_id,
+                expected_version=asked.expected_version,
+                correlation_id=event.correlation_id,
+                causation_id=event.event_id,
+                actor=f"policy:{policy.name}",
+                traceparent=event.traceparent,
+                payload={},
+            ),
+            asked.command,
+        )
+
+
+def command_id(policy: str, event_id: str, index: int) -> str:
+    """Return the id of the command number `index` of a policy's answer to an event (UUIDv5)."""
+    return str(uuid5(COMMAND_IDS, f"{policy}\0{event_id}\0{index}"))

@@ -1,0 +1,44 @@
+"""An event as it lies on `<aggregate>.events`: the fact and its place in history."""
+
+from dataclasses import dataclass
+
+from uuid_utils import UUID, uuid5
+
+from verdict.model.message import Event, Hash, Instant
+from verdict.model.source import Source
+
+EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # fixed for ever: ids derive from it
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """One event with all that was known when it was decided.
+
+    `version` counts the aggregate's events from 1 without a gap; `index` and `count` are the place
+    among the events of one command, from 0. `decided_at` never falls within one aggregate.
+    `previous_hash` is the SHA-256 of the value bytes of the aggregate's previous event record,
+    empty for the first: a tamper-evident chain.
+    """
+
+    event_id: str
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    index: int
+    count: int
+    command_id: str
+    command_digest: Hash
+    correlation_id: str
+    causation_id: str
+    actor: str | None
+    traceparent: str | None
+    decided_at: Instant
+    source: Source
+    handler_version: str
+    previous_hash: Hash
+    payload: Event
+
+
+def event_id(aggregate_type: str, aggregate_id: str, version: int) -> str:
+    """Return the id of an event: the same for ever, from its identity alone (RFC 9562, UUIDv5)."""
+    return str(uuid5(EVENT_IDS, f"{aggregate_type}\0{aggregate_id}\0{version}"))

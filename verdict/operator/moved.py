@@ -1,0 +1,36 @@
+"""What the operator tells of each shard's state: from where to where a batch moved it."""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from verdict.operator.shard_state import Stamp
+
+LAYOUT = Struct(">qq32sq32s")
+
+
+class Moved(NamedTuple):
+    """One shard in one batch: how many log entries its state had before and after, and of what.
+
+    A shard without commands is not asked, and stays where it is. `key` is its grouping key.
+    """
+
+    key: int
+    before: Stamp
+    after: Stamp
+
+
+def moved_frame(moved: Moved) -> pd.DataFrame:
+    """Return the row of `DECIDED_SCHEMA` that carries `moved`."""
+    packed = LAYOUT.pack(moved.key, *moved.before, *moved.after)
+    return pd.DataFrame({"outputs": [None], "file": [None], "moved": [packed]})
+
+
+def moves_of(table: pa.Table) -> Iterator[Moved]:
+    """Yield what a table of `DECIDED_SCHEMA` tells of shards, in no particular order."""
+    for packed in table["moved"].drop_null().to_pylist():
+        key, *stamps = LAYOUT.unpack(packed)
+        yield Moved(key, (stamps[0], stamps[1]), (stamps[2], stamps[3]))

@@ -1,0 +1,116 @@
+"""The Spark shell around a shard's batch."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.chunk import chunks
+from verdict.operator.collector import collector_paused, spare_imports
+from verdict.operator.handover import Handover
+from verdict.operator.moved import Moved, moved_frame
+from verdict.operator.seed import pieces
+from verdict.operator.shard_state import MapShardState, ShardState
+from verdict.operator.slices import in_slices
+from verdict.wire.topics import Topics
+
+INPUT_COLUMNS = (
+    "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
+    "attempt", "key_length", "key_sha256",
+)  # fmt: skip
+
+
+def unknown() -> int:
+    """Say that nobody knows when the batch was planned: then nothing is ever forgotten."""
+    return 0
+
+
+class CommandProcessor(StatefulProcessor):
+    """Decides the commands of a shard; Spark calls it once per shard and micro-batch.
+
+    Args:
+        topics: Of the deployment.
+        limits: What bounds a decision.
+        state: Makes the shard's state from Spark's handle.
+        folder: On the local disk, for what is too many bytes for memory; `Handover` says what
+            stays there.
+        planned_at: Says, in a worker, when the batch under way was planned, as
+            `ShardState.commit` takes it.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        limits: Limits,
+        state: Callable[[StatefulProcessorHandle], ShardState] = MapShardState,
+        folder: Path | None = None,
+        planned_at: Callable[[], int] = unknown,
+    ) -> None:
+        self._topics = topics
+        self._limits = limits
+        self._folder = folder
+        self._planned_at = planned_at
+        self._make_state = state
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Open the state; called once per partition and batch."""
+        spare_imports()
+        self._state = self._make_state(handle)
+
+    def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: TimerValues
+    ) -> Iterator[pd.DataFrame]:
+        """Decide all rows of one shard, and tell from where to where its state moved.
+
+        Spark hands a group over as several frames without any order between rows: they are all
+        taken together and sorted before the first decision. What is more than a slice is decided
+        as if it were several batches.
+        """
+        arrived = (record for frame in rows for record in _records(frame))
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        handover, now = Handover(self._folder), self._planned_at()
+        state = self._state
+        state.open(key[0])
+        before = state.stamp()
+        with collector_paused():
+            for number, part in enumerate(in_slices(arrived, self._folder)):
+                if number:
+                    state.open(key[0])
+                batch = ShardBatch(self._topics, self._limits, state)
+                for chunk in chunks(batch.decide(part)):
+                    yield handover.frame(chunk)
+                batch.commit(now)
+        if before is not None and (after := state.stamp()) is not None:
+            yield moved_frame(Moved(key[0], before, after))
+
+    def handleInitialState(  # type: ignore[override]
+        self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues
+    ) -> None:
+        """Let a fresh shard begin with what its seed files hold; Spark calls it in batch 0 only.
+
+        Args:
+            key: The shard.
+            initialState: A row for each seed file, `SEEDS_SCHEMA`.
+            timerValues: Not used.
+        """
+        for file in initialState["file"]:
+            for piece in pieces(file):
+                self._state.open(key[0])
+                self._state.commit(piece, 0)
+
+
+def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:
+    columns = (frame[name].tolist() for name in INPUT_COLUMNS)
+    for topic, partition, offset, *rest in zip(*columns, strict=True):
+        yield CommandRecord(Source(topic, partition, offset), *rest)

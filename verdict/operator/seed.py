@@ -1,0 +1,46 @@
+"""Entries that a fresh state begins with: Parquet files, read in pieces of bounded size.
+
+Spark would bring a query's initial state to the operator itself, but PySpark 4.2.1 then holds all
+of a group in the worker's memory (`itertools.tee` in `pyspark/worker.py`), and a group is a whole
+shard. So Spark brings only the names of the shard's files, and the operator reads them.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow.parquet as pq
+
+from verdict.operator.shard_state import Entry
+
+SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
+SEEDS_SCHEMA = "shard int, file string"
+
+PIECE_BYTES = 2 * 2**20
+PIECE_ENTRIES = 10_000  # the local copy's transaction holds 4 KiB for every entry it places
+ROWS = 1000  # that are decoded at a time
+
+
+def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
+    """Yield the entries of a file in pieces of at most 10,000 and about 2 MiB.
+
+    No key comes twice in a file.
+    """
+    piece: dict[bytes, Entry] = {}
+    size = 0
+    for key, entry in _entries(file):
+        piece[key] = entry
+        size += len(key) + len(entry.value)
+        if size >= PIECE_BYTES or len(piece) >= PIECE_ENTRIES:
+            yield piece
+            piece, size = {}, 0
+    if piece:
+        yield piece
+
+
+def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
+    # buffered in advance, Arrow would hold all that was read until the file is closed
+    with pq.ParquetFile(file, pre_buffer=False) as parquet:
+        batches = parquet.iter_batches(ROWS, columns=["key", "entry", "keep_ms"])
+        for batch in batches:
+            columns = (column.to_pylist() for column in batch.columns)
+            for key, value, keep_ms in zip(*columns, strict=True):
+                yield key, Entry(value, keep_ms)

@@ -1,0 +1,101 @@
+"""What a held aggregate waits for, and what can be decided about it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from verdict.errors import VerdictError
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.projection import Projection
+from verdict.wire.payload import payload_from, payload_json
+
+MOST_BYTES = 1024 * 1024  # of a payload that somebody writes, as of those of a command's events
+
+
+class Item(NamedTuple):
+    """What an aggregate waits for.
+
+    Args:
+        projection: That holds it, at the version that readers see.
+        key: Of the aggregate.
+        hold: The aggregate's.
+        event: That cannot be applied, as it lies in the log; None: it is missing.
+        payload: What is in force in its place, as JSON; None passes it over.
+        events: What is archived from it on, as many as the archive gives at a time.
+    """
+
+    projection: Projection
+    key: AggregateKey
+    hold: Hold
+    event: RecordedEvent | Unreadable | None
+    payload: str | None
+    events: Sequence[Delivery]
+
+
+class IsMissing(VerdictError):
+    """The event that an aggregate waits for is not there."""
+
+    def __init__(self, address: str, hold: Hold) -> None:
+        super().__init__(
+            f"{address}: version {hold.version_needed} is not in the archive: it is applied by "
+            "itself as soon as it comes; see in `verdict status` how far event_archive is behind, "
+            f"and when it is lost for good, `verdict letters evict {address} --why …`"
+        )
+
+
+class IsState(VerdictError):
+    """It is a state that cannot be applied, and nothing here can mend it."""
+
+    def __init__(self, address: str, projection: Projection, topic: str) -> None:
+        super().__init__(
+            f"{address} is a state, which only the next record of its key supersedes: write the "
+            f"whole state to {topic} again, or no value if there is none; when it is the code that "
+            f"was mended, `verdict projection rebuild {projection.name}` reads it again"
+        )
+
+
+def passed_over(address: str, item: Item, all_behind: bool) -> range:
+    """Return the versions to pass over: the one at fault, or those that are missing."""
+    needed, seen = item.hold.version_needed, item.hold.version_seen
+    if all_behind:
+        return range(needed, seen + 1)
+    if item.event is not None:
+        return range(needed, needed + 1)
+    first = next((one.record for one in item.events), None)
+    if not isinstance(first, RecordedEvent):
+        raise IsMissing(address, item.hold)
+    return range(needed, first.version)
+
+
+def still_fails(item: Item, after: Hold | None) -> str | None:
+    """Return why the event itself cannot be applied, None when it was."""
+    waits = after is not None and after.version_needed == item.hold.version_needed
+    return after.error if waits and after is not None else None
+
+
+def behind(hold: Hold) -> int:
+    return hold.version_seen - hold.version_needed
+
+
+def fitting(event: RecordedEvent, document: bytes) -> str:
+    """Return a payload that fits the event's class, as JSON.
+
+    Raises:
+        VerdictError: It does not.
+    """
+    about = f"no payload for {type(event.payload).__name__}"
+    if len(document) > MOST_BYTES:
+        raise VerdictError(f"{about}: {len(document)} bytes, {MOST_BYTES} are allowed")
+    try:
+        return payload_json(payload_from(type(event.payload), document))
+    except ValidationError as error:
+        problems = (
+            f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}"
+            for problem in error.errors(include_url=False)
+        )
+        raise VerdictError(f"{about}: {'; '.join(problems)}") from error
+    except ValueError as error:
+        raise VerdictError(f"{about}: {error}") from error

@@ -1,0 +1,123 @@
+"""Letters that were tried as often as they may be, or that no retry can help."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from pydantic_core import from_json
+from sqlalchemy import Engine, select
+
+from verdict.letters import parked
+from verdict.letters.headers import as_json
+from verdict.letters.parked import Letter
+from verdict.model.message import iso_time
+from verdict.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
+from verdict.projection.database import snapshot
+from verdict.projection.letter import PARKED, intervention
+
+
+class ParkedLetters:
+    """Parked letters by their id, a UUID.
+
+    Args:
+        engine: Of the read side.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def knows(self, address: str) -> bool:
+        """Tell whether the address is a UUID."""
+        try:
+            return str(UUID(address)) == address
+        except ValueError:
+            return False
+
+    def listed(self) -> Iterator[Facts]:
+        """Yield the parked letters in the order in which Kafka got them."""
+        with snapshot(self._engine) as connection:
+            yield from map(_facts, parked.parked(connection))
+
+    def shown(self, address: str) -> Facts:
+        """Return a letter with its bytes, as text where they are text, and what was done to it.
+
+        Raises:
+            NothingParked: There is none.
+        """
+        done = intervention.c
+        asked = select(intervention).where(done.letter_id == address).order_by(done.number)
+        with snapshot(self._engine) as connection:
+            letter = parked.letter(connection, address)
+            if letter.status != PARKED:
+                raise NothingParked(address)
+            interventions = [dict(row._mapping) for row in connection.execute(asked)]
+        return _facts(letter) | {
+            "headers": from_json(as_json(letter.headers)),
+            "key": _readable(letter.key),
+            "payload": _readable(letter.bytes),
+            "interventions": [one | {"at": iso_time(one["at"])} for one in interventions],
+        }
+
+    def edit(self, address: str, document: bytes, by: By) -> str:
+        """Give a letter other bytes; it stays parked.
+
+        Raises:
+            VerdictError: There is none.
+        """
+        with self._engine.begin() as connection:
+            parked.edit(connection, address, document, *by)
+        return f"{address} is edited: `verdict letters replay {address}` sends it"
+
+    def replay(self, address: str, by: By) -> str:
+        """Let a letter be sent again; the running service does that.
+
+        Raises:
+            VerdictError: There is none.
+        """
+        with self._engine.begin() as connection:
+            parked.replay(connection, address, *by)
+            topic = parked.letter(connection, address).retry_topic
+        return f"{address} goes back to {topic} at once, or when `verdict up` runs again"
+
+    def evict(self, address: str, by: By, all_behind: bool = False) -> str:
+        """Give a letter up: it is gone from the table; `dead-letters` keeps it.
+
+        Raises:
+            VerdictError: There is none.
+        """
+        if all_behind:
+            raise NothingBehind(address)
+        with self._engine.begin() as connection:
+            parked.evict(connection, address, *by)
+        return f"{address} is given up"
+
+    def accept(self, address: str, by: By) -> str:
+        """Refuse: nobody is kept by it."""
+        raise NobodyKept(address)
+
+
+def _facts(letter: Letter) -> Facts:
+    return {
+        "id": letter.id,
+        "kind": "letter",
+        "since": iso_time(letter.received_at),
+        "behind": 0,
+        "what": f"letter for {letter.retry_topic}, tried again {letter.attempt} times",
+        "error": letter.error,
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "retry_topic": letter.retry_topic,
+        "attempt": letter.attempt,
+        "attempts": letter.attempts,
+        "bytes": None if letter.bytes is None else len(letter.bytes),
+    }
+
+
+def _readable(value: bytes | None) -> object:
+    """Return bytes as text, or as they are written in a source, if they are no text."""
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return repr(value)[2:-1]

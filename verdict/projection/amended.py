@@ -1,0 +1,84 @@
+"""Events as a projection is to take them, after what people decided about some of them; pure."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.source import Source
+from verdict.projection.batch import Delivery, Unreadable
+from verdict.projection.intervention import Amendments
+from verdict.wire.payload import payload_from
+
+
+class PassedOver(Event):
+    """Stands for a payload that a projection does without; the aggregate's version moves on."""
+
+
+def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:
+    """Return the deliveries, events with the payload that is in force.
+
+    Args:
+        deliveries: Decoded from what lies in Kafka or in the archive.
+        in_force: What people decided, for the projection that takes them.
+    """
+    return _amended(deliveries, in_force) if in_force else deliveries
+
+
+def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[Delivery]:
+    for delivery in deliveries:
+        event = delivery.record
+        of = event.event if isinstance(event, Unreadable) else None
+        if of is not None and in_force.get(of, "") is None:
+            event = _nothing(*of)
+        if isinstance(event, RecordedEvent):
+            yield from _before(delivery, event, in_force)
+            key = event.aggregate_type, event.aggregate_id, event.version
+            if key in in_force:
+                yield delivery._replace(record=_instead(event, in_force[key]))
+                continue
+        yield delivery
+
+
+def _before(delivery: Delivery, event: RecordedEvent, in_force: Amendments) -> Iterator[Delivery]:
+    """Yield what stands for the versions right before an event that are passed over.
+
+    They may never have come; of one that has come this is a second one, which is skipped.
+    """
+    first = event.version
+    while in_force.get((event.aggregate_type, event.aggregate_id, first - 1), "") is None:
+        first -= 1
+    for version in range(first, event.version):
+        yield delivery._replace(record=replace(event, version=version, payload=PassedOver()))
+
+
+def _nothing(aggregate_type: str, aggregate_id: str, version: int) -> RecordedEvent:
+    """Return what stands for an event of which nothing else is known, as it cannot be read."""
+    return RecordedEvent(
+        event_id=event_id(aggregate_type, aggregate_id, version),
+        aggregate_type=aggregate_type,
+        aggregate_id=aggregate_id,
+        version=version,
+        index=0,
+        count=1,
+        command_id="",
+        command_digest=b"",
+        correlation_id="",
+        causation_id="",
+        actor=None,
+        traceparent=None,
+        decided_at=0,
+        source=Source("", 0, 0),
+        handler_version="",
+        previous_hash=b"",
+        payload=PassedOver(),
+    )
+
+
+def _instead(event: RecordedEvent, payload: str | None) -> RecordedEvent | Unreadable:
+    if payload is None:
+        return replace(event, payload=PassedOver())
+    try:
+        return replace(event, payload=payload_from(type(event.payload), payload))
+    except ValueError as error:  # its class states other rules by now
+        return Unreadable(f"what replaces it does not fit any more: {error}")

@@ -1,0 +1,105 @@
+"""Makes what a projection needs in the database; making it again changes nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, select
+
+from verdict.database import sequence
+from verdict.database.statements import exclude_others
+from verdict.projection import (
+    built,
+    decision,
+    followed,
+    holding,
+    intervention,
+    layout,
+    letter,
+    migrations,
+    parking,
+    position,
+    reader_role,
+    versions,
+)
+from verdict.projection.projection import Projection, View
+from verdict.projection.reader_role import Roles
+
+OWN_METADATA = (
+    position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
+    intervention.metadata, letter.metadata, built.metadata, decision.metadata, followed.metadata,
+)  # fmt: skip
+OWN_VIEWS: Mapping[str, View] = {
+    "projection_position": select(position.table),
+    "followed_topic": select(followed.table),
+    "projection_held": select(holding.table),
+    "projection_parked": select(parking.table),
+    "projection_live": select(versions.table),
+    "projection_built": select(built.table),
+    "letter": select(letter.table),
+    "letter_intervention": select(letter.intervention),
+    "projection_intervention": select(intervention.table),
+    "decision": select(decision.table),
+}
+
+
+def create(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Create the tables, views and sequences that are missing; bring those of old to today's form.
+
+    A view shows the version that it shows: that is nobody's choice but a swap's. Tables that were
+    built with other settings are left alone, too; who would fill them is told.
+
+    Raises:
+        Newer: A newer version of verdict has been here.
+        SomebodyElses: A name is taken by what we did not make.
+    """
+    exclude_others(connection, "creation")
+    migrations.bring_forward(connection)
+    for own in OWN_METADATA:
+        layout.create_tables(connection, own)
+    layout.put_views(connection, OWN_VIEWS)
+    sequence.begin(connection, intervention.SEQUENCE)
+    for projection in projections:
+        layout.create_tables(connection, projection.metadata)
+        for name in projection.sequences:
+            sequence.begin(connection, name)
+        built.begin(connection, projection)
+        versions.begin(connection, projection)
+        if _is_seen(connection, projection):
+            layout.put_views(connection, projection.views)
+        else:
+            layout.create_views(connection, projection.views)
+
+
+def drop(connection: Connection, projection: Projection) -> None:
+    """Remove a version that readers do not see: its tables, its position, and all else of it.
+
+    Feeds stay, as all versions share them.
+    """
+    layout.drop_tables(connection, reversed(projection.tables))
+    position.forget(connection, projection)
+    holding.forget(connection, projection)
+    parking.unpark(connection, projection)
+    built.forget(connection, projection)
+
+
+def show(connection: Connection, projection: Projection, roles: Roles) -> None:
+    """Let readers see this version, in the transaction of `connection`.
+
+    Args:
+        connection: Inside a transaction.
+        projection: At the version to see.
+        roles: That may select from it, on PostgreSQL.
+    """
+    for name, selected in projection.views.items():
+        layout.replace_view(connection, name, selected)
+    reader_role.let_in(connection, roles, [*projection.views])
+
+
+def _is_seen(connection: Connection, projection: Projection) -> bool:
+    """Tell whether readers see this version, and it is declared as it was built."""
+    is_live = versions.live(connection).get(projection.name) == projection.version
+    return is_live and built.settings_of(connection, projection) == projection.settings
+
+
+def view_names(projections: Sequence[Projection]) -> list[str]:
+    """Return the names of all views that readers may select from, sorted."""
+    return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})

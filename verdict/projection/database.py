@@ -1,0 +1,303 @@
+"""The read side's database: SQLite beside the data, or PostgreSQL by URL.
+
+On SQLite one process writes, in transactions that take the write lock at once: one that began as
+a reader would fail, without waiting, as soon as another writes. WAL lets readers see the last
+commit meanwhile. `synchronous=FULL` syncs each commit to disk, so neither kill -9 nor a power
+loss takes back what a reader has seen. NORMAL would never tear a transaction either, and rows and
+position would fall back together; but after a power loss a change feed could give numbers again,
+to other changes than the ones that its followers saw. It is one sync per projection and batch.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, ProgrammingError
+
+from verdict.database import session, sqlite_file
+from verdict.database.ownership import SomebodyElses
+from verdict.database.statements import exclude_others
+from verdict.errors import EnvironmentIncomplete, Unreachable, VerdictError
+from verdict.projection import built, creation, migrations, processor_tables, reader_role, versions
+from verdict.projection.applier import database_failed
+from verdict.projection.layout import TABLES, VIEWS
+from verdict.projection.migrations import Newer
+from verdict.projection.projection import Projection
+from verdict.projection.reader_role import ROLES, Roles
+
+LOG = logging.getLogger("verdict.database")
+WAIT_FOR_LOCK_S = 30
+READING = "verdict_reading"  # an option of our connections
+INSUFFICIENT_PRIVILEGE = "42501"
+
+
+def open_database(url: str) -> Engine:
+    """Connect to the database that projections are written to.
+
+    Args:
+        url: `sqlite:////absolute/path`, or `postgresql://…`.
+
+    Raises:
+        VerdictError: The URL is not one of these, the database cannot keep every text, or a newer
+            version of verdict has changed it.
+        EnvironmentIncomplete: The driver of the database is not installed.
+        Unreachable: The database does not let us in.
+    """
+    parsed = parse(url)
+    try:
+        engine = _sqlite(parsed) if is_sqlite(parsed) else _postgresql(parsed)
+        with ExitStack() as unless_it_suits:
+            unless_it_suits.callback(engine.dispose)
+            with engine.connect() as connection:
+                _see_that_it_keeps_every_text(connection)
+            _bring_forward(engine)
+            unless_it_suits.pop_all()
+        return engine
+    except ModuleNotFoundError as error:
+        raise driver_missing(parsed, error) from error
+    except DatabaseError as error:
+        raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
+
+
+def _bring_forward(engine: Engine) -> None:
+    """Bring the tables that are there to today's form, whoever comes first with this version."""
+    with failing_in_words(engine):
+        with snapshot(engine) as connection:
+            if not migrations.is_behind(connection):
+                return
+        with engine.begin() as connection:
+            exclude_others(connection, "creation")
+            migrations.bring_forward(connection)
+
+
+def check_server(url: str) -> None:
+    """Return when the database lets us in, or is a file of ours: before anything is started.
+
+    Raises:
+        VerdictError, EnvironmentIncomplete, Unreachable: As for `open_database`.
+    """
+    if not is_sqlite(parse(url)):
+        open_database(url).dispose()
+
+
+def create_read_side(
+    engine: Engine, projections: Sequence[Projection], roles: Roles = ROLES
+) -> None:
+    """Create the tables and views that are missing, all of them or none.
+
+    On PostgreSQL then let readers in; where that takes an administrator, warn of it and go on.
+
+    Args:
+        engine: From `open_database`.
+        projections: Whose tables and views; those of processors come with them.
+        roles: That may select from the views and do nothing else.
+
+    Raises:
+        VerdictError: The user may not create any.
+        Unreachable: The database went away.
+    """
+    with _creation(engine) as connection:
+        creation.create(connection, projections)
+        processor_tables.create(connection)
+        _let_in(connection, roles, processor_tables.readable(projections))
+
+
+def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
+    """Return when no setting is one that no table was filled under.
+
+    Where some tables fit and others do not, somebody is about to swap them one after the other,
+    and has to be let in with either setting: the engine stops those that do not fit.
+
+    Args:
+        engine: With the tables of `create_read_side`.
+        projections: To look at.
+
+    Raises:
+        VerdictError: Of all that depend on a setting, the tables were filled under another one.
+        Unreachable: The database went away.
+    """
+    with failing_in_words(engine), engine.connect() as connection:
+        found = {one.name: built.settings_of(connection, one) for one in projections}
+    known = {one.settings for one in projections if found[one.name] == one.settings}
+    if foreign := [one for one in projections if one.settings not in known]:
+        raise _built_otherwise(foreign, found)
+
+
+def _built_otherwise(projections: Sequence[Projection], found: Mapping[str, str]) -> VerdictError:
+    were = ", ".join(f"{one.name} v{one.version} with {found[one.name]!r}" for one in projections)
+    return VerdictError(
+        f"nothing was built with {projections[0].settings!r}, which is configured now: {were}; set "
+        "it back and start again; with that running, and the new one set where you type, "
+        "`verdict projection rebuild` and then `verdict projection swap --accept-differences` "
+        f"{' and '.join(one.name for one in projections)}, and start again with the new one"
+    )
+
+
+def create_processor_tables(engine: Engine, roles: Roles = ROLES) -> None:
+    """Create those tables and views that are missing and not of a projection.
+
+    For who comes before the first `verdict up`, or before that of this version. The arguments and
+    errors are those of `create_read_side`.
+    """
+    with _creation(engine) as connection:
+        processor_tables.create(connection)
+        _let_in(connection, roles, [*processor_tables.VIEWS])
+
+
+def _let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> None:
+    if missing := reader_role.let_in(connection, roles, views):
+        LOG.warning(
+            "nobody can read the views of %s yet, all else works: let an administrator "
+            "run `%s`, then start again",
+            shown(connection.engine.url), missing,
+        )  # fmt: skip
+
+
+@contextmanager
+def _creation(engine: Engine) -> Iterator[Connection]:
+    """Give a transaction, and say in words why it cannot create what it shall."""
+    try:
+        with failing_in_words(engine), engine.begin() as connection:
+            yield connection
+    except ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != INSUFFICIENT_PRIVILEGE:
+            raise
+        raise VerdictError(
+            f"{shown(engine.url)}: {one_line(error.orig)}; the user needs CREATE on "
+            f"the database and on the schema {VIEWS}: let it own the database, or "
+            f"GRANT CREATE ON DATABASE {engine.url.database} and GRANT CREATE ON SCHEMA {VIEWS}"
+        ) from error
+
+
+@contextmanager
+def failing_in_words(engine: Engine) -> Iterator[None]:
+    """Tell a database that fails from one that refuses what it is asked, which is a bug.
+
+    Raises:
+        Unreachable: It went away, has somebody else's lock, or is read-only after a failover.
+        VerdictError: A newer version of verdict has changed it, or a name that we need is taken.
+    """
+    try:
+        yield
+    except (Newer, SomebodyElses) as error:
+        raise VerdictError(f"{shown(engine.url)}: {error}") from error
+    except DBAPIError as error:
+        if not database_failed(error):
+            raise
+        raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error
+
+
+def live_versions(engine: Engine) -> Mapping[str, int]:
+    """Return the version that readers see, by projection; a new read side has none.
+
+    Raises:
+        Unreachable: The database went away.
+    """
+    with failing_in_words(engine), engine.begin() as connection:
+        return versions.live(connection)
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that sees one state of the database, that of its first read; only to read.
+
+    Whoever writes meanwhile is neither seen nor disturbed.
+    """
+    reading = {READING: True} if is_sqlite(engine.url) else {"isolation_level": "REPEATABLE READ"}
+    with engine.connect().execution_options(**reading) as connection:
+        yield connection
+
+
+def parse(url: str) -> URL:
+    """Return the URL, a plain PostgreSQL one with the driver that we use (psycopg 3).
+
+    Raises:
+        VerdictError: It is of no database that verdict knows, or none at all.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        # without the URL itself, as it may hold a password
+        raise VerdictError(f"database URL: {error}, such as sqlite:////absolute/path") from None
+    if parsed.drivername in ("postgresql", "postgres"):
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+        raise VerdictError(
+            f"database {parsed.get_backend_name()!r} is not supported: "
+            "use sqlite:////absolute/path or postgresql://…"
+        )
+    return parsed
+
+
+def driver_missing(url: URL, error: ModuleNotFoundError) -> EnvironmentIncomplete:
+    """Return what to say when the driver of a database is not installed."""
+    return EnvironmentIncomplete(
+        f"{error.name} is not installed, and {shown(url)} needs it: pip install 'psycopg[binary]'"
+    )
+
+
+def shown(url: URL) -> str:
+    """Return a URL for people: without its passwords, wherever they stand in it."""
+    hidden = {name: "***" for name in url.query if "password" in name}
+    return url.update_query_dict(hidden).render_as_string(hide_password=True)
+
+
+def is_sqlite(url: URL) -> bool:
+    """Tell whether the database is a file of ours."""
+    return url.get_backend_name() == "sqlite"
+
+
+def one_line(error: object) -> str:
+    """Return a driver's message without line breaks."""
+    return " ".join(str(error).split())
+
+
+def _sqlite(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise VerdictError("the read side needs a file, as readers open it too: sqlite:////path")
+    sqlite_file.create(Path(url.database))
+    engine = create_engine(url, connect_args={"timeout": WAIT_FOR_LOCK_S})
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    # a row that another transaction holds is waited for and seen as it is then, and is not an error
+    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=session.options(url))
+    event.listen(engine, "begin", _pin)
+    return engine
+
+
+def _pin(connection: Connection) -> None:
+    connection.exec_driver_sql(session.pinned(TABLES, VIEWS))
+
+
+def _see_that_it_keeps_every_text(connection: Connection) -> None:
+    """Raise VerdictError where texts are kept in an encoding that lacks most of them."""
+    if is_sqlite(connection.engine.url):
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+    if encoding != session.ENCODING:
+        url = connection.engine.url
+        raise VerdictError(
+            f"{shown(url)} is encoded in {encoding}, which lacks characters that events may have: "
+            f"create a database with CREATE DATABASE … ENCODING '{session.ENCODING}' TEMPLATE "
+            "template0 and give its URL"
+        )
+
+
+def _prepare(connection: sqlite3.Connection, record: Any) -> None:
+    connection.isolation_level = None  # the driver begins no transaction by itself
+    connection.execute(sqlite_file.WAL)  # one that somebody else made may be of another mode
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA cache_size=-65536")  # KiB; 2 MiB makes every index page a read
+
+
+def _begin_immediate(connection: Connection) -> None:
+    reading = connection.get_execution_options().get(READING, False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

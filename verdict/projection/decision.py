@@ -1,0 +1,42 @@
+"""What people decided to pass over, in SQL: a copy of the topic of decisions, for who asks."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
+
+from verdict.database.instant import InstantType
+from verdict.database.statements import Values, add_new
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
+from verdict.wire.passed_over import PassedOver
+
+metadata = MetaData()
+table = Table(
+    "decision_v1",
+    metadata,
+    Column("topic", Text, primary_key=True),
+    Column("partition", BigInteger, primary_key=True),
+    Column("offset", BigInteger, primary_key=True),
+    Column("until", BigInteger, primary_key=True),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("decided_at", InstantType, nullable=False),
+)
+
+
+def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
+    """Write down what was decided; what is there already stays as it is."""
+    rows: dict[tuple[Source, int], Values] = {}
+    for one in decisions:
+        row = asdict(one.source) | asdict(one)
+        del row["source"]
+        rows.setdefault((one.source, one.until), row)
+    add_new(connection, table, [*rows.values()])
+
+
+def passed_over(connection: Connection) -> PassedOver:
+    """Return the places that are passed over, as far as they are copied."""
+    columns = table.c
+    asked = select(columns.topic, columns.partition, columns.offset, columns.until)
+    return PassedOver.of(tuple(row) for row in connection.execute(asked))

@@ -1,0 +1,194 @@
+"""`event_archive`: every event as it lies on its topic, for "what happened, in which order?".
+
+It takes what comes: a gap in an aggregate's versions is not its business, and closing one is what
+others need it for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    cast,
+    select,
+)
+from sqlalchemy.dialects import postgresql
+
+from verdict.database import sequence
+from verdict.database.instant import InstantType
+from verdict.database.statements import add_new, is_any_of
+from verdict.model.personal import personal_paths
+from verdict.model.registry import aggregate_types, event_types
+from verdict.projection.archived_event import Identity, digest, event_of, identity, row
+from verdict.projection.batch import Delivery, Partition
+from verdict.projection.feedless import Feedless
+from verdict.projection.masking import Paths, for_who_may_see, masked
+from verdict.projection.projection import Applied, Unprojectable, View
+from verdict.wire.topics import Topics
+
+# SQLite keeps a table in the order of an INTEGER key, and needs no index for it
+PositionType = BigInteger().with_variant(Integer, "sqlite")
+JsonType = Text().with_variant(postgresql.JSONB(), "postgresql")
+
+Found = dict[Identity, Delivery]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventArchive(Feedless):
+    """The projection; `global_position` counts from 1 without a gap and shows up in order."""
+
+    table: Table
+    views: Mapping[str, View]
+    version: int
+    name: str = "event_archive"
+    settings: str = ""
+
+    waits_for_events = False  # it holds nothing
+
+    @property
+    def metadata(self) -> MetaData:
+        """The table of this projection and no others."""
+        return self.table.metadata
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """None: positions follow the order in which events came, and cannot be built again."""
+        return ()
+
+    @property
+    def sequences(self) -> Sequence[str]:
+        """The one that positions are taken from."""
+        return (self.table.name,)
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the events topics of all aggregates."""
+        return [topics.events(aggregate_type) for aggregate_type in aggregate_types()]
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Append the events that are not there yet.
+
+        They get their positions in the order of their times, each partition's in the order of its
+        offsets.
+
+        Raises:
+            Unprojectable: A version is there already, with other bytes.
+        """
+        found: Found = {}
+        for delivery in _in_time(deliveries):
+            first = found.setdefault(identity(delivery), delivery)
+            if first is not delivery:
+                _see_that_it_is_the_same(delivery, digest(first))
+        if not self._append(connection, found):
+            found = self._new(connection, found)
+            self._append(connection, found)
+        return Applied(applied=len(found), skipped=len(deliveries) - len(found))
+
+    def _append(self, connection: Connection, found: Found) -> bool:
+        """Append all of `found`, or nothing when one of them is there already."""
+        if not found:
+            return True
+        attempt = connection.begin_nested()
+        rows = [row(delivery) for delivery in found.values()]
+        numbers = sequence.take(connection, self.table.name, len(rows))
+        for values, number in zip(rows, numbers, strict=True):
+            values["global_position"] = number
+        if add_new(connection, self.table, rows) == len(rows):
+            attempt.commit()
+            return True
+        attempt.rollback()
+        return False
+
+    def _new(self, connection: Connection, found: Found) -> Found:
+        """Return what is not there yet; it is rare enough that one is to look for it first."""
+        columns = self.table.c
+        aggregate_ids = {aggregate_id for _, aggregate_id, _ in found}
+        rows = connection.execute(
+            select(
+                columns.aggregate_type, columns.aggregate_id, columns.version, columns.hash
+            ).where(
+                columns.aggregate_type.in_(aggregate_types()),  # so that the index can be used
+                is_any_of(connection, columns.aggregate_id, aggregate_ids),
+            )
+        )
+        there = {(kind, name, version): known for kind, name, version, known in rows}
+        for known in found.keys() & there.keys():
+            _see_that_it_is_the_same(found[known], there[known])
+        return {key: one for key, one in found.items() if key not in there}
+
+
+def _in_time(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
+    """Yield by time, but nothing before what lies before it on its partition."""
+    reached: dict[Partition, int] = {}
+    timed = []
+    for delivery in deliveries:
+        place = Partition(*delivery[:2])
+        reached[place] = max(reached.get(place, 0), event_of(delivery).decided_at)
+        timed.append((reached[place], *delivery[:3], delivery))
+    yield from (delivery for *_, delivery in sorted(timed, key=lambda one: one[:4]))
+
+
+def _see_that_it_is_the_same(delivery: Delivery, known: str) -> None:
+    if digest(delivery) != known:
+        aggregate_type, aggregate_id, version = identity(delivery)
+        raise Unprojectable(
+            delivery,
+            f"version {version} of {aggregate_type} {aggregate_id!r} came before with other bytes "
+            f"(SHA-256 {known}): find out who wrote the second one",
+        )
+
+
+def event_archive(version: int = 1) -> EventArchive:
+    """Return the projection."""
+    table = Table(
+        f"event_archive_v{version}",
+        MetaData(),
+        Column("global_position", PositionType, primary_key=True, autoincrement=False),
+        Column("aggregate_type", Text, nullable=False),
+        Column("aggregate_id", Text, nullable=False),
+        Column("version", BigInteger, nullable=False),
+        Column("event_id", Text, nullable=False),
+        Column("event_type", Text, nullable=False),
+        Column("payload", Text, nullable=False),
+        Column("metadata", Text, nullable=False),
+        Column("value", LargeBinary, nullable=False),
+        Column("hash", Text, nullable=False),
+        Column("topic", Text, nullable=False),
+        Column("partition", BigInteger, nullable=False),
+        Column("offset", BigInteger, nullable=False),
+        Column("decided_at", InstantType, nullable=False),
+        UniqueConstraint("aggregate_type", "aggregate_id", "version"),
+        UniqueConstraint("topic", "partition", "offset"),
+    )
+    return EventArchive(table=table, views={"event_archive": _view(table)}, version=version)
+
+
+def _view(table: Table) -> View:
+    """Return what readers see: all of it, but for what is personal unless they may see that."""
+    columns = table.c
+    payload = masked(columns.payload, columns.event_type, personal(), columns.value)
+    shown = {
+        "payload": cast(payload, JsonType),
+        "metadata": cast(columns.metadata, JsonType),
+        "value": for_who_may_see(columns.value, columns.value),
+    }
+    return select(*(shown.get(c.name, c).label(c.name) for c in columns))
+
+
+def personal() -> Mapping[str, Paths]:
+    """Return where something personal lies in events, by the type of the event."""
+    every = [event_types(name) for name in aggregate_types()]
+    names = sorted({name for types in every for name in types})
+    return {
+        name: sorted(
+            {path for types in every if name in types for path in personal_paths(types[name])}
+        )
+        for name in names
+    }

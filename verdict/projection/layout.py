@@ -1,0 +1,135 @@
+"""Where tables and views lie: on PostgreSQL the tables in a schema of their own.
+
+Readers look into `public` and find the views there, and nothing that they cannot select from.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import Connection, CreateView, MetaData, Table, inspect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateSchema, DropTable
+
+from verdict.database import ownership
+from verdict.projection.projection import View
+
+TABLES = "projections"
+VIEWS = "public"
+
+
+def create_schema(connection: Connection) -> None:
+    """Create the schema of the tables, where there are schemas and it is missing."""
+    schema = tables_schema(connection)
+    if schema is not None and not inspect(connection).has_schema(schema):
+        connection.execute(CreateSchema(schema))
+    ownership.begin(connection, schema)
+
+
+def create_tables(connection: Connection, metadata: MetaData) -> None:
+    """Create those tables of `metadata` that are missing.
+
+    Texts are ordered by their code points, as SQLite does it: order, minimum and maximum are the
+    same on both databases and do not depend on the language of the server.
+
+    Raises:
+        SomebodyElses: A name is taken.
+    """
+    schema = tables_schema(connection)
+    there = ownership.ours(connection, schema, [one.name for one in metadata.sorted_tables])
+    missing = [one for one in metadata.sorted_tables if one.name not in there]
+    if not missing:
+        return
+    made = MetaData()
+    for table in missing:
+        ownership.placed(table, made, schema)
+    made.create_all(connection, checkfirst=False)
+    ownership.note(connection, schema, {table.name: "" for table in missing})
+
+
+def drop_tables(connection: Connection, tables: Iterable[Table]) -> None:
+    """Remove those that are there and ours."""
+    schema = tables_schema(connection)
+    for table in tables:
+        if ownership.ours(connection, schema, [table.name]):
+            connection.execute(DropTable(ownership.placed(table, MetaData(), schema)))
+            ownership.forget(connection, [table.name])
+
+
+def create_views(connection: Connection, views: Mapping[str, View]) -> None:
+    """Create those views that are missing; those that are there show what they show.
+
+    Raises:
+        SomebodyElses: A name is taken.
+    """
+    there = ownership.ours(connection, views_schema(connection), [*views])
+    for name, selected in views.items():
+        if name not in there:
+            _create(connection, name, selected)
+
+
+def put_views(connection: Connection, views: Mapping[str, View]) -> None:
+    """Create those views that are missing, and renew those that were made to show something else.
+
+    Raises:
+        SomebodyElses: A name is taken.
+    """
+    there = ownership.ours(connection, views_schema(connection), [*views])
+    for name, selected in views.items():
+        if name not in there:
+            _create(connection, name, selected)
+        elif there[name] != _definition(connection, name, selected):
+            _renew(connection, name, selected)
+
+
+def replace_view(connection: Connection, name: str, selected: View) -> None:
+    """Let the view `name` show something else, from the commit on.
+
+    On PostgreSQL it is dropped and created, as the columns may be others, which waits for those who
+    read it just then. Who may select from it has to be said again: `reader_role.let_in`.
+
+    Raises:
+        SomebodyElses: It is not ours.
+    """
+    schema = views_schema(connection)
+    ownership.ours(connection, schema, [name])
+    quote = connection.dialect.identifier_preparer.quote
+    place = f"{schema}.{quote(name)}" if schema else quote(name)
+    connection.exec_driver_sql(f"DROP VIEW {place}")
+    _create(connection, name, selected)
+
+
+def tables_schema(connection: Connection) -> str | None:
+    """Return the schema of the tables, None where there are no schemas."""
+    return TABLES if _has_schemas(connection) else None
+
+
+def views_schema(connection: Connection) -> str | None:
+    """Return the schema of the views, None where there are no schemas."""
+    return VIEWS if _has_schemas(connection) else None
+
+
+def _renew(connection: Connection, name: str, selected: View) -> None:
+    """Replace a view, on PostgreSQL so that what others have built on it stays, if it can."""
+    if not _has_schemas(connection):
+        replace_view(connection, name, selected)
+        return
+    try:
+        with connection.begin_nested():
+            _create(connection, name, selected, or_replace=True)
+    except DBAPIError:
+        if connection.invalidated:
+            raise
+        replace_view(connection, name, selected)  # other columns than before
+
+
+def _create(connection: Connection, name: str, selected: View, or_replace: bool = False) -> None:
+    schema = views_schema(connection)
+    connection.execute(CreateView(selected, name, schema=schema, or_replace=or_replace))
+    ownership.note(connection, schema, {name: _definition(connection, name, selected)})
+
+
+def _definition(connection: Connection, name: str, selected: View) -> str:
+    return str(CreateView(selected, name).compile(dialect=connection.dialect))
+
+
+def _has_schemas(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"

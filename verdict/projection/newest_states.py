@@ -1,0 +1,97 @@
+"""Records of a compacted topic onto what is kept of their keys, in memory; pure.
+
+Each record is all that is known of its key. So one at fault matters until the next one of its key
+comes, and no other key waits for it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from verdict.projection.batch import Carried, Delivery, Unreadable
+from verdict.projection.fold import Change, Group, Kept, Row
+from verdict.projection.projection import Applied, Gap, Unprojectable
+
+
+@dataclass(slots=True)
+class NewestStates(Generic[Row]):
+    """What records do to the rows of their keys.
+
+    Args:
+        shown: State → row.
+        group: The group that a row belongs to, None for none.
+    """
+
+    shown: Callable[[Any], Row]
+    group: Group[Row]
+    changes: dict[str, Change[Row]] = field(default_factory=dict)
+    _applied: int = 0
+    _skipped: int = 0
+    _gaps: dict[str, Gap] = field(default_factory=dict)
+    _reached: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def run(self, kept: Mapping[str, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+        """Put each key's newest state in the place of what is kept of it.
+
+        A key whose newest record is at fault stays as the record before left it, with a gap that
+        says why; a record behind it closes the gap.
+
+        Args:
+            kept: By key, what is stored; nothing is stored of a key that is missing.
+            deliveries: Carried states, each key's in the order of their offsets.
+
+        Returns:
+            What became of the records; one at fault is neither applied nor skipped. `changes` has
+            the keys that are not as they were.
+        """
+        for delivery in deliveries:
+            self._take(kept, delivery)
+        return Applied(self._applied, self._skipped, [*self._gaps.values()], self._reached)
+
+    def _take(self, kept: Mapping[str, Kept[Row]], delivery: Delivery) -> None:
+        key, version = carried(delivery).key, delivery.offset + 1
+        change = self.changes.get(key) or Change(kept.get(key, Kept()))
+        if version <= change.after.version:
+            self._skipped += 1
+            return
+        after = self._read(delivery)
+        if isinstance(after, Unprojectable):
+            self._gaps[key] = Gap(delivery.topic, key, version, version, after)
+            self._reached.pop((delivery.topic, key), None)
+            return
+        self._gaps.pop(key, None)
+        self._reached[delivery.topic, key] = version
+        if after.row is None and change.after.row is None:
+            self._skipped += 1
+            return
+        change.after = after
+        self.changes[key] = change
+        self._applied += 1
+
+    def _read(self, delivery: Delivery) -> Kept[Row] | Unprojectable:
+        """Return what is kept of the key from this record on, or why that cannot be told."""
+        state, version = carried(delivery).value, delivery.offset + 1
+        if state is None:
+            return Kept(version)
+        if isinstance(state, Unreadable):
+            return _fault(delivery, f"not readable: {state.error}")
+        try:
+            row = self.shown(state)
+            return Kept(version, row, self.group(row))
+        except Exception as error:
+            fault = _fault(delivery, f"{type(error).__name__}: {error}")
+            fault.__cause__ = error
+            return fault
+
+
+def carried(delivery: Delivery) -> Carried:
+    """Return the record of a delivery from a topic that carries states."""
+    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
+    return delivery.record
+
+
+def _fault(delivery: Delivery, problem: str) -> Unprojectable:
+    key = carried(delivery).key
+    return Unprojectable(
+        delivery, f"state of {key!r}: {problem}; the next record of that key takes its place"
+    )

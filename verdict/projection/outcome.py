@@ -1,0 +1,118 @@
+"""`outcome`: one row per command record that was answered, for "what became of it, and why?"."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    select,
+)
+
+from verdict.database.instant import InstantType
+from verdict.database.statements import Values
+from verdict.model.registry import aggregate_types
+from verdict.projection.append_projection import AppendProjection
+from verdict.projection.batch import Delivery, Record
+from verdict.projection.projection import Applied
+from verdict.projection.scattered_key import key_partition, note, note_all, scattered
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
+
+
+def row(response: Record) -> Values:
+    """Return the row of a response; its place is that of the command, not of the response."""
+    assert isinstance(response, Response), "outcome follows responses only"
+    expected = response.expected_version
+    return {
+        "command_id": response.command_id,
+        "aggregate_type": response.aggregate_type,
+        "aggregate_id": response.aggregate_id,
+        "command_type": response.command_type,
+        "status": response.status,
+        "reason": response.reason,
+        # a bug's message may hold anything, and PostgreSQL stores no NUL
+        "message": response.message and response.message.replace("\0", "\\0"),
+        "expected_version": None if expected is None else str(expected),
+        "actual_version": response.actual_version,
+        "from_version": response.from_version,
+        "to_version": response.to_version,
+        "duplicate": response.duplicate,
+        "correlation_id": response.correlation_id,
+        "topic": response.source.topic,
+        "partition": response.source.partition,
+        "offset": response.source.offset,
+        "decided_at": response.decided_at,
+    }
+
+
+def every_responses(topics: Topics) -> Sequence[str]:
+    """Return the responses topics of all aggregates."""
+    return [topics.responses(aggregate_type) for aggregate_type in aggregate_types()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeProjection(AppendProjection):
+    """Outcomes and, in the same transaction, on which partitions each aggregate's commands were."""
+
+    places: Table
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Outcomes, and where commands were."""
+        return [self.table, self.places]
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Insert a row for each response that has none, and note its command's partition."""
+        applied = super().apply(connection, deliveries)
+        records = (delivery.record for delivery in deliveries)
+        note(connection, self.places, (one for one in records if isinstance(one, Response)))
+        return applied
+
+    def complete(self, connection: Connection) -> None:
+        """Note the partitions of all commands."""
+        note_all(connection, self.places, self.table)
+
+
+def outcome(version: int = 1) -> OutcomeProjection:
+    """Return the projection; it can be joined by command, by correlation and by aggregate."""
+    outcomes = Table(
+        f"outcome_v{version}",
+        MetaData(),
+        Column("command_id", Text, nullable=False),
+        Column("aggregate_type", Text, nullable=False),
+        Column("aggregate_id", Text, nullable=False),
+        Column("command_type", Text),
+        Column("status", Text, nullable=False),
+        Column("reason", Text),
+        Column("message", Text),
+        Column("expected_version", Text),
+        Column("actual_version", BigInteger),
+        Column("from_version", BigInteger),
+        Column("to_version", BigInteger),
+        Column("duplicate", Boolean, nullable=False),
+        Column("correlation_id", Text, nullable=False),
+        Column("topic", Text, primary_key=True),
+        Column("partition", BigInteger, primary_key=True),
+        Column("offset", BigInteger, primary_key=True),
+        Column("decided_at", InstantType, nullable=False),
+    )
+    Index(f"{outcomes.name}_command", outcomes.c.command_id)
+    Index(f"{outcomes.name}_correlation", outcomes.c.correlation_id)
+    Index(f"{outcomes.name}_aggregate", outcomes.c.aggregate_type, outcomes.c.aggregate_id)
+    places = key_partition(outcomes.metadata, version)
+    return OutcomeProjection(
+        name="outcome",
+        version=version,
+        table=outcomes,
+        places=places,
+        row=row,
+        follows=every_responses,
+        views={"outcome": select(outcomes), "scattered_key": scattered(places)},
+    )

@@ -1,0 +1,119 @@
+"""How far a projection has come: the truth, in the same transaction as its rows."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    select,
+)
+
+from verdict.database import statements
+from verdict.database.statements import put
+from verdict.projection.batch import Partition
+
+metadata = MetaData()
+table = Table(
+    "projection_position_v1",
+    metadata,
+    Column("projection", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True),
+    Column("topic", Text, primary_key=True),
+    Column("partition", BigInteger, primary_key=True),
+    Column("next_offset", BigInteger, nullable=False),
+)
+
+Positions = dict[Partition, int]
+
+
+class Follower(Protocol):
+    """Who has a position: a projection, or what else follows topics into the database."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
+class AnotherRunner(Exception):
+    """Somebody else advances this projection; what was about to be written is rolled back."""
+
+    def __init__(self, projection: Follower, loaded: Positions, found: Positions) -> None:
+        place = min(place for place, _ in loaded.items() ^ found.items())
+        super().__init__(
+            f"another runner advances projection {projection.name} v{projection.version}: "
+            f"{place.topic}:{place.partition} was at offset {loaded.get(place, 0)} and is at "
+            f"{found.get(place, 0)}; nothing of this batch was written here: let only one of them "
+            "run"
+        )
+
+
+def is_of(projection: Follower, among: Table) -> ColumnElement[bool]:
+    """Return the condition that a row of a table is of this version of a projection."""
+    return (among.c.projection == projection.name) & (among.c.version == projection.version)
+
+
+def load(connection: Connection, projection: Follower) -> Positions:
+    """Return the next offset of every partition that `projection` has read from."""
+    statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
+        is_of(projection, table)
+    )
+    return {
+        Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
+    }
+
+
+def furthest(connection: Connection) -> Positions:
+    """Return the greatest next offset of every partition that anybody has read from."""
+    reached = func.max(table.c.next_offset)
+    statement = select(table.c.topic, table.c.partition, reached).group_by(
+        table.c.topic, table.c.partition
+    )
+    return {
+        Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
+    }
+
+
+def exclude_others(connection: Connection, projection: Follower) -> None:
+    """Wait until nobody else changes this projection, and keep others out up to the commit."""
+    what = f"projection {projection.name} v{projection.version}"
+    statements.exclude_others(connection, what)
+
+
+def advance(
+    connection: Connection,
+    projection: Follower,
+    loaded: Positions,
+    ends: Mapping[Partition, int],
+) -> Positions:
+    """Move the position from `loaded` to `ends` and return it as it is then.
+
+    All partitions are compared, moved or not: a group's rows depend on all of them, so two runners
+    must exclude each other even when their batches share none. Until the commit nobody else gets
+    past this.
+
+    Raises:
+        AnotherRunner: The position is not what was loaded.
+    """
+    exclude_others(connection, projection)
+    found = load(connection, projection)
+    if found != loaded:
+        raise AnotherRunner(projection, loaded, found)
+    identity = {"projection": projection.name, "version": projection.version}
+    moved = [{**identity, **place._asdict(), "next_offset": ends[place]} for place in sorted(ends)]
+    put(connection, table, moved)
+    return loaded | dict(ends)
+
+
+def forget(connection: Connection, projection: Follower) -> None:
+    """Remove how far it came, for a version that is dropped."""
+    statement = delete(table).where(is_of(projection, table))
+    connection.execute(statement)

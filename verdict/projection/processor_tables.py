@@ -1,0 +1,31 @@
+"""What processors keep in the database, beside the read models: never rebuilt and never dropped.
+
+It says what has left the system, which no replay may do again.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection
+
+from verdict.database.statements import exclude_others
+from verdict.mail import outbox
+from verdict.projection import layout, migrations
+from verdict.projection.creation import view_names
+from verdict.projection.projection import Projection, View
+
+METADATA = (outbox.metadata,)
+VIEWS: Mapping[str, View] = {**outbox.VIEWS}
+
+
+def create(connection: Connection) -> None:
+    """Create the tables and views that are missing, inside a transaction."""
+    exclude_others(connection, "creation")
+    migrations.bring_forward(connection)
+    for metadata in METADATA:
+        layout.create_tables(connection, metadata)
+    layout.put_views(connection, VIEWS)
+
+
+def readable(projections: Sequence[Projection]) -> list[str]:
+    """Return the names of all views that readers may select from, sorted."""
+    return sorted({*view_names(projections), *VIEWS})

@@ -1,0 +1,104 @@
+"""The roles on PostgreSQL that can select from views and do nothing else.
+
+Nobody logs in as one. Whoever shall read is made a member: `GRANT verdict_reader TO ada`.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from verdict.projection.layout import VIEWS, views_schema
+from verdict.projection.masking import AUDITED
+
+READER, AUDITOR, OPERATOR = "verdict_reader", "verdict_auditor", "verdict_operator"
+
+LETTERS = frozenset({"letter", "letter_intervention"})
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Who may see what; each sees what those before it do, and more.
+
+    A `reader` sees the read models, and of events what is not personal; an `auditor` their payloads
+    besides, and what people decided about them; an `operator` letters besides.
+    """
+
+    reader: str = READER
+    auditor: str = AUDITOR
+    operator: str = OPERATOR
+
+    def each(self) -> Sequence[tuple[str, Collection[str]]]:
+        """Return the roles, each with the views that stay closed to it."""
+        return (
+            (self.reader, LETTERS | {AUDITED}), (self.auditor, LETTERS), (self.operator, ()),
+        )  # fmt: skip
+
+    def open_to(self, role: str, views: Sequence[str]) -> list[str]:
+        """Return those of `views` that a role may select from."""
+        closed = dict(self.each())[role]
+        return [view for view in views if view not in closed]
+
+
+ROLES = Roles()
+
+
+def let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:
+    """Create the roles that are missing, become a member of them, let them select from `views`.
+
+    A view that is dropped and created again needs it anew. Does nothing on SQLite.
+
+    Args:
+        connection: Inside a transaction, which goes on whatever comes of this.
+        roles: Each gets what is open to it, and what is closed to it is taken away.
+        views: That exist.
+
+    Returns:
+        None, or the SQL that an administrator has to run first, as this user may not.
+    """
+    if views_schema(connection) is None:
+        return None
+    missing = [_let_in(connection, role, views, closed) for role, closed in roles.each()]
+    return "; ".join(said for said in missing if said) or None
+
+
+def _let_in(
+    connection: Connection, role: str, views: Sequence[str], closed: Collection[str]
+) -> str | None:
+    quote = connection.dialect.identifier_preparer.quote
+    user = str(connection.scalar(text("SELECT current_user")))
+    create, join = f"CREATE ROLE {quote(role)} NOLOGIN", f"GRANT {quote(role)} TO {quote(user)}"
+    look = f"GRANT USAGE ON SCHEMA {VIEWS} TO {quote(role)}"
+    exists = connection.scalar(
+        text("SELECT count(*) FROM pg_roles WHERE rolname = :role"), {"role": role}
+    )
+    if not exists and not _done(connection, create):
+        return f"{create}; {join}"
+    if not _is_member(connection, role) and not _done(connection, join):
+        return join
+    for view in views:
+        change = "REVOKE ALL ON {} FROM {}" if view in closed else "GRANT SELECT ON {} TO {}"
+        connection.execute(text(change.format(f"{VIEWS}.{quote(view)}", quote(role))))
+    sees = text(f"SELECT has_schema_privilege(:role, '{VIEWS}', 'USAGE')")
+    if not connection.scalar(sees, {"role": role}) and not _done(connection, look):
+        return look
+    return None
+
+
+def _is_member(connection: Connection, role: str) -> bool:
+    """Tell whether this user may take the role on, which membership alone does not say."""
+    quoted = connection.dialect.identifier_preparer.quote(role)
+    return _done(connection, f"SET LOCAL ROLE {quoted}; RESET ROLE")
+
+
+def _done(connection: Connection, statement: str) -> bool:
+    """Run `statement`; when it is refused, the transaction is as it was before."""
+    try:
+        with connection.begin_nested():
+            connection.exec_driver_sql(statement)
+    except DBAPIError:
+        if connection.invalidated:
+            raise
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""A parked aggregate tried again on its own, beside whoever brings its projection forward."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from verdict.projection import holding, intervention, position, versions
+from verdict.projection.amended import amended
+from verdict.projection.batch import Delivery
+from verdict.projection.builder import readable
+from verdict.projection.damaged import sound, with_damaged
+from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.narrowing import narrowly
+from verdict.projection.projection import Projection
+
+
+def take_charge(connection: Connection, projection: Projection) -> None:
+    """Keep everybody else from bringing the projection forward, up to the end of the transaction.
+
+    Its position does not move, so whoever does that goes on behind it as if nothing had happened.
+
+    Raises:
+        Superseded: Readers see another version.
+    """
+    position.exclude_others(connection, projection)
+    versions.check_live(connection, projection)
+
+
+def try_again(
+    connection: Connection,
+    projection: Projection,
+    key: AggregateKey,
+    events: Sequence[Delivery],
+    now: int,
+) -> Hold | None:
+    """Apply events that a held aggregate waits for, with the payloads that are in force.
+
+    Args:
+        connection: In a transaction that took charge of the projection.
+        projection: The version that readers see.
+        key: Of the aggregate.
+        events: As they lie in the archive, from the needed one on, without a gap.
+        now: Epoch milliseconds.
+
+    Returns:
+        What it waits for then: for the rest of its events without an error, or for the one that
+        cannot be applied; None when it does not wait any more.
+
+    Raises:
+        Unprojectable: An event cannot be read.
+    """
+    held = {key: holding.load(connection, projection)[key]}
+    in_force = intervention.in_force(connection, projection.name)
+    events = [*amended(events, in_force)]
+    applied = narrowly(projection)(connection, [*readable(sound(events))])
+    applied = with_damaged(applied, held, events)
+    return holding.record(connection, projection, applied, now, held).get(key)

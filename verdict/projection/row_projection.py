@@ -1,0 +1,148 @@
+"""One row per aggregate, folded from its events; optionally with a view over groups of rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, Self
+
+from sqlalchemy import Connection, Label, MetaData, Table, literal_column, select
+
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Delivery
+from verdict.projection.builder import RowBuilder
+from verdict.projection.fold import Change, Evolve, Fold, Group, Row
+from verdict.projection.projection import Applied, Projection, View
+from verdict.projection.stored_rows import StoredRows
+from verdict.wire.topics import Topics
+
+
+class GroupView(Protocol[Row]):
+    """What is shown of groups: who is in, a tally, the newest few."""
+
+    def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
+        """Bring the groups' tables up to date by the difference of the rows before and after.
+
+        Args:
+            connection: In the transaction that has written the rows already.
+            changes: By aggregate id, the touched aggregates, changed or not.
+        """
+        ...
+
+    def fill(self, connection: Connection) -> None:
+        """Make the groups' tables, which are empty, from the rows, which are all there."""
+        ...
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The tables of the groups, without feeds."""
+        ...
+
+    def unannounced(self) -> "GroupView[Row]":
+        """Return the same, which leaves its feed alone."""
+        ...
+
+    def announce(self, connection: Connection, before: "GroupView[Row]", now: int) -> None:
+        """Tell the feed of the groups that readers see now and did not, and the other way."""
+        ...
+
+
+def no_group(row: tuple[Any, ...]) -> None:
+    """Put a row in no group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowProjection(Generic[Row]):
+    """A read model folded from one aggregate type's events.
+
+    Args:
+        name: Of the projection.
+        version: Part of every table's name; another version is built beside this one.
+        aggregate_type: Whose events it follows.
+        row: The named tuple that `evolve` deals in; its fields are the declared columns.
+        table: From `row_table`.
+        evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
+        group: Row → the group it belongs to, or None; pure.
+        shows: What readers see of the groups, None for nothing.
+        views: View name → what it selects.
+        sequences: Names of the sequences that its tables number by.
+        settings: What `evolve` and `group` depend on besides the events, spelled out.
+    """
+
+    name: str
+    version: int
+    aggregate_type: str
+    row: type[Row]
+    table: Table
+    evolve: Evolve[Row]
+    group: Group[Row] = no_group
+    shows: GroupView[Row] | None = None
+    views: Mapping[str, View]
+    sequences: Sequence[str] = ()
+    settings: str = ""
+
+    waits_for_events = True
+
+    @property
+    def metadata(self) -> MetaData:
+        """The tables of this projection and no others."""
+        return self.table.metadata
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """The rows, and the groups that are shown of them."""
+        return [self.table, *(() if self.shows is None else self.shows.tables)]
+
+    def unannounced(self) -> Self:
+        """Return the same projection, whose groups begin and end without a word."""
+        return self if self.shows is None else replace(self, shows=self.shows.unannounced())
+
+    def announce(self, connection: Connection, before: Projection, now: int) -> None:
+        """Tell the feed in which groups the two versions differ."""
+        if self.shows is not None and isinstance(before, RowProjection) and before.shows:
+            self.shows.announce(connection, before.shows, now)
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the one topic that the aggregate's events are on."""
+        return (topics.events(self.aggregate_type),)
+
+    def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
+        """Load the touched rows, fold, write what changed, then update the groups."""
+        events = [d.record for d in deliveries if isinstance(d.record, RecordedEvent)]
+        rows = StoredRows(self.table, self.row)
+        kept = rows.load(connection, {event.aggregate_id for event in events})
+        fold = Fold(self.aggregate_type, self.evolve, self.group)
+        applied = fold.run(kept, deliveries)
+        rows.put(
+            connection,
+            {
+                name: change.after
+                for name, change in fold.changes.items()
+                if change.after is not change.before
+            },
+        )
+        if self.shows is not None:
+            self.shows.update(connection, fold.changes)
+        return applied
+
+    @property
+    def builder(self) -> RowBuilder[Row]:
+        """Folds whole histories."""
+        return RowBuilder(self.aggregate_type, self.evolve, self.group, self.row)
+
+    def complete(self, connection: Connection) -> None:
+        """Make the groups from the rows."""
+        if self.shows is not None:
+            self.shows.fill(connection)
+
+
+def version_view(name: str, aggregate_type: str, table: Table) -> dict[str, View]:
+    """Return the view of how far each aggregate has come in the projection `name`.
+
+    Who has the response to a command finds out there whether the projection shows it yet.
+
+    Args:
+        name: Of the projection.
+        aggregate_type: Whose events it follows.
+        table: From `row_table`.
+    """
+    kind: Label[str] = literal_column(f"'{aggregate_type}'").label("aggregate_type")
+    return {f"{name}_version": select(kind, table.c.aggregate_id, table.c.version)}

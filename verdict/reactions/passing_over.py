@@ -1,0 +1,47 @@
+"""Records of tills that people decided to pass over: the reactions begin behind them.
+
+As for a command that the decider jumps: the record gets its dead letter, and those before it in its
+partition, of which nothing followed yet, are sent again by themselves.
+"""
+
+import logging
+
+from verdict.configuration.settings import Settings
+from verdict.event_log.decisions import read_decisions
+from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.publisher import Publisher
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog
+from verdict.recovery.passing import NO_WISH, Log, letters, planned
+from verdict.wire.headers import joined
+from verdict.wire.records import encode
+
+LOG = logging.getLogger("verdict.processing")
+
+
+def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
+    """Move the marker behind what is to be passed over, with the letters in one transaction.
+
+    Returns:
+        Whether there was any: then the marker is that of no query of Spark, and to be begun anew.
+
+    Raises:
+        NotPublished, TakenOver, Unreachable, VerdictError: As for `publish` and the decisions.
+    """
+    topics, reached = settings.topics, publisher.marker.offsets
+    with KafkaLog({name: str(value) for name, value in kafka.settings.items()}) as log:
+        decisions = read_decisions(log, topics)
+    sent = topics.point_of_sale
+    kept = Log(commands=[sent], begins={sent: [0] * topics.partitions}, ends={})
+    plan = planned({sent: reached.get(sent, [])}, kept, NO_WISH, decisions)
+    if not plan.jumped:
+        return False
+    for one in plan.jumped:
+        LOG.warning("passing over %s", one)
+    records = [
+        OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
+        for one in letters(kafka, plan, settings.command_limit_bytes)
+    ]
+    end = {**reached, **plan.offsets}
+    publisher.publish(Batch(query_id="passing over", batch_id=0, start=reached, end=end), records)
+    return True

@@ -1,0 +1,182 @@
+"""One record in, what follows from it out: pure, on Spark's executors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+from commands.point_of_sale import NoInvoice, command_of
+from verdict.decision.received import CommandRecord, dead_letter
+from verdict.model.policy import Addressed, Policy, commands_of
+from verdict.model.recorded_event import RecordedEvent
+from verdict.operator.output import Output
+from verdict.wire.cloud_events import dead_letter_headers, event_headers
+from verdict.wire.codec import HEADER_BYTES
+from verdict.wire.commands import encode_command
+from verdict.wire.exact_json import exact_json
+from verdict.wire.headers import Headers, joined
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
+from verdict.wire.notification import Notification
+from verdict.wire.records import decode_event, encode
+from verdict.wire.schema_files import by_id
+from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
+
+JSON = "application/json"
+
+FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
+
+Reaction = Callable[[], Iterator[Output]]
+
+
+class TooLarge(ValueError):
+    """What a reaction wants to send is more than its topic takes."""
+
+
+@dataclass(frozen=True)
+class Reactions:
+    """All that this deployment does because of a record.
+
+    Args:
+        topics: Of the deployment.
+        policies: event → commands.
+        notifications: event → a message for others.
+    """
+
+    topics: Topics
+    policies: Sequence[Policy]
+    notifications: Sequence[Notification]
+
+    @property
+    def names(self) -> set[str]:
+        """What a record on the topic `retry` may ask for by name."""
+        return {*(one.name for one in self.policies), *(one.name for one in self.notifications)}
+
+    @property
+    def inputs(self) -> list[str]:
+        """The topics to read, sorted."""
+        followed = chain.from_iterable(
+            [*(one.follows for one in self.policies), *(one.follows for one in self.notifications)]
+        )
+        sent = {self.topics.point_of_sale, self.topics.retry}
+        return sorted(sent | {*map(self.topics.events, followed)})
+
+    @property
+    def outputs(self) -> list[str]:
+        """The topics that nobody else writes to, sorted."""
+        return sorted({each.topic(self.topics) for each in self.notifications})
+
+    def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[Output]:
+        """Yield what follows from a record, the same whenever it is asked.
+
+        What cannot be read is a dead letter. So is a reaction that fails because of a bug: it is
+        tried again by itself later, and the other reactions to the same record do their part.
+
+        Args:
+            record: Of one of the inputs.
+            retried: On the topic `retry`, the name of the reaction that is to be tried again, which
+                may be any text; None there is another service's affair.
+        """
+        topic = record.source.topic
+        if topic == self.topics.point_of_sale:
+            yield from self._guarded(record, "point_of_sale", partial(self._invoice, record))
+        elif topic != self.topics.retry:
+            yield from self._because(record, self.topics.aggregate_of(topic), None)
+        elif retried in self.names:
+            yield from self._because(record, _aggregate_type(record.value), retried)
+        elif retried is not None:
+            known = ", ".join(sorted(self.names))
+            yield self._letter(record, f"no reaction is named {retried[:256]!r}: there are {known}")
+
+    def _because(
+        self, record: CommandRecord, aggregate_type: str, only: str | None
+    ) -> Iterator[Output]:
+        if record.value is None or record.cut:
+            yield self._letter(record, "no event: it has no value, or one that was cut")
+            return
+        try:
+            event = decode_event(aggregate_type, record.value)
+        except (ValueError, LookupError) as error:
+            yield self._letter(record, f"no {aggregate_type} event: {error}")
+            return
+        for policy in self.policies:
+            if aggregate_type in policy.follows and only in (None, policy.name):
+                yield from self._guarded(record, policy.name, partial(self._asked, event, policy))
+        for told in self.notifications:
+            if aggregate_type in told.follows and only in (None, told.name):
+                yield from self._guarded(record, told.name, partial(self._told, event, told))
+
+    def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
+        """Yield all of a reaction or, if it fails, none of it and a letter."""
+        try:
+            yield from list(map(self._fitting, reaction()))
+        except NoInvoice as error:
+            yield self._letter(record, str(error))
+        except Exception as error:
+            problem = f"{name} failed: {type(error).__name__}: {error}"
+            yield self._letter(record, problem, self._again(record, name))
+
+    def _invoice(self, record: CommandRecord) -> Iterator[Output]:
+        if record.value is None:
+            raise NoInvoice("no invoice: it has no value")
+        if record.cut:
+            raise NoInvoice(
+                f"no invoice: it has {record.length} bytes, more than a command may have"
+            )
+        envelope, payload = command_of(record.value, record.source)
+        yield self._command(Addressed("invoice", envelope, payload))
+
+    def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
+        yield from map(self._command, commands_of(policy, event))
+
+    def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
+        if (told := notification.tell(event)) is not None:
+            headers = {**event_headers(event), "content-type": JSON}
+            topic = notification.topic(self.topics)
+            yield Output(
+                topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
+            )
+
+    def _command(self, asked: Addressed) -> Output:
+        return Output(
+            self.topics.commands(asked.aggregate_type),
+            asked.envelope.aggregate_id.encode(),
+            encode_command(asked.aggregate_type, asked.envelope, asked.payload),
+            "",
+            True,
+        )
+
+    def _fitting(self, output: Output) -> Output:
+        """Return an output that its topic takes.
+
+        Raises:
+            TooLarge: It would be refused, and with it the whole batch, at every start again.
+        """
+        limit = OUTPUT_BYTES if output.topic in self.outputs else COMMAND_TOPIC_BYTES
+        size = len(output.key or b"") + len(output.value) + len(output.headers.encode())
+        if size > limit - FRAME_BYTES:
+            raise TooLarge(
+                f"a record of {size} bytes for {output.topic}, which takes {limit - FRAME_BYTES}"
+            )
+        return output
+
+    def _again(self, record: CommandRecord, name: str) -> Headers:
+        again = {RETRY_ATTEMPT: str(record.attempt)}
+        if record.source.topic == self.topics.point_of_sale:
+            return again | {RETRY_TOPIC: self.topics.point_of_sale}
+        return again | {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
+
+    def _letter(
+        self, record: CommandRecord, error: str, again: Mapping[str, str] | None = None
+    ) -> Output:
+        letter = dead_letter(record, error)
+        headers = dead_letter_headers(letter)
+        if again is not None:
+            del headers[RETRY_ATTEMPTS]  # which says that it never helps
+            headers |= again
+        return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)
+
+
+def _aggregate_type(value: bytes | None) -> str:
+    """Return whose event this is, by the schema that it was written with."""
+    written = by_id().get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
+    return written.subject.removesuffix("_event") if written else "unknown"

@@ -1,0 +1,55 @@
+"""The reactions, running: one Kafka transaction per batch."""
+
+from functools import partial
+from shutil import rmtree
+
+from pyspark.sql import DataFrame
+
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.steps import OnStep, unobserved
+from verdict.operator.chunk import unpacked
+from verdict.operator.handover import chunks_of
+from verdict.processing.processor import Ground, Processor
+from verdict.reactions.passing_over import pass_over
+from verdict.reactions.query import reactions_of, reactions_query
+from verdict.reactions.stream import followed
+
+ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
+
+
+def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -> Processor:
+    """Return the one processor for everything that follows, not started.
+
+    Args:
+        ground: What it stands on.
+        settings: Names, limits and sizes.
+        on_step: Called at each step of publishing.
+    """
+    reactions = reactions_of(settings)
+    outputs = settings.data_dir.absolute() / "reactions"
+
+    def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
+        table = frame.toArrow()  # once: every evaluation reads Kafka again
+        records = [OutputRecord._make(one) for c in chunks_of(table) for one in unpacked(c)]
+        publisher.publish(batch, records)
+        rmtree(outputs, ignore_errors=True)  # those of a batch that was killed, too
+
+    return Processor(
+        ground,
+        reactions_query(reactions),
+        partial(
+            followed,
+            reactions=reactions,
+            command_limit_bytes=settings.command_limit_bytes,
+            folder=outputs,
+        ),
+        publish,
+        rows=ROWS,
+        trigger_ms=settings.reaction_trigger_ms,
+        data=settings.data_dir,
+        headers=True,
+        begun=partial(pass_over, ground.kafka, settings),
+        on_step=on_step,
+    )

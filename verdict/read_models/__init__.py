@@ -1,0 +1,1 @@
+"""The read side, running: all projections brought forward, batch by batch."""

@@ -1,0 +1,31 @@
+"""A projection that somebody names on the command line."""
+
+from collections.abc import Iterable, Mapping
+
+from projections.registry import FIRST, AtVersion, declared
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+
+
+class NotDeclared(VerdictError):
+    """There is no projection of that name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"there is no projection {name!r}: there are {', '.join(known)}")
+
+
+def declared_projection(settings: Settings, name: str) -> AtVersion:
+    """Return what declares any version of a projection.
+
+    Raises:
+        NotDeclared: There is none of that name.
+    """
+    known = declared(settings.us_exchanges)
+    if name not in known:
+        raise NotDeclared(name, known)
+    return known[name]
+
+
+def row_per_aggregate() -> Mapping[str, str | None]:
+    """Return projection → the aggregate type of which it keeps a row for each, None for no type."""
+    return {name: getattr(at(FIRST), "aggregate_type", None) for name, at in declared().items()}

@@ -1,0 +1,103 @@
+"""A read side belongs to one log: to a cluster, to topics, and no further than their ends."""
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import Engine
+
+from verdict.database.statements import exclude_others
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
+from verdict.kafka.offsets import Offsets
+from verdict.kafka.reading import Reader
+from verdict.projection import followed, position
+from verdict.projection.batch import Partition
+from verdict.projection.database import failing_in_words, shown, snapshot
+
+REMEDY = (
+    "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
+    "or name a database that is empty, which is filled from this Kafka's log"
+)
+
+
+def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
+    """Return if the read side was filled from these topics; a new one is theirs from now on.
+
+    One of an older version has no ids written down and adopts those of today, unless it has read
+    further than Kafka goes.
+
+    Args:
+        engine: With the tables of `create_read_side`.
+        kafka: Where the topics are.
+        topics: All that may be followed.
+
+    Raises:
+        AnotherLog: It was filled from another cluster, or from topics that are no more, or Kafka
+            has lost the end of what was read; both sides are named.
+        Unreachable: The database or Kafka does not answer.
+    """
+    whose = f"the read side {shown(engine.url)}"
+    with failing_in_words(engine), snapshot(engine) as connection:
+        reached = position.furthest(connection)
+        former = followed.load(connection).topic_ids
+    found = Identities(kafka).identity({*topics, *former})
+    ends = _ends(kafka, {place.topic for place in reached} & found.topic_ids.keys())
+    with failing_in_words(engine), engine.begin() as connection:
+        exclude_others(connection, "followed topics")
+        noted = followed.load(connection)
+        refuse_other_topics(whose, noted, topics, found)
+        if said := beyond(reached, ends):
+            raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {REMEDY}")
+        followed.note(connection, found.cluster_id or "", found.topic_ids)
+
+
+def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
+    """Return in words where a position lies behind the end of its partition.
+
+    Args:
+        reached: Next offset by partition.
+        ends: Kafka's, by topic and partition; other topics are no matter.
+    """
+    said = []
+    for place, offset in sorted(reached.items()):
+        here = dict(enumerate(ends.get(place.topic, ())))
+        if place.topic in ends and offset > (end := here.get(place.partition, 0)):
+            said.append(
+                f"{place.topic}:{place.partition} was read up to offset {offset}, and Kafka has "
+                f"it up to {end} only"
+            )
+    return said
+
+
+def refuse_other_topics(
+    whose: str, noted: followed.Followed, topics: Collection[str], found: Identity
+) -> None:
+    """Return if what was followed is what is followed now; a topic may be left.
+
+    Args:
+        whose: The read side, for people.
+        noted: What was written down.
+        topics: All that may be followed now.
+        found: As they are, and as those are that were followed.
+
+    Raises:
+        AnotherLog: They are others, or other ones by the same name.
+    """
+    ids = {
+        name: topic_id
+        for name, topic_id in noted.topic_ids.items()
+        if name in topics or name in found.topic_ids
+    }
+    for cluster_id in noted.clusters or (None,):
+        refuse_another(whose, Identity(cluster_id, ids), found, REMEDY)
+    if noted.topic_ids and noted.topic_ids.keys().isdisjoint(topics):
+        raise AnotherLog(
+            f"{whose} belongs to another log: it was filled from {min(noted.topic_ids)} and "
+            f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
+        )
+
+
+def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:
+    if not topics:
+        return {}
+    with Reader(kafka, kafka.transaction_timeout_s) as reader:
+        return reader.latest(reader.partitions(topics), committed=False)

@@ -1,0 +1,193 @@
+"""Reads the views on PostgreSQL, in the role of readers, which can select them and nothing else.
+
+The role keeps mistakes out. It does not lock up somebody who knows the service's own password, as
+a session may put its role off: give people a login of their own that is a member of the role.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.errors import (
+    InsufficientPrivilege,
+    InvalidParameterValue,
+    QueryCanceled,
+    ReadOnlySqlTransaction,
+    UndefinedTable,
+)
+from psycopg.errors import SyntaxError as NoSql
+from sqlalchemy import URL
+
+from verdict.database import session
+from verdict.errors import Unreachable, VerdictError
+from verdict.projection.database import one_line, shown
+from verdict.projection.layout import TABLES, VIEWS
+from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
+
+CHUNK_ROWS = 1000
+READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
+FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+
+UNQUOTED_OFFSET = re.compile(r'(?<!")\boffset\b', re.IGNORECASE)
+
+
+class PostgresqlReader:
+    """A connection for one thread that reads; each statement in a transaction of its own.
+
+    It ends before the last row is handed over: one that stayed open would keep the views from being
+    replaced, and the server from cleaning up behind the projections, for as long as nobody asks
+    anything else.
+    """
+
+    def __init__(self, url: URL, views: Sequence[str], role: str, timeout_s: float) -> None:
+        """Connect to the database at `url` for reading `views` as `role`.
+
+        Args:
+            url: Of the database.
+            views: For messages: PostgreSQL knows what the role may select.
+            role: That reads.
+            timeout_s: How long a query may take, with all of its rows.
+
+        Raises:
+            Unreachable: It does not let us in.
+            NotAdmitted: There is no such role, or the user is not a member of it.
+        """
+        self._shown = shown(url)
+        self._views = tuple(views)
+        self._timeout_s = timeout_s
+        self._rows: Iterator[tuple[Any, ...]] | None = None
+        self._begin = sql.SQL(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+            "SET LOCAL ROLE {}; SET LOCAL statement_timeout TO {}; {}"
+        ).format(
+            sql.Identifier(role),
+            sql.Literal(f"{timeout_s * 1000:.0f}ms"),
+            sql.SQL(session.pinned(VIEWS)),
+        )
+        options: dict[str, Any] = dict(url.get_dialect()().create_connect_args(url)[1])
+        options |= dict(session.options(url), autocommit=True)
+        try:
+            self._connection = psycopg.connect(**options)
+        except psycopg.OperationalError as error:
+            raise Unreachable(f"{self._shown}: {one_line(error)}") from error
+        try:
+            self._connection.execute(self._begin)
+            self._end()
+        except (InsufficientPrivilege, InvalidParameterValue) as error:
+            self.close()
+            raise NotAdmitted(self._shown, role, error.diag.message_primary) from error
+
+    def select(self, statement: str, parameters: Parameters) -> Selected:
+        """Run one SELECT.
+
+        Raises:
+            NotForReaders: It touches more than the views.
+            VerdictError: It is no SQL, names what does not exist, or takes more than a minute.
+            Unreachable: The database went away.
+        """
+        match = FIRST_WORD.match(statement)
+        word = match[1] if match else ""
+        if word.upper() not in READING:
+            raise NotForReaders(word or "nothing", self._views)
+        try:
+            self._end()
+            self._connection.execute(self._begin)
+            cursor = self._connection.cursor()
+            # unlike `execute`, it takes one statement only
+            query = _for_driver(statement, parameters)
+            stream = cursor.stream(*query, size=_chunk())
+            first = next(stream, None)
+            self._rows = stream
+            if first is None:  # a stream of no rows does not say their columns
+                cursor.execute(*query, binary=True)
+                self._end()
+        except psycopg.Error as error:
+            raise self._for_people(error, statement) from error
+        columns = tuple(column.name for column in cursor.description or ())
+        return Selected(columns, self._plain(first, stream))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._connection.close()
+
+    def _plain(
+        self, first: tuple[Any, ...] | None, rest: Iterator[tuple[Any, ...]]
+    ) -> Iterator[tuple[Any, ...]]:
+        try:
+            row = first
+            while row is not None and self._rows is rest:  # else of a statement before the last
+                following = next(rest, None)
+                if following is None:
+                    self._end()
+                yield tuple(map(_plain, row))
+                row = following
+        except psycopg.Error as error:
+            raise self._for_people(error) from error
+
+    def _end(self) -> None:
+        if self._rows is not None:
+            self._rows.close()  # type: ignore[attr-defined]  # a generator, which cancels the query
+            self._rows = None
+        self._connection.execute("ROLLBACK")
+
+    def _for_people(self, error: psycopg.Error, statement: str = "") -> VerdictError:
+        with suppress(psycopg.OperationalError):  # the connection is gone, as `error` says
+            self._end()
+        said = error.diag.message_primary or one_line(error)
+        if isinstance(error, InsufficientPrivilege):
+            return NotForReaders(said.removeprefix("permission denied for "), self._views)
+        if isinstance(error, ReadOnlySqlTransaction):
+            wanted = said.removeprefix("cannot execute ")
+            return NotForReaders(wanted.removesuffix(" in a read-only transaction"), self._views)
+        if isinstance(error, QueryCanceled):
+            return VerdictError(
+                f"{said}: a query may take {self._timeout_s:g} s: ask for less of it, or raise the "
+                "setting sql_timeout_s"
+            )
+        if isinstance(error, psycopg.OperationalError) and self._connection.broken:
+            return Unreachable(f"{self._shown}: {one_line(error)}")
+        if isinstance(error, UndefinedTable) and (table := self._table(said)):
+            return NotForReaders(f"table {table}", self._views)
+        if isinstance(error, NoSql) and UNQUOTED_OFFSET.search(statement):
+            return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
+        return VerdictError(f"{said}; the views are {', '.join(self._views)}")
+
+    def _table(self, said: str) -> str | None:
+        """Return the table of ours that a message is about, which readers cannot see."""
+        named = re.search(r'"(?:\w+\.)?(\w+)"', said)
+        known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
+        found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
+        return found and str(found[0])
+
+
+def _chunk() -> int:
+    return CHUNK_ROWS if psycopg.capabilities.has_stream_chunked() else 1
+
+
+def _for_driver(statement: str, parameters: Parameters) -> tuple[Any, ...]:
+    """Return the statement with `?` and `:name` as the driver wants them, and the parameters."""
+    if not parameters:
+        return (statement,)
+    escaped = statement.replace("%", "%%")
+    if isinstance(parameters, dict):
+        return re.sub(r"(?<![:\w]):(\w+)", r"%(\1)s", escaped), parameters
+    return escaped.replace("?", "%s"), parameters
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as SQLite would have it."""
+    if value is None or type(value) in (str, int, float, bytes):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, datetime) and value.tzinfo:
+        text = value.astimezone(UTC).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value if isinstance(value, list | dict) else str(value)

@@ -1,0 +1,116 @@
+"""Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from sqlalchemy import URL
+
+from projections.registry import projections
+from verdict.configuration.found import database_url
+from verdict.configuration.settings import Settings
+from verdict.projection.database import driver_missing, is_sqlite, parse
+from verdict.projection.processor_tables import readable
+from verdict.projection.reader_role import READER
+from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from verdict.reading.sqlite_reader import SqliteReader
+
+if TYPE_CHECKING:
+    from verdict.reading.postgresql_reader import PostgresqlReader
+
+TIMEOUT_S = 60.0  # unless the settings say otherwise
+
+__all__ = ["NotAdmitted", "NotForReaders", "Reader", "Sees", "Selected", "reader_of"]
+
+
+class Sees(StrEnum):
+    """How much somebody sees; see `verdict.projection.reader_role.Roles`."""
+
+    READER = "reader"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
+
+
+class Reader:
+    """A read-only connection for one thread; also a context manager."""
+
+    def __init__(
+        self,
+        url: str,
+        views: Sequence[str],
+        role: str = READER,
+        timeout_s: float = TIMEOUT_S,
+        masked: bool = False,
+    ) -> None:
+        """Open the database at `url` for reading `views`.
+
+        Args:
+            url: As for `open_database`.
+            views: Their names; all others are refused.
+            role: That reads, on PostgreSQL, and says what it may see.
+            timeout_s: How long a query may take, with all of its rows.
+            masked: Whether to hide what is personal in events, on SQLite.
+
+        Raises:
+            Unreachable: There is no such database, or it does not let us in.
+            EnvironmentIncomplete: The driver of the database is not installed.
+            NotAdmitted: There is no such role, or the user is not a member of it.
+        """
+        self.views = tuple(views)
+        parsed = parse(url)
+        self._reader = (
+            SqliteReader(Path(parsed.database or "").absolute(), views, timeout_s, masked)
+            if is_sqlite(parsed)
+            else _postgresql(parsed, views, role, timeout_s)
+        )
+
+    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
+        """Run one SELECT; the rows of the one before it are gone then.
+
+        Raises:
+            NotForReaders: It touches more than the views.
+            VerdictError: It is no SQL, names what does not exist, or takes too long.
+            Unreachable: The database went away.
+        """
+        return self._reader.select(statement, parameters)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._reader.close()
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _postgresql(url: URL, views: Sequence[str], role: str, timeout_s: float) -> "PostgresqlReader":
+    try:
+        from verdict.reading.postgresql_reader import PostgresqlReader
+    except ModuleNotFoundError as error:
+        raise driver_missing(url, error) from error
+    return PostgresqlReader(url, views, role, timeout_s)
+
+
+def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
+    """Open the read side of `settings`, or of the running service, for reading its views.
+
+    Args:
+        settings: Where it is, and how the roles are called.
+        sees: How much; on SQLite, which has no roles, what is kept from mistakes.
+    """
+    roles = settings.roles
+    role = {
+        Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,
+    }[sees]  # fmt: skip
+    views = roles.open_to(role, readable(projections(settings.us_exchanges)))
+    masked = sees is Sees.READER
+    return Reader(database_url(settings), views, role, settings.sql_timeout_s, masked)

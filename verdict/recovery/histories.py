@@ -1,0 +1,112 @@
+"""From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from verdict.decision import history
+from verdict.decision.history import Broken
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.operator.shard_state import Entry, snapshot_key
+from verdict.wire.records import decode_event
+
+
+class Stored(NamedTuple):
+    """A record of an events or responses topic, which people may have decided to pass over."""
+
+    aggregate_type: str
+    topic: str
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes
+    timestamp: int = 0  # Kafka's, in milliseconds
+    passed_over: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}:{self.offset}, aggregate {self.key!r}"
+
+
+class Stand(NamedTuple):
+    """How far an aggregate's events go: its version, and the hash of the last one's bytes."""
+
+    version: int
+    last_hash: bytes | None
+
+
+DECIDED = Stand(-1, None)  # where the end was passed over, now or once, responses do not count
+
+
+class Folded(NamedTuple):
+    """What one aggregate, or one response, gave: an entry of the state, or why there is none.
+
+    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one.
+    """
+
+    of: Stored
+    key: bytes
+    entry: Entry | None
+    fault: str | None = None
+    stand: Stand | None = None
+
+
+def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
+    """Yield the snapshot of each aggregate; holds one event and one state at a time.
+
+    Args:
+        events: By aggregate, each one's by partition and offset.
+
+    Yields:
+        The entry of the shard's state, byte for byte what the operator would have stored; a
+        fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
+        Where one was passed over, the next event counts whatever its version and its hash.
+    """
+    by_aggregate = attrgetter("aggregate_type", "key")
+    for (aggregate_type, _), events_of_one in groupby(events, key=by_aggregate):
+        last, snapshot, jumped, decided = None, NEVER_EXISTED, False, False
+        try:
+            for last in events_of_one:
+                if not last.passed_over:
+                    version, snapshot = snapshot.version, after(snapshot, last, jumped)
+                    # versions that were passed over are given again: old responses tell of them
+                    decided |= jumped and snapshot.version == version + 1
+                jumped = last.passed_over
+            assert last is not None  # a group has at least one
+            key = _key_of(last)
+            if decided or jumped:
+                yield Folded(last, key, None, stand=DECIDED)
+            if snapshot.version == 0:
+                continue  # all of it was passed over
+            entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
+            stand = Stand(snapshot.version, snapshot.last_hash)
+            yield Folded(last, key, entry, stand=stand)
+        except Exception as error:
+            assert last is not None
+            yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")
+
+
+def after(snapshot: Snapshot[Any], stored: Stored, jumped: bool = False) -> Snapshot[Any]:
+    """Return the aggregate after its next event; `jumped`: what lies before that is passed over.
+
+    Raises:
+        Broken: The event does not follow on the ones before it.
+        Exception: It cannot be decoded, or the rules fail.
+    """
+    event = decode_event(stored.aggregate_type, stored.value)
+    if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
+        raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
+    found = StoredEvent(event, stored.value)
+    if jumped and event.version > snapshot.version:
+        snapshot = history.right_before(snapshot, found)
+    return history.after(snapshot, found)
+
+
+def _key_of(event: Stored) -> bytes:
+    # what is no event of ours may have any key, or none
+    return snapshot_key(event.aggregate_type, (event.key or b"").decode(errors="replace"))
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"

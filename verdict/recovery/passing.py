@@ -1,0 +1,246 @@
+"""What a recovery passes over: places that a person names, and commands that Kafka has dropped.
+
+A place among events or responses is left out of the fold. A command is jumped: the decider begins
+behind it, and it gets its dead letter. Those before it in its partition that are undecided cannot
+be decided in between, as nothing can be read up to just before a record that ends its reader; each
+gets a dead letter with its bytes, and is sent again by itself.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import NamedTuple
+
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from verdict.decision.received import CommandRecord, dead_letter
+from verdict.errors import Unreachable, VerdictError
+from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import Offsets
+from verdict.kafka.reading import Reader
+from verdict.model.source import Source
+from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.decision import Decision
+from verdict.wire.topics import KEY_BYTES
+
+MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
+ACCEPT = "`verdict recover --accept-lost --why …`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What somebody asks of a recovery: the places to pass over, and whether lost commands are."""
+
+    places: Sequence[Source] = ()
+    accept_lost: bool = False
+    who: str = ""
+    why: str = ""
+    at: int = 0
+
+
+NO_WISH = Wish()
+
+
+class Passed(NamedTuple):
+    """A stretch of commands that the decider jumps, and on whose word; `lost`: Kafka has none."""
+
+    topic: str
+    partition: int
+    start: int
+    until: int
+    lost: bool = False
+    word: str = ""
+
+    @property
+    def last(self) -> Source:
+        """The place that it is about."""
+        return Source(self.topic, self.partition, self.until - 1)
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition} from offset {self.start} to {self.until - 1}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What Kafka holds: the first offset and the end of each partition, by topic.
+
+    `commands` are those topics whose records are decided; the others are folded.
+    """
+
+    commands: Sequence[str]
+    begins: Offsets
+    ends: Offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is decided with this run, which commands are jumped, and where the decider begins."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    jumped: list[Passed] = field(default_factory=list)
+    offsets: Offsets = field(default_factory=dict)
+
+
+def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) -> Plan:
+    """Return what a recovery does about what cannot be read; pure.
+
+    Args:
+        decided: Of each commands topic, the next offset by partition.
+        log: Of the topics of commands, events and responses.
+        wish: What is asked for now.
+        before: Decisions of earlier runs, which may not have come to their end.
+
+    Raises:
+        VerdictError: There is no such place, it is decided already, or commands are lost and
+            nobody has accepted that.
+    """
+    for place in wish.places:
+        _see_that_it_is_there(place, decided, log)
+    decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
+    lost = [*_lost(decided, log)]
+    if lost and not wish.accept_lost:
+        raise VerdictError(
+            f"Kafka dropped commands before they were decided: {', '.join(map(str, lost))}; "
+            f"their senders have no answer: tell them, then accept it with {ACCEPT}"
+        )
+    decisions += [_decision(wish, Source(*gone[:3]), gone.until) for gone in lost]
+    offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
+    jumped = []
+    for one in sorted([*before, *decisions], key=lambda one: (one.source, one.until)):
+        topic, number = one.source.topic, one.source.partition
+        start = _reached(offsets, one.source)
+        if topic in log.commands and start < one.until:
+            gone = log.begins[topic][number] >= one.until
+            jump = Passed(topic, number, start, one.until, gone, f"{one.who}: {one.why}")
+            _see_that_it_is_near(jump)
+            jumped.append(jump)
+            of_topic = offsets.setdefault(topic, [])
+            of_topic += [0] * (number + 1 - len(of_topic))
+            of_topic[number] = one.until
+    return Plan(decisions, jumped, offsets)
+
+
+def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
+    """Return what Kafka holds of the topics that are decided and of those that are folded.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    with Reader(kafka, kafka.transaction_timeout_s) as reader:
+        partitions = reader.partitions([*commands, *folded])
+        return Log(
+            commands=commands,
+            begins=reader.earliest(partitions),
+            ends=reader.latest(partitions, committed=True),
+        )
+
+
+class Letter(NamedTuple):
+    """A dead letter and its headers."""
+
+    letter: DeadLetter
+    headers: Mapping[str, str]
+
+
+def letters(kafka: Kafka, plan: Plan, limit: int) -> Iterator[Letter]:
+    """Yield the dead letters of the commands that are jumped.
+
+    Args:
+        kafka: Where they lie.
+        plan: What is jumped.
+        limit: How many bytes of a command are kept.
+    """
+    for one in plan.jumped:
+        if one.lost:
+            reason = f"{one} dropped by Kafka before they were decided; {one.word}"
+            yield _letter(CommandRecord(one.last, 0, None, None, 0, None), reason)
+        else:
+            yield from _of_stretch(kafka, one, limit)
+
+
+def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
+    reason = f"passed over by {passed.word}"
+    try:
+        with Reader(kafka, kafka.transaction_timeout_s) as reader:
+            for message in reader.records(*passed[:4]):
+                if message.offset() == passed.last.offset:
+                    yield _letter(_record(message, limit), reason)
+                    return
+                before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
+                yield _letter(_record(message, limit), before, attempt=0)
+    except Unreachable as error:
+        reason += f"; it could not be read: {error}"
+    yield _letter(CommandRecord(passed.last, 0, None, None, 0, None), reason)
+
+
+def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Letter:
+    letter = dead_letter(record, error)
+    return Letter(letter, dead_letter_headers(letter, attempt))
+
+
+def _record(message: Message, limit: int) -> CommandRecord:
+    value, key = _bytes(message.value()), _bytes(message.key())
+    kind, millis = message.timestamp()
+    return CommandRecord(
+        source=Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
+        timestamp=0 if kind == TIMESTAMP_NOT_AVAILABLE else millis,
+        key=key and key[:KEY_BYTES],
+        value=value and value[:limit],
+        length=len(value or b""),
+        sha256=_hash_if_over(value, limit),
+        key_length=len(key or b""),
+        key_sha256=_hash_if_over(key, KEY_BYTES),
+    )
+
+
+def _bytes(found: str | bytes | None) -> bytes | None:
+    return found.encode() if isinstance(found, str) else found
+
+
+def _hash_if_over(found: bytes | None, limit: int) -> bytes | None:
+    return sha256(found).digest() if found is not None and len(found) > limit else None
+
+
+def _see_that_it_is_there(place: Source, decided: Offsets, log: Log) -> None:
+    ends = log.ends.get(place.topic)
+    if ends is None:
+        raise VerdictError(
+            f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; to pass "
+            "over what stops a read model, see `verdict letters list`"
+        )
+    if place.partition >= len(ends) or place.offset >= ends[place.partition]:
+        end = f"ends at {ends[place.partition]}" if place.partition < len(ends) else "is not there"
+        raise VerdictError(f"there is no {place}: that partition {end}")
+    reached = _reached(decided, place)
+    if place.topic in log.commands and place.offset < reached:
+        raise VerdictError(
+            f"{place} is decided already, as all before offset {reached} is: nothing passes it "
+            "over any more; see `verdict history` or `verdict tail responses` for its outcome"
+        )
+
+
+def _reached(decided: Offsets, place: Source) -> int:
+    """Return the next offset of a partition, 0 where the marker has none."""
+    return dict(enumerate(decided.get(place.topic, ()))).get(place.partition, 0)
+
+
+def _see_that_it_is_near(jump: Passed) -> None:
+    undecided = jump.until - jump.start
+    if not jump.lost and undecided > MOST_JUMPED:
+        raise VerdictError(
+            f"{undecided} commands up to {jump.last} are undecided: let `verdict up` decide what "
+            "lies before it, which it does batch by batch, then pass over where it stops"
+        )
+
+
+def _lost(decided: Offsets, log: Log) -> Iterator[Passed]:
+    for topic in log.commands:
+        for number, begin in enumerate(log.begins[topic]):
+            reached = _reached(decided, Source(topic, number, 0))
+            if reached < begin:
+                yield Passed(topic, number, reached, begin, lost=True)
+
+
+def _decision(wish: Wish, place: Source, until: int) -> Decision:
+    return Decision(source=place, until=until, who=wish.who, why=wish.why, decided_at=wish.at)

@@ -1,0 +1,1 @@
+"""Everything that runs in one process, and what it says of itself."""

@@ -1,0 +1,62 @@
+"""Why Spark's JVM has ended, in words that say what to do."""
+
+import logging
+from collections.abc import Sequence
+
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import read_marker
+from verdict.foundation.foundation import SPARK
+from verdict.kafka.access import Kafka
+from verdict.kafka.giants import Giant, giants
+from verdict.kafka.offsets import Offsets
+from verdict.reactions.query import reactions_of, reactions_query
+
+LOG = logging.getLogger("verdict.kafka")
+OUT_OF_MEMORY = 52  # with which Spark ends itself then
+SEARCH_S = 8.0
+
+
+def jvm_ended(code: int, settings: Settings, kafka: Kafka) -> VerdictError:
+    """Return what to say of a JVM that ended with `code`.
+
+    After want of memory the records that came next are looked at, for some seconds: one that
+    unpacks to hundreds of times its size would end each start again.
+    """
+    found = _found(settings, kafka) if code == OUT_OF_MEMORY else []
+    return VerdictError(_told(code, found, settings))
+
+
+def _told(code: int, found: Sequence[Giant], settings: Settings) -> str:
+    if not found:
+        log = settings.data_dir / SPARK / "spark.log"
+        return (
+            f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
+            f"memory, and the end of {log}, then start again; nothing is lost"
+        )
+    more = f"give the JVM several times that with driver_memory, now {settings.driver_memory}"
+    passable = {*settings.topics.every_commands(), settings.topics.point_of_sale}
+    skips = [f"--skip {one.source}" for one in found if one.source.topic in passable]
+    if len(skips) == len(found):
+        more = f"pass it over with `verdict recover {' '.join(skips)} --why '…'`, or {more}"
+    return (
+        f"the JVM of Spark ran out of memory (it ended with {code}): {'; '.join(map(str, found))}; "
+        f"each start would meet that again, nothing is lost: {more}"
+    )
+
+
+def _found(settings: Settings, kafka: Kafka) -> list[Giant]:
+    """Return the giants that the decider and the reactions were about to read."""
+    starts: Offsets = {}
+    try:
+        for query in (
+            decider_query(settings.topics, settings.shards),
+            reactions_query(reactions_of(settings)),
+        ):
+            marker = read_marker(kafka, query, wait=False).marker
+            starts |= {} if marker is None else marker.offsets
+        return giants(kafka, starts, settings.max_rows_per_batch, SEARCH_S)
+    except VerdictError as error:
+        LOG.error("what the JVM was reading cannot be looked at: %s", error)
+        return []

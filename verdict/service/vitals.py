@@ -1,0 +1,85 @@
+"""What a running service says of itself, for those who look at it from outside."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from verdict.configuration.found import Overdue, Service, announce
+from verdict.spark.under_way import UnderWay, longer_than
+
+LOG = logging.getLogger("verdict.vitals")
+BEAT_S = 5.0
+
+
+class Vitals:
+    """Keeps the announcement of a service true, and gives a sign of life with it.
+
+    Args:
+        data_dir: Of the service.
+        service: As it is announced first.
+        batch_limit_s: A batch that is under way for longer is said, here and in the log.
+    """
+
+    def __init__(self, data_dir: Path, service: Service, batch_limit_s: float) -> None:
+        self.service = service
+        self._data_dir = data_dir
+        self._limit_s = batch_limit_s
+        self._overdue: Mapping[str, UnderWay] = {}
+        self._beat_at = 0.0
+        self._is_unsaid = False
+        announce(data_dir, service)
+
+    def tell(self, kafka_away_since: float | None, stopped: Mapping[str, str]) -> None:
+        """Let others know how things are now; call it again and again.
+
+        An announcement that cannot be written (the disk is full) is logged once and tried again at
+        the next sign of life: commands are decided without it.
+
+        Args:
+            kafka_away_since: Seconds of the epoch; None: it is there.
+            stopped: What stands still → why.
+        """
+        now = replace(
+            self.service,
+            kafka_away_since=kafka_away_since,
+            stopped=stopped,
+            overdue=self._find_overdue(),
+        )
+        if now != self.service or time.monotonic() >= self._beat_at:
+            self.service = now
+            self._beat_at = time.monotonic() + BEAT_S
+            self._announce()
+
+    def _announce(self) -> None:
+        """Write the file, whose age is the sign of life, anew: somebody may have removed it."""
+        try:
+            announce(self._data_dir, self.service)
+        except OSError as error:
+            if not self._is_unsaid:
+                LOG.error(
+                    "how the service is cannot be written for others to see: %s; it goes on, and "
+                    "tries again",
+                    error,
+                )
+            self._is_unsaid = True
+        else:
+            self._is_unsaid = False
+
+    def _find_overdue(self) -> dict[str, Overdue]:
+        found = longer_than(self._limit_s)
+        for query, batch in found.items():
+            if self._overdue.get(query) != batch:
+                LOG.error(
+                    "batch %s of %s has been under way for %.0f s and has not ended: see what its "
+                    "Python workers and Spark do, in spark/spark.log under the data directory",
+                    batch.batch_id, query, batch.seconds,
+                )  # fmt: skip
+        for query, batch in self._overdue.items():
+            if found.get(query) != batch:
+                LOG.warning(
+                    "batch %s of %s has ended after %.0f s", batch.batch_id, query, batch.seconds
+                )
+        self._overdue = found
+        return {query: Overdue(batch.batch_id, batch.since) for query, batch in found.items()}

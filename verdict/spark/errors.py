@@ -1,0 +1,156 @@
+"""What ended a query of Spark, in words that say what to do.
+
+Spark tells causes as text only: Java's messages, those of the Python workers among them. What is
+not recognised here is a bug until somebody has looked at it, and keeps its traceback.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from verdict.errors import Late, Unreachable, VerdictError
+from verdict.exactly_once.errors import DamagedCheckpoint
+
+NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
+
+
+class Cause(NamedTuple):
+    """A kind of failure: what its text looks like, and the error for its telling line."""
+
+    pattern: re.Pattern[str]
+    error: Callable[[str, Path], VerdictError]
+
+
+def query_failed(
+    error: BaseException, data_dir: Path, *, recoverable: bool = True
+) -> BaseException:
+    """Return what to raise for `error`, which ended a query that writes to `data_dir`.
+
+    Args:
+        error: What Spark, or a batch of ours, raised.
+        data_dir: Of the service.
+        recoverable: Whether the query has state that `verdict recover` can rebuild.
+
+    Returns:
+        A VerdictError for what a person can act on without reading code, else `error` itself.
+    """
+    if isinstance(error, VerdictError):
+        return error
+    text = "\n".join(_texts(error))
+    for cause in (*SURROUNDINGS, LOST, STATE) if recoverable else SURROUNDINGS:
+        if found := cause.pattern.search(text):
+            told = cause.error(_line(text, found), data_dir)
+            told.__cause__ = error
+            return told
+    return error
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    """Yield what is known of an error and its causes, Java's among them."""
+    cause: BaseException | None = error
+    seen: list[BaseException] = []
+    while cause is not None and cause not in seen:  # one may be its own cause
+        seen.append(cause)
+        yield str(cause)
+        # of PySpark's errors: the stack trace has the whole chain, its text only the first
+        yield getattr(cause, "_stackTrace", None) or ""
+        cause = getattr(cause, "_cause", None) or cause.__cause__
+
+
+def _line(text: str, found: re.Match[str]) -> str:
+    """Return the line that tells, without the names of Java's exceptions before it."""
+    begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+    line = text[begin : end if end >= 0 else None].strip()
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", line)[:300]
+
+
+def _disk(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"{data_dir} could not be written to ({line}): make room there, or lift the limit, then "
+        f"start again; {NOTHING_LOST}"
+    )
+
+
+def _files(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"the system let this process open no more files ({line}): allow more, 4096 say, with "
+        f"`ulimit -n` or the LimitNOFILE of its unit, then start again; {NOTHING_LOST}"
+    )
+
+
+def _folder(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"a folder in {data_dir} could not be read ({line}): see that it is there, and that this "
+        f"process may open more files (`ulimit -n`), then start again; {NOTHING_LOST}"
+    )
+
+
+def _kafka(line: str, data_dir: Path) -> VerdictError:
+    return Unreachable(f"Kafka did not answer Spark ({line}): see that it runs; {NOTHING_LOST}")
+
+
+def _late(line: str, data_dir: Path) -> VerdictError:
+    return Late(
+        f"a part of Spark on this machine was late, or has ended ({line}): give the machine less "
+        f"to do or more memory; {NOTHING_LOST}; {data_dir / 'spark' / 'spark.log'} has all of it"
+    )
+
+
+def _lost(line: str, data_dir: Path) -> VerdictError:
+    return VerdictError(
+        f"Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
+        "which; their senders have no answer: tell them, then go on without with "
+        "`verdict recover --accept-lost --why …`"
+    )
+
+
+def _state(line: str, data_dir: Path) -> VerdictError:
+    return DamagedCheckpoint(
+        f"Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
+        f"directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
+        f"{data_dir / 'spark' / 'spark.log'} has all of it"
+    )
+
+
+# the first that is found: a full disk breaks reading too, and must not be taken for damage
+SURROUNDINGS = (
+    Cause(re.compile(r"No space left on device|File too large|Disk quota exceeded"), _disk),
+    Cause(re.compile(r"Read-only file system"), _disk),
+    Cause(re.compile(r"Too many open files"), _files),
+    Cause(re.compile(r"Invalid directory or I/O error occurred for dir"), _folder),
+    Cause(
+        re.compile(
+            r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"
+            r"|Timed out waiting for a node assignment"
+            r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
+            r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ "
+        ),
+        _kafka,
+    ),
+    Cause(
+        re.compile(
+            r"Python worker (failed to connect back|exited unexpectedly|did not)"
+            r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
+        ),
+        _late,
+    ),
+)
+LOST = Cause(
+    re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"), _lost
+)
+STATE = Cause(
+    re.compile(
+        r"state of shard \d+ is damaged"
+        r"|Checksum error: file:\S+"
+        r"|RocksDBException: .*"
+        r"|(File|Path) (file:)?/\S*/(checkpoint|state)/\S* does not exist"
+        r"|/checkpoint/\S+ \(No such file or directory\)"
+        r"|\[CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED|\w*OUT_OF_MEMORY)\w+\]"
+        r"|\[STDS_FAILED_TO_READ_\w+\]"
+        r"|\[STREAMING_CHECKPOINT_MISSING_METADATA_FILE\]"
+        r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
+        r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
+    ),
+    _state,
+)

@@ -1,0 +1,220 @@
+"""A Spark session on this machine, with every setting that verdict's streams rely on."""
+
+import atexit
+import logging
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext, accumulators
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from verdict.errors import VerdictError
+from verdict.local import private
+from verdict.local.jars import spark_jars
+from verdict.local.java import find_java
+
+LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
+LOG = "spark.log"
+STATE_STORE = "spark.sql.streaming.stateStore"
+
+# The better compiler works for minutes; on few cores it takes them from what it is to make faster.
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+FEW_CORES = 2
+
+SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
+
+STREAMING = {
+    f"{STATE_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",  # costs a read per write
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),  # else 50,000 of any size
+    # Sorting a batch of many bytes takes all that it may before it goes to the disk, and beside it
+    # the state of a slice is held several times.
+    "spark.memory.fraction": "0.3",
+    "spark.sql.streaming.metricsEnabled": "true",
+    # between pools; within the one that all share who choose none, first come, first served
+    "spark.scheduler.mode": "FAIR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # else INT96, which is deprecated
+    # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
+    # it writes: with ten files to a batch of the decider that was most of a lonely command's wait
+    "spark.hadoop.fs.permissions.umask-mode": "077",  # Hadoop's own, whatever the process has
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing"
+        ".FileSystemBasedCheckpointFileManager"
+    ),
+    # plans show the options of a source; by default only those that look like secrets are masked
+    "spark.sql.redaction.options.regex": r"(?i)url|^kafka[.](?!bootstrap[.]servers$)",
+}
+
+
+def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
+    app_name: str,
+    cores: int,
+    shuffle_partitions: int,
+    driver_memory: str,
+    local_dir: Path,
+    ui_port: int | None = None,
+    extra: Mapping[str, str] | None = None,
+    keep_open: Sequence[int] = (),
+) -> SparkSession:
+    """Return a session in local mode; the JVM of this process is started when it has none yet.
+
+    The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
+    stop the session, then leave. A later session of the same process runs in the same JVM, so
+    `driver_memory` and `local_dir` stay as they were.
+
+    Args:
+        app_name: Shown in the UI and in metrics.
+        cores: How many tasks run at a time.
+        shuffle_partitions: The number of shards; a checkpoint holds on to its own.
+        driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
+        local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
+            everything goes that Spark, its JVM and the Python workers say. All but that log is
+            removed first: a process that was killed leaves its files behind.
+        ui_port: Where Spark's own pages are served on 127.0.0.1; None: nowhere.
+        extra: Further settings of Spark; they win over the ones given here.
+        keep_open: File descriptors that the JVM inherits, such as that of a lock.
+
+    Raises:
+        EnvironmentIncomplete: Java or the jars are missing.
+        VerdictError: The JVM does not start, for example for want of memory; names its log.
+    """
+    local_dir = local_dir.absolute()
+    temporary = local_dir / "tmp"
+    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+        _clear(local_dir)
+    private.keep_to_ourselves()
+    temporary.mkdir(parents=True, exist_ok=True)
+    _prepare_environment()
+    _leave_a_death_to_who_looks_for_it()
+    jars = spark_jars()
+    settings = {
+        **STREAMING,
+        # over TCP anybody on this machine could be the first to speak to the state of a task
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(_folder_of_sockets(temporary)),
+        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
+        "spark.app.name": app_name,
+        "spark.master": f"local[{cores}]",
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.driver.memory": driver_memory,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores)),
+        "spark.local.dir": str(local_dir),
+        "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
+        # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
+        "spark.driver.extraClassPath": ":".join(map(str, jars)),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": str(ui_port is not None).lower(),
+        **({} if ui_port is None else {"spark.ui.port": str(ui_port)}),
+        **(extra or {}),
+    }
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / LOG, keep_open))
+    session = SparkSession(context)
+    _without_checksums(session)
+    return session
+
+
+def _clear(local_dir: Path) -> None:
+    for left in local_dir.iterdir() if local_dir.is_dir() else ():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        elif left.name != LOG:
+            left.unlink()
+
+
+def _without_checksums(session: SparkSession) -> None:
+    """Let local files have no `.crc` beside them, as Spark writes its checkpoints by default.
+
+    A file and its `.crc` are put in place one after the other: a kill in between would leave a
+    checkpoint that cannot be read.
+    """
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    configuration = session.sparkContext._jsc.hadoopConfiguration()
+    # Hadoop keeps one instance for all who ask
+    files = jvm.org.apache.hadoop.fs.FileSystem.getLocal(configuration)
+    files.setWriteChecksum(False)
+    files.setVerifyChecksum(False)
+
+
+def jvm_exit_code(session: SparkSession) -> int | None:
+    """Return with what the JVM of `session` ended; None while it runs.
+
+    Nothing of the session can be asked any more once it has ended, `stop` included.
+    """
+    code: int | None = session.sparkContext._gateway.proc.poll()  # type: ignore[union-attr]
+    return code
+
+
+def _java_options(temporary: Path, cores: int) -> list[str]:
+    options = [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
+    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
+
+
+def _folder_of_sockets(temporary: Path) -> Path:
+    """Return where sockets can lie that nobody else can enter."""
+    if _fits_sockets(temporary):
+        return temporary
+    folder = tempfile.mkdtemp(prefix="verdict-", dir="/tmp")  # $TMPDIR may have capitals too
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _fits_sockets(folder: Path) -> bool:
+    """Whether Unix domain sockets, which are faster than TCP, can lie in `folder`.
+
+    A Python worker of PySpark 4.2.1 lower-cases the path that it is told (`EvalConf` in
+    `pyspark/worker.py`), and systems take little more than 100 characters.
+    """
+    path = str(folder / f".{uuid.UUID(int=0)}.sock")
+    return path == path.lower() and len(path.encode()) <= SOCKET_PATH_BYTES
+
+
+def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
+    if SparkContext._gateway is not None:
+        return SparkContext._gateway
+    # launched here, as SparkContext would leave the JVM's stderr on the terminal
+    with log.open("ab") as said:
+        try:
+            gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, {"stdout": said, "stderr": said, "pass_fds": tuple(keep_open)}
+            )
+        except PySparkRuntimeError as error:
+            raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error
+    return gateway
+
+
+def _leave_a_death_to_who_looks_for_it() -> None:
+    """Let PySpark print no traceback when the JVM is gone, which `jvm_exit_code` tells."""
+
+    def unsaid(server: object, request: object, client_address: object) -> None:
+        logging.getLogger("verdict.spark").debug("Spark is cut off", exc_info=True)
+
+    for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
+        server.handle_error = unsaid  # type: ignore[assignment,method-assign]
+
+
+def _prepare_environment() -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    java = find_java()
+    if java.parent.parent != Path(os.environ.get("JAVA_HOME", "")):
+        # JAVA_HOME is unset or too old, and spark-submit would prefer it to the one on PATH
+        os.environ.pop("JAVA_HOME", None)

@@ -1,0 +1,114 @@
+"""Avro schemas derived from the classes, so that neither can drift from the other."""
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import EnumType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+from verdict.model.message import TimestampMillis
+
+Schema = dict[str, Any] | list[Any] | str
+
+PRIMITIVES: dict[Any, str] = {
+    int: "long",
+    str: "string",
+    bytes: "bytes",
+    bool: "boolean",
+    type(None): "null",
+}
+
+
+class RecordSchema:
+    """Builds the schema of one record; each named type is spelled out once, then named.
+
+    Args:
+        namespace: Of every named type that is met, for example `verdict.order`.
+        unions: Field name → the classes that an open field may hold (the payload).
+    """
+
+    def __init__(self, namespace: str, unions: Mapping[str, tuple[type, ...]]) -> None:
+        self._namespace = namespace
+        self._unions = unions
+        self._named: set[str] = set()
+
+    def record(self, cls: type, name: str | None = None) -> Schema:
+        """Return the schema of a dataclass or a pydantic model.
+
+        Raises:
+            TypeError: A field has a type that Avro cannot carry.
+        """
+        name = name or cls.__name__
+        fullname = f"{self._namespace}.{name}"
+        if fullname in self._named:
+            return fullname
+        self._named.add(fullname)
+        listed = [
+            self._field(field_name, annotation) | _default(cls, field_name)
+            for field_name, annotation in _annotations(cls)
+        ]
+        return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
+
+    def _field(self, name: str, annotation: Any) -> dict[str, Any]:
+        if name in self._unions:
+            return {"name": name, "type": [self.record(cls) for cls in self._unions[name]]}
+        schema = self._of(annotation, name)
+        optional = isinstance(schema, list) and schema[0] == "null"
+        return {"name": name, "type": schema} | ({"default": None} if optional else {})
+
+    def _of(self, annotation: Any, name: str) -> Schema:
+        if annotation in PRIMITIVES:
+            return PRIMITIVES[annotation]
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            return self._annotated(annotation, name)
+        if origin in (Union, types.UnionType):
+            return self._union(get_args(annotation), name)
+        if origin is Literal:
+            return self._enum(_camel(name), get_args(annotation))
+        if origin in (list, tuple):
+            return {"type": "array", "items": self._of(get_args(annotation)[0], name)}
+        if origin is dict:
+            return {"type": "map", "values": self._of(get_args(annotation)[1], name)}
+        if isinstance(annotation, EnumType):
+            return self._enum(annotation.__name__, tuple(map(str, annotation)))
+        if is_dataclass(annotation) or issubclass(annotation, BaseModel):
+            return self.record(annotation)
+        raise TypeError(f"field {name!r}: Avro has no type for {annotation!r}")
+
+    def _annotated(self, annotation: Any, name: str) -> Schema:
+        inner, *marks = get_args(annotation)
+        if any(isinstance(mark, TimestampMillis) for mark in marks):
+            return {"type": "long", "logicalType": "timestamp-millis"}
+        return self._of(inner, name)
+
+    def _union(self, members: tuple[Any, ...], name: str) -> Schema:
+        nullable = type(None) in members
+        rest = [self._of(member, name) for member in members if member is not type(None)]
+        return ["null", *rest] if nullable else rest
+
+    def _enum(self, name: str, symbols: tuple[str, ...]) -> Schema:
+        fullname = f"{self._namespace}.{name}"
+        if fullname in self._named:
+            return fullname
+        self._named.add(fullname)
+        return {"type": "enum", "name": name, "namespace": self._namespace, "symbols": [*symbols]}
+
+
+def _annotations(cls: type) -> Iterator[tuple[str, Any]]:
+    hints = get_type_hints(cls, include_extras=True)
+    names = [f.name for f in fields(cls)] if is_dataclass(cls) else cls.model_fields  # type: ignore[attr-defined]
+    return ((name, hints[name]) for name in names)
+
+
+def _default(cls: type, name: str) -> dict[str, Any]:
+    """Return what a reader takes when bytes of an older version lack this list or map."""
+    found = {one.name: one for one in fields(cls)} if is_dataclass(cls) else {}
+    made = found[name].default_factory if name in found else MISSING
+    return {} if made is MISSING else {"default": made()}
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))

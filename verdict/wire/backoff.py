@@ -1,0 +1,117 @@
+"""How long a letter waits before its next try: `fixed:…`, `exponential:…`, or a function."""
+
+import math
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import entry_points
+
+from verdict.wire.letter import Letter
+
+ENTRY_POINTS = "verdict.backoffs"
+LONGEST_S = 366 * 24 * 3600.0
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|[smhd])", re.ASCII)
+FACTOR = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
+FORMS = "'fixed:1s,10s,1m', 'exponential:1s,2,1h' (first, factor, longest)"
+
+BackOff = Callable[[Letter], float]
+
+
+class NotUnderstood(ValueError):
+    """Something that a letter is tried again by makes no sense; says what, and what to do."""
+
+
+@lru_cache(maxsize=256)
+def back_off(spec: str) -> BackOff:
+    """Return the function from a letter to the seconds that it waits.
+
+    Args:
+        spec: `fixed:` and the waits of the first, second … retry, the last for all others too;
+            `exponential:` and the first wait, the factor and the longest wait; or the name of an
+            entry point in the group `verdict.backoffs`.
+
+    Raises:
+        NotUnderstood: It is none of these.
+    """
+    kind, colon, arguments = spec.partition(":")
+    parts = [part.strip() for part in arguments.split(",")]
+    if not colon:
+        return _installed(spec)
+    if kind == "fixed":
+        return _fixed([_seconds(part, spec) for part in parts])
+    if kind == "exponential" and len(parts) == 3 and FACTOR.fullmatch(parts[1]):
+        first, longest = _seconds(parts[0], spec), _seconds(parts[2], spec)
+        if float(parts[1]) >= 1:
+            return _exponential(first, float(parts[1]), longest)
+    raise _unknown(spec)
+
+
+def understood(spec: str) -> str:
+    """Return `spec` if `back_off` takes it; raises as that does."""
+    back_off(spec)
+    return spec
+
+
+def wait_ms(wait: BackOff, letter: Letter) -> int:
+    """Return how many milliseconds `letter` waits, rounded up.
+
+    Raises:
+        NotUnderstood: The function failed, or gave no number of seconds from 0 to 366 days.
+    """
+    try:
+        seconds = float(wait(letter))
+    except Exception as error:  # another package's code
+        raise NotUnderstood(
+            f"the back-off failed ({type(error).__name__}: {error}): mend it, then replay the "
+            "letter"
+        ) from error
+    if not 0 <= seconds <= LONGEST_S:
+        raise NotUnderstood(
+            f"the back-off gave {seconds:g} seconds, and 0 to {LONGEST_S:.0f} are allowed: mend "
+            "it, then replay the letter"
+        )
+    return math.ceil(round(seconds * 1000, 3))
+
+
+def _fixed(steps: list[float]) -> BackOff:
+    return lambda letter: steps[min(letter.attempt, len(steps) - 1)]
+
+
+def _exponential(first: float, factor: float, longest: float) -> BackOff:
+    def wait(letter: Letter) -> float:
+        try:
+            return min(first * factor**letter.attempt, longest)
+        except OverflowError:
+            return longest if first else 0.0
+
+    return wait
+
+
+def _installed(name: str) -> BackOff:
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            found: BackOff = entry.load()
+        except Exception as error:  # another package's code
+            raise NotUnderstood(
+                f"the back-off {name!r} cannot be loaded ({type(error).__name__}: {error}): mend "
+                "the package that declares it"
+            ) from error
+        return found
+    raise _unknown(name)
+
+
+def _seconds(text: str, spec: str) -> float:
+    if not (found := DURATION.fullmatch(text)):
+        raise _unknown(spec)
+    seconds = float(found[1]) * UNITS[found[2]]
+    if seconds > LONGEST_S:
+        raise NotUnderstood(f"the back-off {spec!r} waits for more than 366 days: wait for less")
+    return seconds
+
+
+def _unknown(spec: str) -> NotUnderstood:
+    return NotUnderstood(
+        f"the back-off {spec[:200]!r} is unknown: it must be like {FORMS}, with the units ms, s, "
+        f"m, h and d, or the name of an entry point in the group {ENTRY_POINTS}"
+    )

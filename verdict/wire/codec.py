@@ -1,0 +1,163 @@
+"""Records to bytes and back: `00`, a 4-byte big-endian schema id, an Avro body.
+
+This is Confluent's wire format, so its deserializers and every Kafka UI can read the topics.
+"""
+
+from functools import cache
+from io import BytesIO
+from typing import Any
+
+import fastavro
+from fastavro.types import Schema
+
+from verdict.wire.avro_reader import Reader, avro_reader
+from verdict.wire.avro_writer import avro_writer
+from verdict.wire.schema_files import SchemaVersion, by_id, newest
+
+MAGIC = b"\0"
+HEADER_BYTES = 5
+
+
+class Undecodable(ValueError):
+    """These bytes are no record of the wanted kind; the message says what is wrong with them."""
+
+
+class Codec:
+    """Writes the newest schema of one subject and reads all its versions.
+
+    Args:
+        subject: The name of a schema in the catalogue, for example `order_event`.
+    """
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._newest = newest(subject)
+        self._prefix = MAGIC + self._newest.id.to_bytes(4, "big")
+        self._write = avro_writer(self._newest.schema)
+        self._read = avro_reader(self._newest.schema)
+
+    def encode(self, record: object) -> bytes:
+        """Return the framed bytes of an object with the attributes that the schema names.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError: It does not fit the schema.
+        """
+        return self._prefix + self._write(record)
+
+    def decode(self, value: bytes, *, newer: bool = False) -> dict[str, Any]:
+        """Return the fields of a framed record; a choice of records comes back as (name, fields).
+
+        Args:
+            value: Its bytes.
+            newer: Whether it may be of a schema that is not known here yet: then the fields that
+                are known are read, and what is behind them is left. For subjects that have only
+                ever got new fields behind the former ones.
+
+        Raises:
+            Undecodable: Another kind of record, an unknown schema, or damaged bytes.
+        """
+        written, read = self._newest, self._read
+        ahead = newer and self._is_ahead(value)
+        if value[:HEADER_BYTES] != self._prefix and not ahead:
+            written = self._written_with(value)
+            read = self._read_older(written.id)
+        try:
+            fields, end = read(value, HEADER_BYTES)
+        except Exception as error:  # any failure here is the fault of bytes that anyone may send
+            raise Undecodable(
+                f"Avro body does not fit schema {written.id} ({self._subject} "
+                f"v{written.version}): {type(error).__name__} {error}"[:500]
+            ) from error
+        if (rest := len(value) - end) and not ahead:
+            raise Undecodable(f"{rest} bytes are left over behind the {self._subject} record")
+        assert isinstance(fields, dict)  # the top level of every schema of ours is a record
+        return fields
+
+    def _is_ahead(self, value: bytes) -> bool:
+        """Whether it has an id that was given after all that are known here."""
+        return value[:1] == MAGIC and _id_of(value) > max(by_id())
+
+    def _read_older(self, schema_id: int) -> Reader:
+        """Return what reads bytes of an older schema as one of the newest would be."""
+
+        def read(value: bytes, start: int) -> tuple[Any, int]:
+            body = BytesIO(value)
+            body.seek(start)
+            fields: Any = fastavro.schemaless_reader(
+                body,
+                _parsed(schema_id),
+                _parsed(self._newest.id),
+                return_record_name=True,
+                return_record_name_override=_has_optional_record(schema_id),
+            )
+            choices = _without_choice(schema_id)
+            fields.update({field: (name, fields[field]) for field, name in choices.items()})
+            return fields, body.tell()
+
+        return read
+
+    def _written_with(self, value: bytes) -> SchemaVersion:
+        if len(value) < HEADER_BYTES or value[:1] != MAGIC:
+            raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
+        schema_id = _id_of(value)
+        version = by_id().get(schema_id)
+        if version is None:
+            raise Undecodable(f"schema id {schema_id} is unknown here")
+        if version.subject != self._subject:
+            raise Undecodable(f"schema id {schema_id} is {version.subject}, not {self._subject}")
+        return version
+
+
+def _id_of(value: bytes) -> int:
+    return int.from_bytes(value[1:HEADER_BYTES], "big")
+
+
+@cache
+def codec(subject: str) -> Codec:
+    """Return the codec of a subject, made once per process."""
+    return Codec(subject)
+
+
+@cache
+def _parsed(schema_id: int) -> Schema:
+    """Parse a schema without its logical types: times stay integers, which is much faster."""
+    return fastavro.parse_schema(_plain(by_id()[schema_id].schema))
+
+
+@cache
+def _has_optional_record(schema_id: int) -> bool:
+    return optional_record(by_id()[schema_id].schema)
+
+
+@cache
+def _without_choice(schema_id: int) -> dict[str, str]:
+    """Return field → the record's name where a union has one record and fastavro leaves it out."""
+    schema = _parsed(schema_id)
+    assert isinstance(schema, dict)
+    if not _has_optional_record(schema_id):
+        return {}
+    return {
+        field["name"]: field["type"][0]["name"]
+        for field in schema["fields"]
+        if isinstance(field["type"], list) and len(field["type"]) == 1
+    }
+
+
+def optional_record(schema: Any) -> bool:
+    """Tell whether somewhere in `schema` there is a record or nothing: then no name is needed."""
+    if isinstance(schema, dict):
+        return any(optional_record(schema.get(part)) for part in ("type", "items", "values")) or (
+            any(optional_record(field["type"]) for field in schema.get("fields", ()))
+        )
+    if not isinstance(schema, list):
+        return False
+    records = [one for one in schema if isinstance(one, dict) and one["type"] == "record"]
+    return (schema[0] == "null" and len(records) == 1) or any(map(optional_record, records))
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_plain(member) for member in schema]
+    if isinstance(schema, dict):
+        return {name: _plain(part) for name, part in schema.items() if name != "logicalType"}
+    return schema

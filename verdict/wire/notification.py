@@ -1,0 +1,25 @@
+"""What a notification is, as a value: an event of ours, told to others in words of theirs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """Whenever this happened, others are told on their topic, once per event.
+
+    Args:
+        name: Of the notification, for people.
+        follows: The aggregate types whose events it looks at.
+        topic: Which topic of a deployment takes it.
+        tell: event → what is told, as values that JSON can carry, or None for nothing; pure.
+    """
+
+    name: str
+    follows: tuple[str, ...]
+    topic: Callable[[Topics], str]
+    tell: Callable[[RecordedEvent], dict[str, Any] | None]

@@ -1,0 +1,82 @@
+"""What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
+
+from functools import cache
+from typing import Any, TypeVar
+
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent
+from verdict.model.registry import event_types
+from verdict.model.source import Source
+from verdict.wire.codec import codec
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.decision import Decision
+from verdict.wire.marker import Marker, ShardState
+from verdict.wire.response import Rejection, Response
+
+Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
+
+SUBJECTS: dict[type, str] = {
+    Response: "response",
+    Rejection: "rejection",
+    DeadLetter: "dead_letter",
+    Decision: "decision",
+    Marker: "marker",
+}
+
+
+def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> bytes:
+    """Return the framed bytes of `record`; equal records give equal bytes."""
+    return codec(SUBJECTS[type(record)]).encode(record)
+
+
+def decode(kind: type[Record], value: bytes) -> Record:
+    """Return the record of `kind` in `value`, whichever version of its schema wrote it.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    return _made(kind, codec(SUBJECTS[kind]).decode(value))
+
+
+def decode_response(value: bytes) -> Response:
+    """Return the response in `value`; of one that a newer verdict wrote, what is known here.
+
+    Whoever waits for responses may be older than the service that answers: their schema only ever
+    grows at its end.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    return _made(Response, codec(SUBJECTS[Response]).decode(value, newer=True))
+
+
+def encode_event(event: RecordedEvent) -> bytes:
+    """Return the framed bytes of `event`; equal events give equal bytes."""
+    return codec(f"{event.aggregate_type}_event").encode(event)
+
+
+def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
+    """Return the event in `value`.
+
+    Raises:
+        Undecodable: The bytes are no event of `aggregate_type`, or damaged.
+        ValidationError: The event breaks the rules that its class states today.
+    """
+    found = codec(f"{aggregate_type}_event").decode(value)
+    name, payload = found["payload"]
+    found["payload"] = _event_type(aggregate_type, name).model_validate(payload)
+    found["source"] = Source(**found["source"])
+    return RecordedEvent(**found)
+
+
+def _made(kind: type[Record], found: dict[str, Any]) -> Record:
+    if "source" in found:
+        found["source"] = Source(**found["source"])
+    if "shard_states" in found:
+        found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
+    return kind(**found)
+
+
+@cache
+def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
+    return event_types(aggregate_type)[fullname.rpartition(".")[2]]

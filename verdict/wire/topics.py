@@ -1,0 +1,161 @@
+"""Topics as data: every name, setting and default is spelled here once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from verdict.model.registry import aggregate_types
+
+FOREVER = "-1"
+OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
+# Of a command, of the events of one, and of what a dead letter keeps of a value. What a command
+# holds may lie in an output twice, as itself and in a header; the rest is for what is said of it.
+LARGEST_BYTES = 3 * 2**19
+KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8; what is longer is nobody's id
+COMMAND_TOPIC_BYTES = 1_000_000  # what Kafka takes on a topic of commands unless told otherwise
+COMMAND_RETENTION = timedelta(days=30)
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition."""
+
+    name: str
+    partitions: int
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The topics of one deployment.
+
+    Args:
+        deployment: Names the markers topic and every transactional id.
+        prefix: Stands before every topic name.
+        partitions: Of each of an aggregate's four topics.
+    """
+
+    deployment: str = "verdict"
+    prefix: str = ""
+    partitions: int = PARTITIONS
+
+    def commands(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.commands"
+
+    def events(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.events"
+
+    def responses(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.responses"
+
+    def rejected(self, aggregate_type: str) -> str:
+        return f"{self.prefix}{aggregate_type}.rejected"
+
+    def beside(self, topic: str) -> list[str]:
+        """Return the four topics of the aggregate to which `topic` belongs."""
+        of = self.aggregate_of(topic)
+        return [self.commands(of), self.events(of), self.responses(of), self.rejected(of)]
+
+    @property
+    def dead_letters(self) -> str:
+        return f"{self.prefix}dead-letters"
+
+    @property
+    def retry(self) -> str:
+        return f"{self.prefix}retry"
+
+    @property
+    def share_holders(self) -> str:
+        return f"{self.prefix}share-holders"
+
+    @property
+    def point_of_sale(self) -> str:
+        return f"{self.prefix}POS"
+
+    @property
+    def shipment(self) -> str:
+        return f"{self.prefix}shipment"
+
+    @property
+    def loyalty(self) -> str:
+        return f"{self.prefix}loyalty"
+
+    @property
+    def markers(self) -> str:
+        return f"{self.prefix}{self.deployment}.markers"
+
+    @property
+    def decisions(self) -> str:
+        return f"{self.prefix}{self.deployment}.decisions"
+
+    @property
+    def owners(self) -> str:
+        return f"{self.prefix}owners"
+
+    def transactional_id(self, name: str) -> str:
+        """Return under which name Kafka fences the former one of a part of this deployment."""
+        return f"{self.prefix}{self.deployment}.{name}"
+
+    def aggregate_of(self, topic: str) -> str:
+        """Return `order` for `order.commands`."""
+        return topic.removeprefix(self.prefix).rpartition(".")[0]
+
+    def every_commands(self) -> list[str]:
+        """Return the commands topics of all aggregates, sorted."""
+        return [self.commands(aggregate_type) for aggregate_type in aggregate_types()]
+
+    def of_the_log(self) -> list[str]:
+        """Return all but the books that the deployment keeps for itself."""
+        books = {self.markers, self.decisions, self.owners}
+        return [topic.name for topic in self.all() if topic.name not in books]
+
+    def all(self) -> Iterator[Topic]:
+        """Yield what must exist, with the settings that must hold."""
+        for aggregate_type in aggregate_types():
+            yield Topic(self.commands(aggregate_type), self.partitions, _commands())
+            yield Topic(self.events(aggregate_type), self.partitions, _output())
+            yield Topic(self.responses(aggregate_type), self.partitions, _output())
+            yield Topic(self.rejected(aggregate_type), self.partitions, _output())
+        yield Topic(self.dead_letters, self.partitions, _output())
+        yield Topic(self.retry, self.partitions, _output())
+        yield Topic(self.share_holders, self.partitions, _states())
+        yield Topic(self.point_of_sale, self.partitions, _commands())
+        yield Topic(self.shipment, self.partitions, _output())
+        yield Topic(self.loyalty, self.partitions, _output())
+        yield Topic(self.markers, 1, _markers())
+        yield Topic(self.decisions, 1, _output())
+        yield Topic(self.owners, 1, _markers())
+
+
+def _commands() -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
+        "message.timestamp.type": "LogAppendTime",
+    }
+
+
+def _output() -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": FOREVER,
+        "retention.bytes": FOREVER,
+        "max.message.bytes": str(OUTPUT_BYTES),
+    }
+
+
+def _states() -> dict[str, str]:
+    return {
+        "cleanup.policy": "compact",
+        # who has read a state and then stood still for longer never learns that it was closed
+        "delete.retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
+    }
+
+
+def _markers() -> dict[str, str]:
+    return {
+        "cleanup.policy": "compact",
+        "max.message.bytes": str(OUTPUT_BYTES),
+        "segment.ms": str(timedelta(hours=1) // timedelta(milliseconds=1)),
+    }
