@@ -25,11 +25,12 @@ from verdict.operator.batch import ShardBatch
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Partition
-from verdict.projection.batch import Span as Offsets
+from verdict.projection.batch import Batch, Delivery
 from verdict.projection.missing_events import missing_events
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2

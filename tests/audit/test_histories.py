@@ -15,9 +15,9 @@ from verdict.decision.recording import StoredEvent
 from verdict.event_log.placed import Placed
 from verdict.model.message import Event
 from verdict.model.source import Source
-from verdict.projection.batch import Partition
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
 from verdict.wire.records import encode_event
+from verdict.wire.spans import Partition
 
 OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
 OFFSET = 10

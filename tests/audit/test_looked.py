@@ -16,9 +16,9 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog, Gone
 from verdict.projection import position
-from verdict.projection.batch import Partition
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.outcome import outcome
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 PLACE = Partition(Topics().responses("order"), 0)

@@ -12,9 +12,9 @@ from verdict.letters.receiving import Rules, row_of
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.projection import position
-from verdict.projection.batch import Partition
 from verdict.projection.letter import FOLLOWER, table
 from verdict.wire.letter import Letter
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 SECRET = "hunter2-is-planted"

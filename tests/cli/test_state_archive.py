@@ -16,7 +16,8 @@ from verdict.event_log.placed import Placed
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 ORDER = "archived-1"

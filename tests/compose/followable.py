@@ -15,9 +15,10 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Partition
-from verdict.projection.batch import Span as Offsets
+from verdict.projection.batch import Batch
 from verdict.wire.records import encode_event
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
 from verdict.wire.topics import Topics
 
 POSITIONS = 12

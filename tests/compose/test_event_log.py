@@ -13,7 +13,7 @@ from verdict.event_log.event_log import EventLog, Gone
 from verdict.kafka.errors import NotThereYet
 from verdict.kafka.log import KafkaLog
 from verdict.projection import position
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 
 
 @pytest.fixture

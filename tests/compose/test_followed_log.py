@@ -12,11 +12,11 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection import position
-from verdict.projection.batch import Partition
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.followed import Followed
 from verdict.projection.letter import FOLLOWER
 from verdict.read_models.followed_log import beyond, follow_this_log, refuse_other_topics
+from verdict.wire.spans import Partition
 
 TOPIC = "followed-log"
 

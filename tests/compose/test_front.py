@@ -10,7 +10,7 @@ from tests.projections.event_log import TOPIC
 from tests.projections.read_side import ReadSide
 from verdict.catching_up.front import Front, Group
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Partition, Span
+from verdict.wire.spans import Partition, Span
 
 PLACE = Partition(TOPIC, 0)
 NEAR = 5

@@ -8,7 +8,7 @@ from tests.compose.deployment import Deployment
 from tests.projections.event_log import opened
 from verdict.batches.source import KafkaBatches
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.batch import Partition, Span
+from verdict.wire.spans import Partition, Span
 
 PARTS = 12
 

@@ -26,11 +26,12 @@ from verdict.parking.records import StoppingRecords
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Partition, Span
+from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.wire.records import encode
+from verdict.wire.spans import Partition, Span
 
 pytestmark = pytest.mark.spark
 

@@ -13,10 +13,11 @@ from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from tests.projections.responses import ACCEPTED, REJECTED
 from verdict.errors import TimedOut
-from verdict.projection.batch import Batch, Delivery, Span, Unreadable
+from verdict.projection.batch import Batch, Delivery, Unreadable
 from verdict.read_models.declared_projection import NotDeclared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Span
 
 pytestmark = pytest.mark.both_databases
 

@@ -10,7 +10,6 @@ import pytest
 from projections.us_holder import us_holder
 from verdict.batches.final_rows import schema_of
 from verdict.projection import position
-from verdict.projection.batch import Partition
 from verdict.projection.built import is_torso
 from verdict.projection.database import create_read_side, open_database
 from verdict.versions.beside import begin_another
@@ -18,6 +17,7 @@ from verdict.versions.building import Building
 from verdict.versions.errors import StandsStill
 from verdict.versions.rebuilder import unobserved, untold
 from verdict.versions.whole_log import WholeLog
+from verdict.wire.spans import Partition
 
 BUILT = us_holder(version=2)
 ROW = {

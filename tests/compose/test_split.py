@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verdict.catching_up.split import Reached, beginning, lag, next_part, passed, split
-from verdict.projection.batch import Partition, Span
+from verdict.wire.spans import Partition, Span
 
 TOPICS = ("a", "b", "c")
 PARTITIONS = 2

@@ -6,10 +6,9 @@ from schemas.position import PositionAdjusted
 from tests.conftest import NewDatabase
 from tests.projections.event_log import SECOND, START, EventLog, opened
 from tests.projections.read_side import ReadSide
-from verdict.as_of.errors import NoSuchPosition
 from verdict.event_log.archive import Archive
-from verdict.event_log.archive_position import ArchivePosition
-from verdict.projection.batch import Partition
+from verdict.event_log.archive_position import ArchivePosition, NoSuchPosition
+from verdict.wire.spans import Partition
 
 NAMES = [f"p-{number}" for number in range(9)]
 NOBODYS = Partition("order.events", 0)

@@ -1,7 +1,7 @@
 import pytest
 
 from verdict.as_of.moment import AsOf, Resolved, parse_as_of
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 
 NOON = 1_795_262_400_000
 

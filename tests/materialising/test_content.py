@@ -19,8 +19,8 @@ from verdict.as_of.destination import File
 from verdict.as_of.moment import AsOf, Resolved
 from verdict.as_of.scratch import scratch
 from verdict.errors import VerdictError
-from verdict.projection.batch import Partition
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition
 
 CLIENTS = ("zoe", "Zoe", "ada", "é", "\U0001f600", "ﬀ")
 RESOLVED = Resolved(AsOf(), {Partition("position.events", 0): 6})

@@ -17,7 +17,6 @@ from tests.projections.responses import ACCEPTED, REJECTED
 from verdict.as_of.errors import (
     Compacted,
     Incomplete,
-    NoSuchPosition,
     NotByPosition,
     NotDecided,
     NotPassed,
@@ -25,14 +24,16 @@ from verdict.as_of.errors import (
 from verdict.as_of.materialiser import Materialiser
 from verdict.as_of.moment import AsOf
 from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.archive_position import NoSuchPosition
 from verdict.event_log.event_log import Gone
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.projection import intervention
 from verdict.projection.applier import Applier, wall_clock
-from verdict.projection.batch import Batch, Partition, Span
+from verdict.projection.batch import Batch
 from verdict.projection.intervention import Intervention, Kind
 from verdict.wire.records import encode
+from verdict.wire.spans import Partition, Span
 
 pytestmark = pytest.mark.kafka
 

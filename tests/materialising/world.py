@@ -23,10 +23,11 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Partition
-from verdict.projection.batch import Span as Offsets
+from verdict.projection.batch import Batch, Delivery
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2

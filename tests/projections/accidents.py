@@ -11,7 +11,7 @@ from tests.projections.event_log import EventLog
 from tests.projections.read_side import ReadSide
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 
 PARTITIONS = 3
 

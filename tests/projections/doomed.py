@@ -25,9 +25,10 @@ from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Span
+from verdict.projection.batch import Batch
 from verdict.projection.database import open_database
 from verdict.projection.missing_events import missing_events
+from verdict.wire.spans import Span
 from verdict.wire.topics import Topics
 
 COMMITTED, FINISHED, BROKEN = 10, 11, 12  # exit codes

@@ -9,8 +9,9 @@ from schemas.position import PositionOpened
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
 from verdict.wire.records import encode_event
+from verdict.wire.spans import Partition, Span
 
 TOPIC = "position.events"
 START = 1_795_262_400_000  # 2026-11-21T12:00:00Z

@@ -6,8 +6,9 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
 from verdict.wire.response import Response, Status
+from verdict.wire.spans import Partition, Span
 
 TOPIC = "order.responses"
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z

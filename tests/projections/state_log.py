@@ -2,8 +2,9 @@
 
 from zlib import crc32
 
-from verdict.projection.batch import Batch, Carried, Delivery, Partition, Span, Unreadable
+from verdict.projection.batch import Batch, Carried, Delivery, Unreadable
 from verdict.wire.share_holding import ShareHolding
+from verdict.wire.spans import Partition, Span
 
 TOPIC = "share-holders"
 PARTITIONS = 3

@@ -15,7 +15,8 @@ from verdict.batches.stream import Decoder
 from verdict.decision.handle import Limits
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.projection.batch import Batch, Partition, Span
+from verdict.projection.batch import Batch
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 TOPICS = Topics()

@@ -15,8 +15,9 @@ from tests.projections.read_side import ReadSide, Rows
 from tests.tiers import examples
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
 from verdict.wire.records import decode_event, encode_event
+from verdict.wire.spans import Partition, Span
 
 HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""

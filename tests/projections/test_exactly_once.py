@@ -10,9 +10,10 @@ from tests.postgresql import Server
 from tests.projections.event_log import TOPIC, EventLog, opened
 from tests.projections.read_side import ReadSide
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Partition, Unreadable
+from verdict.projection.batch import Unreadable
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied
+from verdict.wire.spans import Partition
 
 pytestmark = pytest.mark.both_databases
 

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.projection.batch import Partition, Span, halves
+from verdict.wire.spans import Partition, Span, halves
 
 SPANS = st.dictionaries(
     st.builds(Partition, st.sampled_from(["a", "b"]), st.integers(0, 2)),

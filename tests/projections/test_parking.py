@@ -17,12 +17,13 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection import decision, holding
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Partition, Span, Unreadable
+from verdict.projection.batch import Batch, Delivery, Unreadable
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection
 from verdict.read_models.running import PassedOverSince, see_that_it_must_stand
 from verdict.wire.decision import Decision
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"

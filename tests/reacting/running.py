@@ -24,9 +24,9 @@ from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
 from verdict.processing.processor import Ground, Processor
-from verdict.projection.batch import Partition
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.running import reacting
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 120

@@ -3,8 +3,8 @@
 import pytest
 
 from verdict.errors import VerdictError
+from verdict.event_log.passing import NO_WISH, Log, Wish, planned
 from verdict.model.source import Source
-from verdict.recovery.passing import NO_WISH, Log, Wish, planned
 from verdict.wire.decision import Decision
 
 COMMANDS, EVENTS = "order.commands", "order.events"

@@ -11,7 +11,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets
 from verdict.kafka.reading import Reader
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 RETRY_S = 0.05

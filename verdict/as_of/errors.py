@@ -2,8 +2,8 @@
 
 from verdict.errors import VerdictError
 from verdict.model.message import iso_time
-from verdict.projection.batch import Partition
 from verdict.projection.holding import Held
+from verdict.wire.spans import Partition
 
 SHOWN = 20
 ASK = "ask for `--as-of now` or a time"
@@ -27,16 +27,6 @@ class NotDecided(VerdictError):
             f"{place.topic}:{place.partition} has commands of {iso_time(millis)} or before up to "
             f"offset {needed}, and the decider has decided them up to {decided}: let `verdict up` "
             "run until `verdict status` shows no lag there, then ask again"
-        )
-
-
-class NoSuchPosition(VerdictError):
-    """The archive has not come that far."""
-
-    def __init__(self, asked: int, last: int) -> None:
-        super().__init__(
-            f"there is no global position {asked} yet, the archive ends at {last}: ask for one up "
-            "to that, or see in `verdict status` how far event_archive is behind"
         )
 
 

@@ -16,10 +16,11 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding
 from verdict.projection.amended import amended
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 IN_FORCE = """\

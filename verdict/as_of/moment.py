@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verdict.model.message import epoch_millis, iso_time
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 
 
 @dataclass(frozen=True, slots=True)

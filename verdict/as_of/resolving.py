@@ -14,9 +14,9 @@ from verdict.kafka.log import Span as Offsets
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.registry import aggregate_types
 from verdict.projection.applier import wall_clock
-from verdict.projection.batch import Partition
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 FIRST_CHUNK = 128  # offsets; doubled until a record is found

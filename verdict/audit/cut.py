@@ -7,7 +7,7 @@ from verdict.as_of.decided import Decided
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.model.registry import aggregate_types
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 Offsets = Mapping[str, Sequence[int]]

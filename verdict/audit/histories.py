@@ -13,8 +13,8 @@ from verdict.audit.finding import Check, Finding
 from verdict.decision.recording import StoredEvent
 from verdict.event_log.placed import Placed
 from verdict.model.source import Source
-from verdict.projection.batch import Span
 from verdict.wire.response import Response
+from verdict.wire.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

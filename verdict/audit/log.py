@@ -16,10 +16,10 @@ from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog, Span
 from verdict.kafka.murmur2 import partition_of
 from verdict.model.source import Source
-from verdict.projection.batch import Partition
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 EVERY = 10_000  # records between two words of progress

@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from verdict.batches.packed import PACKED, unpacked
 from verdict.batches.stream import TASK_BYTES, TooManyBytes, decoded
 from verdict.operator.collector import collector_paused
-from verdict.projection.batch import Batch, Spans, halves
+from verdict.projection.batch import Batch
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.spans import Spans, halves
 from verdict.wire.topics import Topics
 
 MOST = 20_000  # offsets at a time, unless somebody says otherwise

@@ -13,8 +13,9 @@ from verdict.catching_up.read_ahead import read_ahead
 from verdict.catching_up.split import Reached, lag, next_part, passed
 from verdict.operator.collector import collector_paused
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Spans
+from verdict.projection.batch import Batch
 from verdict.spark.session import jvm_exit_code
+from verdict.wire.spans import Spans
 
 NAME = "catching-up"  # of the threads, and of the pool of Spark's scheduler that they share
 PATIENCE_S = 30.0  # for a thread that ends

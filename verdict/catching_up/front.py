@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from verdict.catching_up.split import lag
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Partition, Spans
+from verdict.projection.batch import NOTHING
+from verdict.wire.spans import Partition, Spans
 
 GRACE_S = 1.0  # from one batch to the next, as long as records keep coming
 

@@ -8,7 +8,8 @@ from verdict.batches.source import KafkaBatches
 from verdict.catching_up.front import Front, apply_rest, reached_by
 from verdict.catching_up.split import beginning, next_part, split
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Span, Spans
+from verdict.projection.batch import Batch
+from verdict.wire.spans import Span, Spans
 
 NO_BOUND = 2**62  # who joins is near
 

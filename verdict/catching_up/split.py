@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from verdict.projection.batch import Partition, Span, Spans
+from verdict.wire.spans import Partition, Span, Spans
 
 Reached = Mapping[Partition, int]
 """The next offset in each partition that a projection follows; 0 where it has not been yet."""

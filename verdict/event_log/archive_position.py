@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from verdict.as_of.errors import NoSuchPosition
+from verdict.errors import VerdictError
 from verdict.model.message import iso_time
-from verdict.projection.batch import Partition
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition
 
 LAST = "SELECT max(global_position) FROM event_archive"
 REACHED = """
@@ -20,6 +20,16 @@ ORDER BY "offset" DESC LIMIT 1
 """
 AT_POSITION = UP_TO.format(condition="global_position <= :limit")
 AT_TIME = UP_TO.format(condition="decided_at <= :limit")
+
+
+class NoSuchPosition(VerdictError):
+    """The archive has not come that far."""
+
+    def __init__(self, asked: int, last: int) -> None:
+        super().__init__(
+            f"there is no global position {asked} yet, the archive ends at {last}: ask for one up "
+            "to that, or see in `verdict status` how far event_archive is behind"
+        )
 
 
 class ArchivePosition:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from verdict.event_log.decisions import passed_over
 from verdict.model.source import Source
-from verdict.projection.batch import Partition, Span
 from verdict.wire.decision import Decision
+from verdict.wire.spans import Partition, Span
 
 
 def by_decision(

@@ -18,7 +18,7 @@ from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog, Span
 from verdict.kafka.murmur2 import partition_of
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.event_log")

@@ -24,9 +24,9 @@ from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog, Span
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.registry import aggregate_types
-from verdict.projection.batch import Partition
 from verdict.reading.reader import Reader, reader_of
 from verdict.wire.records import decode_event
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 STANDING = """

@@ -16,9 +16,9 @@ from verdict.letters.destinations import Destinations
 from verdict.letters.receiving import Rules, row_of
 from verdict.model.source import Source
 from verdict.projection import position
-from verdict.projection.batch import Partition
 from verdict.projection.letter import FOLLOWER, table
 from verdict.wire.letter import Letter
+from verdict.wire.spans import Partition
 
 LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000

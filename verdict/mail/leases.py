@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Engine, or_, select, update
 
-from verdict.mail.outbox import DUE, FAILED, SENT, mails
+from verdict.mail.outbox import DUE, FAILED, SENT
 from verdict.mail.share import Share
 from verdict.mail.week import Week
+from verdict.projection.mail_outbox import mails
 
 SHOWN_CHARS = 2_000
 

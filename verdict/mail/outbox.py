@@ -10,50 +10,21 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from sqlalchemy import (
-    BigInteger,
-    Column,
     Engine,
-    MetaData,
-    Table,
-    Text,
     func,
     select,
     update,
 )
 
-from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
 from verdict.mail.share import bucket_of
 from verdict.mail.week import Week
+from verdict.projection.mail_outbox import mails, weeks
 
 DUE, SENT, FAILED = "DUE", "SENT", "FAILED"
 NAMESPACE = UUID("4fdc370b-0d68-5617-9b23-6258bd127fe6")
 HOST = "mail.verdict.invalid"  # nobody's, as RFC 2606 says; a worker's own would differ
 CHUNK_ROWS = 5_000
-
-metadata = MetaData()
-# a week is in it together with all of its mails: who finds it need not work them out
-weeks = Table(
-    "mail_week_v1",
-    metadata,
-    Column("week", Text, primary_key=True),
-    Column("recorded_at", InstantType, nullable=False),
-)
-mails = Table(
-    "mail_outbox_v1",
-    metadata,
-    Column("week", Text, primary_key=True),
-    Column("client", Text, primary_key=True),
-    Column("bucket", BigInteger, nullable=False),
-    Column("positions", BigInteger, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("message_id", Text, nullable=False),
-    Column("worker", Text),
-    Column("lease_until", InstantType),
-    Column("sent_at", InstantType),
-    Column("error", Text),
-)
-VIEWS = {"mail_outbox": select(*(column for column in mails.c if column.name != "bucket"))}
 
 
 class Holder(NamedTuple):

@@ -9,7 +9,7 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.projection import built, decision, holding, intervention, parking, position, versions
 from verdict.projection.amended import amended
-from verdict.projection.batch import Batch, Delivery, Partition, Span
+from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
 from verdict.projection.built import BuiltOtherwise
 from verdict.projection.damaged import sound, with_damaged
@@ -19,6 +19,7 @@ from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt
 from verdict.projection.versions import Superseded
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 log = logging.getLogger(__name__)

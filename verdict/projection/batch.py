@@ -8,47 +8,7 @@ from typing import NamedTuple
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.response import Response
 from verdict.wire.share_holding import ShareHolding
-
-
-class Partition(NamedTuple):
-    """One partition of a topic."""
-
-    topic: str
-    partition: int
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The offsets of a batch in one partition: from `start` up to, and without, `end`.
-
-    Not every offset holds a record, as Kafka's own control records take offsets too.
-    """
-
-    start: int
-    end: int
-
-
-Spans = Mapping[Partition, Span]
-
-
-def halves(spans: Spans) -> list[dict[Partition, Span]]:
-    """Return what comes first of `spans` and what comes then, about half of the offsets each.
-
-    Args:
-        spans: With more than one offset together.
-    """
-    if all(span.end - span.start <= 1 for span in spans.values()):
-        places = sorted(place for place, span in spans.items() if span.end > span.start)
-        parts = places[: len(places) // 2], places[len(places) // 2 :]
-        return [{place: spans[place] for place in part} for part in parts]
-    first, then = {}, {}
-    for place, span in spans.items():
-        middle = span.start + (span.end - span.start + 1) // 2
-        if middle > span.start:
-            first[place] = Span(span.start, middle)
-        if span.end > middle:
-            then[place] = Span(middle, span.end)
-    return [first, then]
+from verdict.wire.spans import Partition, Span
 
 
 @dataclass(frozen=True, slots=True)

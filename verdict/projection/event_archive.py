@@ -28,10 +28,11 @@ from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
 from verdict.model.registry import aggregate_types, event_types
 from verdict.projection.archived_event import Identity, digest, event_of, identity, row
-from verdict.projection.batch import Delivery, Partition
+from verdict.projection.batch import Delivery
 from verdict.projection.feedless import Feedless
 from verdict.projection.masking import Paths, for_who_may_see, masked
 from verdict.projection.projection import Applied, Unprojectable, View
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it

@@ -18,7 +18,7 @@ from sqlalchemy import (
 
 from verdict.database import statements
 from verdict.database.statements import put
-from verdict.projection.batch import Partition
+from verdict.wire.spans import Partition
 
 metadata = MetaData()
 table = Table(

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from verdict.database.statements import exclude_others
-from verdict.mail import outbox
-from verdict.projection import layout, migrations
+from verdict.projection import layout, mail_outbox, migrations
 from verdict.projection.creation import view_names
 from verdict.projection.projection import Projection, View
 
-METADATA = (outbox.metadata,)
-VIEWS: Mapping[str, View] = {**outbox.VIEWS}
+METADATA = (mail_outbox.metadata,)
+VIEWS: Mapping[str, View] = {**mail_outbox.VIEWS}
 
 
 def create(connection: Connection) -> None:

@@ -8,11 +8,11 @@ import logging
 
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import read_decisions
+from verdict.event_log.passing import NO_WISH, Log, letters, planned
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.publisher import Publisher
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.recovery.passing import NO_WISH, Log, letters, planned
 from verdict.wire.headers import joined
 from verdict.wire.records import encode
 

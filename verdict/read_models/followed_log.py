@@ -10,8 +10,8 @@ from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_anot
 from verdict.kafka.offsets import Offsets
 from verdict.kafka.reading import Reader
 from verdict.projection import followed, position
-from verdict.projection.batch import Partition
 from verdict.projection.database import failing_in_words, shown, snapshot
+from verdict.wire.spans import Partition
 
 REMEDY = (
     "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "

@@ -22,7 +22,6 @@ from verdict.exactly_once.checkpoint import batch_of, starting_offsets
 from verdict.kafka.offsets import Offsets
 from verdict.projection import decision, parking, versions
 from verdict.projection.applier import Applier, wall_clock
-from verdict.projection.batch import Partition, Span, Spans
 from verdict.projection.database import one_line, snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
@@ -31,6 +30,7 @@ from verdict.spark.errors import query_failed
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way
 from verdict.wire.passed_over import PassedOver
+from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 NAME = "projections"

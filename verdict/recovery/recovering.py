@@ -22,6 +22,7 @@ from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.running import limits_of
 from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
+from verdict.event_log.passing import NO_WISH, Plan, Wish, letters, planned, read_log
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.claim import new_owner, write_marker
@@ -35,7 +36,6 @@ from verdict.model.registry import aggregate_types
 from verdict.recovery.bounds import bounds_of
 from verdict.recovery.folding import Folding
 from verdict.recovery.missing import marker_from_answers, settled_marker
-from verdict.recovery.passing import NO_WISH, Plan, Wish, letters, planned, read_log
 from verdict.recovery.progress import Counts, Recovered, Tell, told, untold
 from verdict.wire.decision import Decision
 from verdict.wire.headers import joined

@@ -1,8 +1,8 @@
 """Why a projection cannot be built, compared or put in place."""
 
 from verdict.errors import VerdictError
-from verdict.projection.batch import Partition
 from verdict.projection.projection import Projection
+from verdict.wire.spans import Partition
 
 
 class NotBuilt(VerdictError):

@@ -16,8 +16,7 @@ from verdict.kafka.errors import RecordsDropped
 from verdict.kafka.log import KafkaLog, Span
 from verdict.projection import parking, position
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Batch, Delivery, Partition
-from verdict.projection.batch import Span as Offsets
+from verdict.projection.batch import NOTHING, Batch, Delivery
 from verdict.projection.built import BuiltOtherwise, is_torso
 from verdict.projection.database import snapshot
 from verdict.projection.missing_events import missing_events
@@ -31,6 +30,8 @@ from verdict.versions.errors import (
     SetOtherwise,
     StandsStill,
 )
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
 from verdict.wire.topics import Topics
 
 ROWS = 5_000  # applied in one transaction

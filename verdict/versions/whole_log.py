@@ -13,9 +13,9 @@ from verdict.batches.source import KafkaBatches
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.placed import Laid
 from verdict.kafka.log import KafkaLog
-from verdict.projection.batch import Partition, Span
 from verdict.projection.position import Positions
 from verdict.projection.projection import Projection
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 PAGE = 5_000  # events that are asked of the archive at a time

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from verdict.projection.batch import Partition, Span
+from verdict.wire.spans import Partition, Span
 
 
 @dataclass(frozen=True)
