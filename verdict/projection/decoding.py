@@ -1,0 +1,102 @@
+"""Kafka's records to what projections are given: an event, a response or a carried state; pure."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from pydantic import TypeAdapter, ValidationError
+
+from verdict.model.message import Name
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.wire.records import decode, decode_event
+from verdict.wire.response import Response
+from verdict.wire.share_holding import ShareHolding
+from verdict.wire.topics import Topics
+
+SHOWN_CHARS = 500
+NO_ID = "no id: "
+HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
+
+name_rule: TypeAdapter[str] = TypeAdapter(Name)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Decodes records of a deployment, one by one."""
+
+    topics: Topics
+
+    def delivery(
+        self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
+    ) -> Delivery:
+        """Return one of Kafka's records decoded, or with the reason why it cannot be."""
+        record = self._readable(topic, key, value)
+        kept = value if isinstance(record, RecordedEvent) else None
+        return Delivery(topic, partition, offset, record, kept)
+
+    def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
+        try:
+            return self._record(topic, key, value)
+        except Exception as error:  # a bug or tampering, for the driver to report with the place
+            return _unreadable(error)
+
+    def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
+        if topic == self.topics.share_holders:
+            return _carried(key, value)
+        if value is None:
+            raise ValueError("the record has no value")
+        aggregate_type = self.topics.aggregate_of(topic)
+        record: RecordedEvent | Response = (
+            decode_event(aggregate_type, value)
+            if topic == self.topics.events(aggregate_type)
+            else decode(Response, value)
+        )
+        if (record.aggregate_type, record.aggregate_id.encode()) != (aggregate_type, key):
+            raise ValueError(
+                f"the record is of {record.aggregate_type} {record.aggregate_id!r}, its place is "
+                f"that of {aggregate_type} {key!r}"
+            )
+        return record
+
+
+def _carried(key: bytes | None, value: bytes | None) -> Carried:
+    """Return a state by its key, also when only the key can be told.
+
+    Raises:
+        ValueError: There is no key, which Kafka refuses on a compacted topic.
+    """
+    if key is None:
+        raise ValueError("the record has no key")
+    name = _name(key)
+    if value is None:
+        return Carried(name, None)
+    try:
+        return Carried(name, _holding(name, key, value))
+    except Exception as error:  # whatever it is, it concerns this key alone
+        return Carried(name, _unreadable(error))
+
+
+def _name(key: bytes) -> str:
+    """Return the id that a key is; of a key that is none, a name that no id has."""
+    try:
+        name = name_rule.validate_python(key)
+        if not name.startswith(NO_ID):
+            return name
+    except ValidationError:
+        pass
+    if len(key) <= HEX_BYTES:
+        return f"{NO_ID}0x{key.hex()}"
+    return f"{NO_ID}SHA-256 {sha256(key).hexdigest()}"
+
+
+def _holding(name: str, key: bytes, value: bytes) -> ShareHolding:
+    if name.startswith(NO_ID):
+        raise ValueError(f"the key {key!r} is no id")
+    holding = ShareHolding.model_validate_json(value)
+    if holding.id != name:
+        raise ValueError(f"the state is that of {holding.id!r}, its key is {name!r}")
+    return holding
+
+
+def _unreadable(error: Exception) -> Unreadable:
+    return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])
