@@ -106,6 +106,7 @@ def test_the_topics_of_a_healthy_run_are_what_the_model_says() -> None:
     assert_as_the_model_says(EXPECTED, TOPICS)
 
 
+@pytest.mark.proves("C-16")
 @pytest.mark.parametrize(
     ("damage", "reported"),
     [

@@ -154,6 +154,7 @@ def test_the_rules_know_no_infrastructure(package: str) -> None:
     assert wrong == set()
 
 
+@pytest.mark.proves("F-15")
 @pytest.mark.parametrize("package", ["schemas", "aggregates", "projections"])
 def test_no_clock_and_no_chance_in_the_rules(package: str) -> None:
     wrong = {

@@ -1,3 +1,5 @@
+import pytest
+
 from aggregates.enrolment import decider
 from commands.enrolment import (
     ActivateParticipant,
@@ -48,6 +50,7 @@ def test_deactivating_and_activating_change_the_status_and_nothing_else() -> Non
     )
 
 
+@pytest.mark.proves("T-01")
 def test_the_same_status_again_changes_nothing() -> None:
     an_active_one.when(ActivateParticipant()).then_nothing_happens()
     an_inactive_one.when(DeactivateParticipant()).then_nothing_happens()

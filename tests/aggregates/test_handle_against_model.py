@@ -66,7 +66,7 @@ class WriteSide(RuleBasedStateMachine):
         assert_as_the_model_says(fold(self.log), placed(self.outputs))
 
 
-TestWriteSide = WriteSide.TestCase
+TestWriteSide = pytest.mark.proves("C-01")(WriteSide.TestCase)
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ def test_a_command_that_changes_nothing_is_accepted_without_events() -> None:
 # One test for each reason.
 
 
+@pytest.mark.proves("C-09")
 def test_a_command_that_reached_kafka_after_its_deadline_is_expired() -> None:
     assert_rejected(
         command(MODIFY, 1, at=1500, deadline=START + 1000),
@@ -103,6 +104,7 @@ def test_the_deadline_is_held_against_kafkas_time_not_the_aggregates() -> None:
     assert verdict.response.status is Status.ACCEPTED
 
 
+@pytest.mark.proves("C-09")
 @pytest.mark.parametrize("expected", [0, 2, 2**63 - 1])
 def test_another_version_than_expected_is_a_conflict(expected: int) -> None:
     assert_rejected(
@@ -113,6 +115,7 @@ def test_another_version_than_expected_is_a_conflict(expected: int) -> None:
     )
 
 
+@pytest.mark.proves("C-03")
 def test_the_loser_of_two_place_orders_with_version_0_gets_a_conflict() -> None:
     assert_rejected(
         command(PLACE, 0),
@@ -122,6 +125,7 @@ def test_the_loser_of_two_place_orders_with_version_0_gets_a_conflict() -> None:
     )
 
 
+@pytest.mark.proves("C-09")
 def test_the_loser_of_two_place_orders_with_no_stream_learns_that_it_exists() -> None:
     assert_rejected(
         command(PLACE, "NO_STREAM"),
@@ -146,6 +150,7 @@ def test_no_stream_fails_on_a_deleted_aggregate_too() -> None:
     )
 
 
+@pytest.mark.proves("C-09")
 @pytest.mark.parametrize("expected", ["ANY", "EXISTS"])
 def test_what_never_existed_is_not_found(expected: str) -> None:
     assert_rejected(
@@ -171,6 +176,7 @@ def test_exists_fails_even_for_a_command_that_would_create() -> None:
     )
 
 
+@pytest.mark.proves("C-09")
 @pytest.mark.parametrize("expected", ["ANY", "EXISTS"])
 @pytest.mark.parametrize("late", [MODIFY, CancelOrder(), DeleteOrder()])
 def test_a_command_behind_a_delete_learns_that_it_was_deleted(
@@ -214,6 +220,7 @@ def test_a_deleted_order_is_not_placed_again() -> None:
     )
 
 
+@pytest.mark.proves("C-09")
 def test_a_broken_rule_gives_its_code_and_its_numbers() -> None:
     assert_rejected(
         command(FillOrder(quantity=11, price_cents=1), 1),
@@ -224,6 +231,7 @@ def test_a_broken_rule_gives_its_code_and_its_numbers() -> None:
     )
 
 
+@pytest.mark.proves("C-09")
 def test_events_that_are_too_large_together_are_refused_as_a_whole() -> None:
     whole = judge(command(FILL_ALL, 1), PLACED)
     size = sum(len(stored.value) for stored in whole.events)

@@ -15,6 +15,7 @@ DELETED = after(PLACE, DeleteOrder())
 CLOSED = after(OPEN, ClosePosition())
 
 
+@pytest.mark.proves("C-09")
 def test_the_deadline_is_checked_before_the_version() -> None:
     asked = command(MODIFY, 99, at=1, deadline=START)
 

@@ -67,10 +67,12 @@ def assert_handler_error(rules: Decider[Order], message: str) -> None:
     assert decode(Response, encode(response)) == response
 
 
+@pytest.mark.proves("C-09")
 def test_an_exception_gives_its_type_and_message() -> None:
     assert_handler_error(failing(ZeroDivisionError("by zero")), "ZeroDivisionError: by zero")
 
 
+@pytest.mark.proves("C-10")
 @pytest.mark.parametrize("error", [RecursionError("deep"), AssertionError(), StopIteration(3)])
 def test_every_exception_is_contained(error: Exception) -> None:
     assert_handler_error(failing(error), type(error).__name__)
@@ -93,10 +95,12 @@ def test_an_event_that_cannot_be_encoded_is_a_bug(quantity: Any) -> None:
     assert_handler_error(rules, "")
 
 
+@pytest.mark.proves("C-08")
 def test_one_bad_event_takes_the_good_ones_before_it_along() -> None:
     assert_handler_error(returning([FILLED, OrderCompleted(), None]), "")
 
 
+@pytest.mark.proves("C-10")
 @pytest.mark.parametrize("filled", [None, "three", 2**63, 1.5])
 def test_a_state_that_cannot_be_encoded_is_a_bug(filled: Any) -> None:
     state = Order(quantity=1, limit_price_cents=1).model_copy(update={"filled": filled})
@@ -134,6 +138,7 @@ def test_a_message_that_a_database_could_not_store_is_spelled_out(text: str, sho
     assert_handler_error(failing(ValueError(text)), shown)
 
 
+@pytest.mark.proves("C-10")
 def test_the_same_command_id_succeeds_once_the_bug_is_mended() -> None:
     asked = command(MODIFY, 1)
     broken = judge(asked, PLACED, decider=failing(ValueError("oops")))

@@ -61,6 +61,7 @@ def test_as_of_a_version() -> None:
     assert fold(HISTORY, at_version=9).version == 4, "for the caller to tell"
 
 
+@pytest.mark.proves("A-04")
 def test_as_of_a_time_an_event_of_that_very_time_counts() -> None:
     assert [amount_at(at=NOON + n) for n in (999, 1000, 2999, 3000)] == [None, 100, 2, 3]
     assert fold(HISTORY, at=NOON + 3999).version == 3
@@ -74,6 +75,7 @@ def test_no_more_events_are_taken_than_are_needed() -> None:
     assert len([*left]) == 2
 
 
+@pytest.mark.proves("A-04")
 @given(st.data())
 def test_any_version_is_the_fold_of_the_events_up_to_it(data: st.DataObject) -> None:
     amounts = data.draw(st.lists(st.integers(1, 9), max_size=8))
@@ -91,6 +93,7 @@ def test_a_missing_version_is_named() -> None:
         fold([HISTORY[0], *HISTORY[2:]])
 
 
+@pytest.mark.proves("A-04")
 def test_an_altered_event_is_found_by_its_successor() -> None:
     first, second, *rest = HISTORY
     other = replace(second.event, payload=PositionAdjusted(amount=99))

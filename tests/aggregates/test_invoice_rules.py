@@ -1,3 +1,5 @@
+import pytest
+
 from aggregates.invoice import decider
 from commands.invoice import RecordInvoice
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
@@ -38,6 +40,7 @@ def test_an_invoice_is_recorded_as_it_was_sent() -> None:
     an_invoice.when(record()).then(recorded())
 
 
+@pytest.mark.proves("P-05")
 def test_an_invoice_is_recorded_once() -> None:
     assert RecordInvoice.starts_from == {LifeCycle.NONE}
 

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def test_the_first_award_opens_the_account() -> None:
     )
 
 
+@pytest.mark.proves("P-04")
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30))
 def test_the_total_of_the_nth_award_is_the_sum_of_the_first_n(points: list[int]) -> None:
     account = an_account

@@ -62,6 +62,7 @@ def test_a_side_is_one_of_two(value: object) -> None:
     assert (answer.reason, list(answer.details)) == (Reason.INVALID_COMMAND, ["payload.side"])
 
 
+@pytest.mark.proves("C-09")
 @pytest.mark.parametrize("field", sorted(set(PLACING) - {"type"}))
 def test_a_missing_field_is_named(field: str) -> None:
     answer = refused(as_json(without(PLACING, field)))
@@ -145,6 +146,7 @@ def test_a_payload_without_a_type_is_invalid(payload: dict[str, Any]) -> None:
     assert answer.command_type is None
 
 
+@pytest.mark.proves("C-09")
 @pytest.mark.parametrize("name", ["ExplodeOrder", "", "OrderPlaced", "OpenPosition", "cancelorder"])
 def test_an_unknown_type_is_told_which_types_there_are(name: str) -> None:
     answer = refused(as_json({"type": name}))

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_avro_with_one_changed_byte_is_contained(value: bytes, data: st.DataObje
         read_by_both(aggregate_type, b"a", changed(value, data))
 
 
+@pytest.mark.proves("C-11")
 @given(AVRO, st.data())
 def test_avro_with_absurd_lengths_and_counts_is_contained(
     value: bytes, data: st.DataObject

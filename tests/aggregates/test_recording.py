@@ -30,6 +30,7 @@ def history(*payloads: Command, times: tuple[int, ...] = ()) -> list[StoredEvent
     return events
 
 
+@pytest.mark.proves("C-15")
 def test_an_event_carries_all_that_was_known_of_its_command() -> None:
     asked = command(
         PLACE,
@@ -57,6 +58,7 @@ def test_an_event_carries_all_that_was_known_of_its_command() -> None:
     assert event.previous_hash == b""
 
 
+@pytest.mark.proves("C-15")
 def test_a_command_without_a_correlation_id_begins_a_flow_of_its_own() -> None:
     asked = command(PLACE, 0, command_id="c-9")
 
@@ -66,6 +68,7 @@ def test_a_command_without_a_correlation_id_begins_a_flow_of_its_own() -> None:
     assert verdict.response.correlation_id == "c-9"
 
 
+@pytest.mark.proves("C-08")
 def test_the_events_of_one_command_are_adjacent_and_know_their_place() -> None:
     first, second = judge(command(FILL_ALL, 1), after(PLACE)).events
 
@@ -76,6 +79,7 @@ def test_the_events_of_one_command_are_adjacent_and_know_their_place() -> None:
     assert second.event.previous_hash == sha256(first.value).digest()
 
 
+@pytest.mark.proves("C-04")
 @pytest.mark.parametrize("payloads", [LIFE, REOPENED], ids=["order", "position"])
 def test_versions_go_on_without_a_gap_through_deletes_and_reopenings(
     payloads: tuple[Command, ...],
@@ -85,6 +89,7 @@ def test_versions_go_on_without_a_gap_through_deletes_and_reopenings(
     assert versions == list(range(1, len(payloads) + 1))
 
 
+@pytest.mark.proves("C-16")
 @pytest.mark.parametrize("payloads", [LIFE, REOPENED], ids=["order", "position"])
 def test_every_event_carries_the_hash_of_the_bytes_of_the_one_before(
     payloads: tuple[Command, ...],

@@ -31,6 +31,7 @@ CONFLICT = command(MODIFY, 9, offset=1)
 LATE = command(MODIFY, 1, offset=1, deadline=START - 1)
 
 
+@pytest.mark.proves("C-05")
 @pytest.mark.parametrize("original", [ACCEPTED, REFUSED, CONFLICT, LATE])
 @pytest.mark.parametrize("snapshot", [PLACED, DELETED, NEVER_EXISTED])
 def test_the_same_command_again_gets_the_original_outcome_whatever_has_happened_since(
@@ -51,6 +52,7 @@ def test_the_same_command_again_gets_the_original_outcome_whatever_has_happened_
     assert not verdict.remembered
 
 
+@pytest.mark.proves("C-06")
 def test_a_retry_whose_version_is_stale_by_its_own_success_is_no_conflict() -> None:
     first = judge(command(MODIFY, 1, offset=1), PLACED)
     retry = command(MODIFY, 1, offset=2, command_id="c-1")
@@ -68,6 +70,7 @@ def test_a_duplicate_without_a_correlation_id_of_its_own_gets_its_command_id() -
     assert judge(again, PLACED, earlier=earlier).response.correlation_id == "c-1"
 
 
+@pytest.mark.proves("C-05")
 def test_the_same_command_in_json_is_a_duplicate_of_the_one_in_avro() -> None:
     desk = Desk()
     avro = command(PLACE, 0, offset=1).record
@@ -79,6 +82,7 @@ def test_the_same_command_in_json_is_a_duplicate_of_the_one_in_avro() -> None:
     assert again.response.duplicate
 
 
+@pytest.mark.proves("C-05", "C-09")
 def test_an_id_that_was_used_for_another_command_is_refused() -> None:
     earlier = first_answer(ACCEPTED)
     other = command(DeleteOrder(), "ANY", offset=5, at=900, command_id="c-1")
@@ -97,6 +101,7 @@ def test_an_id_that_was_used_for_another_command_is_refused() -> None:
     assert (verdict.events, verdict.stored) == ((), None)
 
 
+@pytest.mark.proves("C-06")
 def test_the_memory_is_asked_before_the_deadline_and_the_version() -> None:
     earlier = first_answer(ACCEPTED)
     other = command(DeleteOrder(), 9, offset=5, command_id="c-1", deadline=START - 1)
@@ -106,6 +111,7 @@ def test_the_memory_is_asked_before_the_deadline_and_the_version() -> None:
     assert reused.response.reason is Reason.COMMAND_ID_REUSED
 
 
+@pytest.mark.proves("C-05")
 @pytest.mark.parametrize("at", [1001, 10 * YEAR_MS, -10 * YEAR_MS])
 def test_no_time_of_a_record_ends_the_memory(at: int) -> None:
     """A broker's clock may leap: the state forgets, by a clock of its own."""

@@ -59,6 +59,7 @@ def test_the_snapshot_of_a_position_survives_its_bytes(snapshot: Snapshot[Any]) 
     assert codec.decode(codec.encode(snapshot)) == snapshot
 
 
+@pytest.mark.proves("C-13")
 def test_nothing_but_the_version_hash_and_time_is_left_of_a_deleted_aggregate() -> None:
     deleted = after(PLACE, DeleteOrder())
 

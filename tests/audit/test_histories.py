@@ -76,6 +76,7 @@ def test_what_is_wrong_names_the_event_and_what_it_was_compared_with() -> None:
     assert told(audited(first, second, said=(1, None))) == [(Check.VERSIONS, 2, 12)]
 
 
+@pytest.mark.proves("C-17")
 def test_versions_at_places_that_people_passed_over_are_no_finding() -> None:
     first, second, third = history(OPENED, PositionClosed(), OPENED)
 
@@ -139,6 +140,7 @@ def test_an_outcome_of_nothing_is_named() -> None:
     assert outcomes(*WHOLE, asked=range(2)) == [f"{COMMANDS}:0:2: {there_is_none}"]
 
 
+@pytest.mark.proves("C-17")
 def test_the_letter_of_a_command_that_people_jumped_is_an_outcome_though_nobody_reads_it() -> None:
     jumped = PassedOver.of([(COMMANDS, 0, 2, 3)])
 

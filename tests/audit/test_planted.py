@@ -146,6 +146,7 @@ def test_what_is_right_stays_so_beside_what_is_not(found: Found) -> None:
     assert found["good"] == found["p-good"] == []
 
 
+@pytest.mark.proves("C-16")
 def test_a_missing_event_is_named_by_the_one_behind_it(found: Found, books: Books) -> None:
     [gap] = [one for one in found["gap"] if one.check is Check.VERSIONS]
 
@@ -153,6 +154,7 @@ def test_a_missing_event_is_named_by_the_one_behind_it(found: Found, books: Book
     assert gap.what == "follows version 1: version 2 is missing"
 
 
+@pytest.mark.proves("C-16")
 def test_a_flipped_byte_names_its_event(found: Found, books: Books) -> None:
     """C-16."""
     [broken] = [one for one in found["flipped"] if one.check is Check.CHAIN]
@@ -161,6 +163,7 @@ def test_a_flipped_byte_names_its_event(found: Found, books: Books) -> None:
     assert f"version 2, at {at(books, 'flipped', 2)}, says it was" in broken.what
 
 
+@pytest.mark.proves("C-16")
 def test_a_flipped_byte_of_the_last_event_is_named_too(found: Found, books: Books) -> None:
     [broken] = [one for one in found["last"] if one.check is Check.LAST_HASH]
 
@@ -168,6 +171,7 @@ def test_a_flipped_byte_of_the_last_event_is_named_too(found: Found, books: Book
     assert (Check.STATE, 1) in told(found, "last")
 
 
+@pytest.mark.proves("C-16")
 def test_a_cut_off_last_event_is_named(found: Found) -> None:
     [cut] = [one for one in found["cut"] if one.check is Check.VERSIONS]
 
@@ -175,6 +179,7 @@ def test_a_cut_off_last_event_is_named(found: Found) -> None:
     assert cut.version == 3
 
 
+@pytest.mark.proves("C-16")
 def test_a_second_outcome_of_a_command_is_named(found: Found, books: Books) -> None:
     [second] = found["twice"]
     responses = books.topics.responses("order")
@@ -185,6 +190,7 @@ def test_a_second_outcome_of_a_command_is_named(found: Found, books: Books) -> N
     assert "the command has two outcomes: this is the second one" in second.what
 
 
+@pytest.mark.proves("C-16")
 def test_a_command_without_an_outcome_is_named(found: Found, books: Books) -> None:
     [missing] = [one for one in found["unanswered"] if one.check is Check.OUTCOMES]
     commands = books.topics.commands("order")
@@ -202,6 +208,7 @@ def test_a_missing_rejection_is_named(found: Found) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.proves("C-16")
 @pytest.mark.parametrize(
     ("name", "what"),
     [
@@ -220,6 +227,7 @@ def test_a_row_of_the_archive_that_is_not_what_kafka_has_is_named(
     assert any(one.what.endswith(what) for one in altered)
 
 
+@pytest.mark.proves("C-16")
 def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> None:
     [position] = found["held"]
     of_groups = [one.what for one in found[None] if one.check is Check.READ_MODELS]
@@ -232,6 +240,7 @@ def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> 
     assert "status is 'REJECTED', by the log 'ACCEPTED'" in outcome.what
 
 
+@pytest.mark.proves("C-16")
 def test_a_state_that_is_not_the_fold_is_named(found: Found) -> None:
     [stored] = found["stored"]
 

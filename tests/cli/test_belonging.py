@@ -1,11 +1,14 @@
 """G-06: a lag below nothing is a problem, and says whose."""
 
+import pytest
+
 from verdict.cli.belonging import ahead
 from verdict.cli.standing import _total
 
 QUIET = {"commands": None, "processors": None, "projections": None, "letters": None}
 
 
+@pytest.mark.proves("G-01")
 def test_who_has_read_further_than_kafka_goes_is_named() -> None:
     facts = {
         "commands": [{"lag": 3}, {"lag": -2}],

@@ -37,6 +37,7 @@ def test_what_no_decision_explains_is_missing() -> None:
     assert by_decision({1: FIRST, 4: BEHIND}, 4, [decided(12, 13)]) == {}, "one place, two versions"
 
 
+@pytest.mark.proves("G-07")
 def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
     source = {"topic": "order.commands", "partition": 0, "offset": 1}
     events: list[Fields] = [{"version": version, "source": source} for version in (1, 3)]
@@ -51,6 +52,7 @@ def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
     )
 
 
+@pytest.mark.proves("G-07")
 def test_a_state_goes_on_behind_what_was_passed_over_and_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -41,6 +41,7 @@ def test_json_means_the_same(text: str) -> None:
                    if c != "\u200d")  # fmt: skip
 
 
+@pytest.mark.proves("S-03")
 def test_nothing_of_it_gets_through_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for text in HOSTILE:
         show(add_rows(table("id", text), [[text, Text(text)]]), text, Text(text))

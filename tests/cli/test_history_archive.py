@@ -54,6 +54,7 @@ def told(verdict: Verdict) -> list[tuple[str | None, list[int]]]:
     ]
 
 
+@pytest.mark.proves("G-07")
 def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run) -> None:
     found = history("kept", "--json")
 
@@ -72,6 +73,7 @@ def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run) -> N
     assert "REJECTED BUSINESS_RULE: cannot fill 99: 9 of 10 are open" in shown
 
 
+@pytest.mark.proves("G-07")
 def test_what_is_nowhere_is_said(history: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERDICT_DATABASE_URL", "sqlite:////nowhere/read.db")
 
@@ -86,6 +88,7 @@ def test_what_is_nowhere_is_said(history: Run, monkeypatch: pytest.MonkeyPatch) 
     assert said.endswith("verdict: the history of order 'kept' is not complete")
 
 
+@pytest.mark.proves("G-07")
 def test_an_event_whose_row_was_altered_is_not_told(history: Run, books: Books) -> None:
     with books.read_side.engine.begin() as connection:
         changed = connection.execute(

@@ -20,6 +20,7 @@ leave({failure}, stop, seconds=0.1)
 """
 
 
+@pytest.mark.proves("F-05")
 @pytest.mark.parametrize(
     ("failure", "code", "said"),
     [

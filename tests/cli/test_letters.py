@@ -57,6 +57,7 @@ def test_one_is_shown_with_its_payload(letters: Letters) -> None:
     assert '{"type": "PositionAdjusted", "amount": 2}' in table
 
 
+@pytest.mark.proves("B-09")
 def test_one_is_edited_and_replayed(letters: Letters, lot: ParkingLot) -> None:
     payload = json.dumps({"type": "PositionTransferred", "client": "eve"})
 

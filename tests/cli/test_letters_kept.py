@@ -15,6 +15,8 @@ from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter import PARKED, intervention, table
 from verdict.wire.letter import letter_id
 
+pytestmark = pytest.mark.proves("B-09")
+
 AT = Source("dead-letters", 2, 17)
 ID = letter_id(AT)
 NOON = 1_795_262_400_000

@@ -66,6 +66,7 @@ def test_without_wait_it_says_where_the_command_lies(verdict: Run) -> None:
     assert answer["sent"].startswith("cli.order.commands:")
 
 
+@pytest.mark.proves("C-12")
 def test_an_outcome_that_does_not_come_ends_with_4_and_says_what_to_do(verdict: Run) -> None:
     late = verdict(*PLACE, "--id", "sent-4", "--wait", "0")
 
@@ -155,6 +156,7 @@ def test_a_command_over_the_limit_is_not_sent(verdict: Run) -> None:
     assert "at most 65536 are read" in sent.stderr
 
 
+@pytest.mark.proves("B-07")
 @pytest.mark.parametrize(
     ("projection", "said"),
     [

@@ -145,6 +145,7 @@ def test_status_shows_what_runs_and_what_stands_still(
     assert "there is no projection 'nobody'" in unknown.stderr
 
 
+@pytest.mark.proves("C-07")
 def test_status_tells_of_commands_that_senders_put_on_several_partitions(
     verdict: Run, read_side: ReadSide
 ) -> None:

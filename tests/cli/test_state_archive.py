@@ -68,6 +68,7 @@ def state(run: Run, archive: ReadSide, kind: str, name: str, *more: object) -> V
     return run("state", kind, name, "--json", "--database-url", archive.url, *more)
 
 
+@pytest.mark.proves("A-04")
 def test_a_version_that_is_archived_needs_no_kafka(verdict: Run, archive: ReadSide) -> None:
     log = EventLog()
     log.add("p-1", opened("ada"), PositionAdjusted(amount=7), PositionClosed())
@@ -83,6 +84,7 @@ def test_a_version_that_is_archived_needs_no_kafka(verdict: Run, archive: ReadSi
     assert (before["version"], before["state"]["amount"]) == (1, 1)
 
 
+@pytest.mark.proves("A-04")
 def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
     verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
 ) -> None:
@@ -99,6 +101,7 @@ def test_what_is_archived_is_not_read_again_and_the_rest_comes_from_kafka(
     assert "without an archive" not in found.stderr
 
 
+@pytest.mark.proves("A-04")
 def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
     verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
 ) -> None:

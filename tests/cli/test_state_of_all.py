@@ -60,6 +60,7 @@ def told(verdict: Verdict) -> list[tuple[object, ...]]:
     ]
 
 
+@pytest.mark.proves("A-04")
 def test_all_aggregates_are_told_as_of_now_or_a_time_and_each_as_when_asked_alone(
     state: Run, world: World
 ) -> None:
@@ -121,6 +122,7 @@ def test_an_aggregate_with_a_gap_and_events_that_are_lost_are_named(
     assert "are archived up to offset" in lost.stderr
 
 
+@pytest.mark.proves("A-04")
 def test_one_is_not_told_when_events_could_be_lost(
     state: Run, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def test_a_transaction_may_take_what_is_set_and_more_only_as_a_full_batch_needs_
     assert transaction_timeout_s(settings(tmp_path, max_rows_per_batch=100_000)) == 63
 
 
+@pytest.mark.proves("C-11")
 def test_a_batch_that_no_transaction_can_hold_is_refused_with_what_would_fit(
     tmp_path: Path, free: Any
 ) -> None:

@@ -63,6 +63,7 @@ def build(
         building.build(built, whole.ends(built))
 
 
+@pytest.mark.proves("H-09")
 def test_what_kafka_has_dropped_comes_from_the_archive(
     spark: SparkSession, followable: Followable, tmp_path: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_kafka_has_dropped_comes_from_the_archive(
     assert [one.built.rows for one in found] == [12, 1]
 
 
+@pytest.mark.proves("H-09")
 def test_what_is_neither_in_kafka_nor_archived_is_named(
     spark: SparkSession, followable: Followable, tmp_path: Path
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
         assert position.load(connection, BUILT) == {}
 
 
+@pytest.mark.proves("B-09")
 def test_what_was_decided_about_events_is_built_in(
     spark: SparkSession, followable: Followable, tmp_path: Path
 ) -> None:
@@ -165,6 +168,7 @@ def test_an_aggregate_behind_a_gap_is_held(
     assert [row.client for row in rows] == ["ada"]
 
 
+@pytest.mark.proves("H-02")
 def test_a_key_whose_newest_state_cannot_be_read_is_held(
     spark: SparkSession, followable: Followable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +197,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
         assert [row.client for row in connection.execute(select(built.tables[1]))] == ["ada"]
 
 
+@pytest.mark.proves("B-06")
 def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
     spark: SparkSession, followable: Followable, tmp_path: Path
 ) -> None:

@@ -135,6 +135,7 @@ def nobody_catches_up() -> bool:
     return NAME not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.proves("H-09")
 def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for_it(
     old: Deployment,
     running: Running,
@@ -163,6 +164,7 @@ def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for
     assert old.select("SELECT * FROM projection_held") == []
 
 
+@pytest.mark.proves("H-09")
 def test_a_stop_is_heeded_between_two_parts_and_the_next_start_goes_on_there(
     old: Deployment,
     running: Running,
@@ -189,6 +191,7 @@ def test_a_stop_is_heeded_between_two_parts_and_the_next_start_goes_on_there(
     assert rows(engine) == wanted()
 
 
+@pytest.mark.proves("H-09")
 def test_it_joins_while_records_never_stop_coming(
     old: Deployment, running: Running, latch: Latch, engine: Engine, wanted: Callable[[], object]
 ) -> None:
@@ -246,6 +249,7 @@ def test_one_that_fails_on_its_way_is_parked_and_the_others_go_on(
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
 
 
+@pytest.mark.proves("H-09")
 def test_one_that_needs_what_kafka_has_dropped_is_parked_and_the_others_go_on(
     deployment: Deployment, running: Running
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
     assert columns() == ["client", "more"]
 
 
+@pytest.mark.proves("D-04")
 def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engine) -> None:
     create_read_side(engine, projections(us_exchanges=["NYSE", "IEX"]))
 
@@ -111,6 +112,7 @@ def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engi
     check_built(engine, projections(us_exchanges=["IEX", "NYSE"]))
 
 
+@pytest.mark.proves("D-04")
 def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
     engine: Engine,
 ) -> None:
@@ -137,6 +139,7 @@ def made_and_asked(engine: Engine) -> list[Callable[[], object]]:
     ]
 
 
+@pytest.mark.proves("F-14")
 def test_a_file_that_somebody_else_writes_to_is_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +159,7 @@ def test_a_file_that_somebody_else_writes_to_is_out_of_reach(
     engine.dispose()
 
 
+@pytest.mark.proves("F-14")
 def test_a_server_that_does_not_write_yet_is_out_of_reach(postgresql: Server) -> None:
     """As after a failover."""
     with postgresql.database() as url:
@@ -244,6 +248,7 @@ def _database(server: Server, name: str, created: str, *settings: str) -> Iterat
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.proves("D-01")
 def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -> None:
     """Behind a pool each transaction may be on another connection of the server."""
     foreign = (
@@ -290,6 +295,7 @@ def _participant(number: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.proves("D-01")
 def test_a_database_that_lacks_characters_is_refused(postgresql: Server) -> None:
     latin = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
 

@@ -15,6 +15,7 @@ MADE = Decision(
 )
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.parametrize("foreign", [b"", b"garbage", b'{"source": null}', None])
 def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
     foreign: bytes | None, caplog: pytest.LogCaptureFixture

@@ -29,6 +29,7 @@ def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
     assert said(tmp_path, 52).startswith("the JVM of Spark ended with 52: see whether")
 
 
+@pytest.mark.proves("C-11")
 def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path) -> None:
     giants = Giant(Source("order.commands", 0, 17), 4 * 10**8), Giant(Source("POS", 1, 2), None)
     assert said(tmp_path, 52, *giants) == (

@@ -58,6 +58,7 @@ def world(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> W
     return World(broker, str(tmp_path_factory.mktemp("ensured")))
 
 
+@pytest.mark.proves("G-01")
 @pytest.mark.parametrize("aggregate_type", ["invoice", "position"])
 def test_a_topic_that_the_marker_knows_is_not_created_again(
     world: World, aggregate_type: str
@@ -74,6 +75,7 @@ def test_a_topic_that_the_marker_knows_is_not_created_again(
     assert not world.has(gone)
 
 
+@pytest.mark.proves("G-01")
 def test_a_second_deployment_on_the_same_topics_is_refused_and_makes_nothing(world: World) -> None:
     """Both were ready, and published every version twice."""
     world.knows("loyalty")

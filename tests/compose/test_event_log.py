@@ -42,6 +42,7 @@ def ends(of: Followable) -> dict[Partition, int]:
         return {Partition(of.topic, n): log.bounds(of.topic, n)[1] for n in range(4)}
 
 
+@pytest.mark.proves("G-07")
 def test_it_is_all_there_wherever_it_is_and_whenever_kafka_drops_it(
     followable: Followable, parts: ExitStack
 ) -> None:
@@ -72,6 +73,7 @@ def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
         [*without_archive(followable, parts).read({}, ends(followable))]
 
 
+@pytest.mark.proves("A-02")
 def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts: ExitStack) -> None:
     """As when Kafka was restored from an older copy than the read side."""
     followable.happen(1)
@@ -87,6 +89,7 @@ def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts:
         [*event_log(followable, parts).every("position")]
 
 
+@pytest.mark.proves("G-07")
 def test_a_row_that_was_altered_is_never_taken_for_an_event(
     followable: Followable, parts: ExitStack
 ) -> None:

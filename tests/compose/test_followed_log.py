@@ -86,6 +86,7 @@ def test_a_read_side_keeps_the_ids_of_the_log_that_it_follows(engine: Engine, ka
         assert [tuple(row) for row in rows] == [(TOPIC, found.topic_ids[TOPIC], found.cluster_id)]
 
 
+@pytest.mark.proves("G-01")
 @pytest.mark.parametrize("column", ["topic_id", "cluster_id"])
 def test_a_read_side_of_other_topics_is_refused(engine: Engine, kafka: Kafka, column: str) -> None:
     follow_this_log(engine, kafka, [TOPIC])
@@ -96,6 +97,7 @@ def test_a_read_side_of_other_topics_is_refused(engine: Engine, kafka: Kafka, co
         follow_this_log(engine, kafka, [TOPIC])
 
 
+@pytest.mark.proves("G-01")
 def test_a_read_side_without_ids_that_has_read_further_than_kafka_goes_is_refused(
     engine: Engine, kafka: Kafka
 ) -> None:

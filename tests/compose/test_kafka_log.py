@@ -7,6 +7,7 @@ from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog, Span
 
 
+@pytest.mark.proves("A-02")
 @pytest.mark.parametrize("end", [3, None])
 def test_what_kafka_has_dropped_is_named_with_what_it_has(
     followable: Followable, end: int | None

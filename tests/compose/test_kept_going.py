@@ -32,6 +32,7 @@ def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
     return going, processor
 
 
+@pytest.mark.proves("C-11")
 def test_a_processor_that_meets_a_bug_stands_still_and_says_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

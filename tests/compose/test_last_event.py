@@ -103,6 +103,7 @@ def test_what_verdict_wrote_holds_together_in_old_and_new_responses(spark: Spark
     assert faults(spark, unanswered(HEALTHY), whole=False) == []
 
 
+@pytest.mark.proves("C-16")
 @pytest.mark.parametrize(
     ("damage", "said", "ended"),
     [

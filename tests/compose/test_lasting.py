@@ -56,6 +56,7 @@ def test_it_waits_while_kafka_is_away_and_goes_on_when_it_is_back(
     ]
 
 
+@pytest.mark.proves("F-06")
 def test_what_is_late_again_and_again_ends_it() -> None:
     spark = Spark(*[Late("no worker")] * (LATE_AT_MOST + 1))
     query = spark.query()

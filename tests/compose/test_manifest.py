@@ -10,6 +10,8 @@ from verdict.decider.generation import Generation
 from verdict.decider.manifest import DamagedSeed
 from verdict.exactly_once.checkpoint import FRESH
 
+pytestmark = pytest.mark.proves("C-17")
+
 Damage = Callable[[Path], object]
 ONE, OTHER = "shard=0/a.parquet", "shard=7/b.parquet"
 

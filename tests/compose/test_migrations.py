@@ -89,6 +89,7 @@ def raw(url: str, statements: tuple[str, ...]) -> list[Rows]:
         return [server.execute(statement.encode()).fetchall() for statement in statements]
 
 
+@pytest.mark.proves("D-02")
 def test_what_cannot_be_built_again_survives_and_goes_on(old: str) -> None:
     before = raw(old, KEPT)
     assert [len(rows) for rows in before] == [4, 1, 1, 1, 1, 5, 1]
@@ -107,6 +108,7 @@ def test_what_cannot_be_built_again_survives_and_goes_on(old: str) -> None:
     side.close()
 
 
+@pytest.mark.proves("D-02")
 def test_it_has_the_form_of_a_new_one(side: ReadSide, new_database: NewDatabase) -> None:
     new = ReadSide(new_database())
 
@@ -137,6 +139,7 @@ def test_a_migration_runs_once_and_its_column_is_there_for_old_rows(side: ReadSi
     assert found == [("PARKED", "unknown", None)]
 
 
+@pytest.mark.proves("D-02")
 def test_a_migration_that_fails_leaves_the_database_as_it_was(side: ReadSide) -> None:
     def step(connection: Connection) -> None:
         add_column(connection, "letter_v1", Column("cause", Text))
@@ -162,6 +165,7 @@ def test_a_new_database_needs_no_migration(new_database: NewDatabase) -> None:
     engine.dispose()
 
 
+@pytest.mark.proves("D-02")
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(side: ReadSide) -> None:
     number = len(MIGRATIONS) + 1
     with side.engine.begin() as connection:

@@ -52,6 +52,7 @@ def names(engine: Engine) -> set[str]:
         return {*connection.execute(text(found)).scalars()}
 
 
+@pytest.mark.proves("D-03")
 @pytest.mark.parametrize(
     "made",
     [
@@ -72,6 +73,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_made(engine: Engine, mad
     assert names(engine) == before
 
 
+@pytest.mark.proves("D-03")
 def test_a_view_that_somebody_put_in_the_place_of_ours_is_not_ours(engine: Engine) -> None:
     create_read_side(engine, projections())
     run(engine, "DROP VIEW outcome", "CREATE VIEW outcome AS SELECT 'theirs' AS id")
@@ -127,6 +129,7 @@ def test_a_table_of_our_name_in_the_schema_of_all_is_not_read_for_ours(
         engine.dispose()
 
 
+@pytest.mark.proves("D-03")
 def test_what_came_out_of_a_backup_is_ours(postgresql: Server) -> None:
     with postgresql.database() as url, postgresql.database() as other:
         engine = open_database(url)

@@ -86,6 +86,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
     list(reader.select(statement).rows)
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     ("statement", "wanted"),
     [
@@ -146,6 +147,7 @@ def test_an_answer_that_was_not_read_to_its_end_is_dropped(reader: Reader) -> No
     assert list(rows) == []
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -169,6 +171,7 @@ def test_who_has_read_all_holds_nothing_open(
     assert state == ("idle",)
 
 
+@pytest.mark.proves("S-03")
 def test_the_transaction_ends_before_the_last_row_is_handed_over(url: str, reader: Reader) -> None:
     next(reader.select("SELECT count(*) FROM us_holder_version").rows)
 
@@ -205,6 +208,7 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(
     assert "secret" not in str(refusal.value)
 
 
+@pytest.mark.proves("S-03")
 def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
     postgresql: Server, owned: Owned
 ) -> None:

@@ -43,6 +43,7 @@ def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
     raise ZeroDivisionError("a bug")
 
 
+@pytest.mark.proves("A-06")
 def test_what_is_committed_becomes_rows_once_also_over_a_restart(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:
@@ -96,6 +97,7 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
 
 
+@pytest.mark.proves("B-09")
 def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     deployment: Deployment, running: Callable[[], Projecting], engine: Engine
 ) -> None:
@@ -132,6 +134,7 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
         records.evict(place, By("ada", "again"))
 
 
+@pytest.mark.proves("B-09")
 def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     deployment: Deployment,
     running: Callable[..., Projecting],
@@ -155,6 +158,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     assert clients == [(name,) for name in names]
 
 
+@pytest.mark.proves("D-04")
 def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the_others_go_on(
     deployment: Deployment, running: Callable[..., Projecting], engine: Engine
 ) -> None:
@@ -175,6 +179,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
         reaches(projecting, lambda: False)
 
 
+@pytest.mark.proves("C-11")
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:
@@ -213,6 +218,7 @@ def test_a_bug_in_a_batch_is_told(
         reaches(projecting, lambda: False)
 
 
+@pytest.mark.proves("A-06", "F-10")
 def test_who_is_advanced_by_somebody_else_stands_still_alone(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:
@@ -252,6 +258,7 @@ def advance(deployment: Deployment, name: str) -> None:
     another.dispose()
 
 
+@pytest.mark.proves("H-02")
 def test_carried_states_and_the_bytes_of_events_arrive_whole(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:

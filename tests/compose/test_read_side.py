@@ -43,6 +43,7 @@ def test_projections_are_started_again_when_their_database_was_out_of_reach(
     assert "commands are decided meanwhile" in caplog.text
 
 
+@pytest.mark.proves("F-11")
 @pytest.mark.parametrize("ending", [VerdictError("tampering"), ZeroDivisionError("a bug")])
 def test_anything_else_is_said_once_and_stops_the_projections_only(
     ending: Exception, caplog: pytest.LogCaptureFixture

@@ -52,6 +52,7 @@ def test_what_is_shown_already_is_not_waited_for(reader: Reader, log: EventLog) 
     assert wait(reader, "us_holder", ADA._replace(version=1), AT_ONCE)
 
 
+@pytest.mark.proves("B-07")
 def test_it_returns_when_the_projection_has_come_so_far(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
@@ -65,6 +66,7 @@ def test_it_returns_when_the_projection_has_come_so_far(
     later.join()
 
 
+@pytest.mark.proves("B-07")
 def test_a_removed_row_is_shown_by_its_remains(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
@@ -75,6 +77,7 @@ def test_a_removed_row_is_shown_by_its_remains(
     assert read_side.holders() == {}
 
 
+@pytest.mark.proves("B-07")
 def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
     reader: Reader, log: EventLog
 ) -> None:
@@ -84,6 +87,7 @@ def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
     assert wait(reader, "us_holder", ADA, AT_ONCE, stale=True) is False
 
 
+@pytest.mark.proves("B-07")
 def test_an_aggregate_that_is_held_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
@@ -95,6 +99,7 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
         wait(reader, "us_holder", ADA, LONG_S)
 
 
+@pytest.mark.proves("B-07")
 def test_a_projection_that_is_parked_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
@@ -107,6 +112,7 @@ def test_a_projection_that_is_parked_is_not_waited_for(
         wait(reader, "us_holder", ADA, LONG_S)
 
 
+@pytest.mark.proves("B-07")
 def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:

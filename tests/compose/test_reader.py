@@ -39,6 +39,7 @@ def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) 
     assert not rows or view in ("projection_live", "projection_built")
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -58,6 +59,7 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
     list(reader.select(statement).rows)
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     ("statement", "wanted"),
     [
@@ -103,6 +105,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
 FOR_EVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize("query", [FOR_EVER + "count(*) FROM n", FOR_EVER + "i FROM n"])
 def test_a_query_that_takes_too_long_is_ended(url: str, query: str) -> None:
     with (
@@ -112,6 +115,7 @@ def test_a_query_that_takes_too_long_is_ended(url: str, query: str) -> None:
         collections.deque(reader.select(query).rows, maxlen=0)
 
 
+@pytest.mark.proves("S-03")
 def test_a_query_ends_at_ctrl_c_and_the_next_one_runs(reader: Reader) -> None:
     """The driver is in C and gives the signal to Python only where it is asked to."""
     before = signal.signal(signal.SIGUSR1, signal.default_int_handler)

@@ -83,6 +83,7 @@ def payload(row: Row) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.proves("S-03")
 def test_readers_find_nothing_personal_in_events_and_all_the_rest(side: ReadSide) -> None:
     invoice, position = ask(side, Sees.READER, ASKED)
 
@@ -106,6 +107,7 @@ def test_auditors_and_operators_see_payloads_whole(side: ReadSide, sees: Sees) -
     assert b"1 Elm St" in invoice[2]
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize("sees", [*Sees])
 def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, sees: Sees) -> None:
     for view in CLOSED["reader"]:
@@ -116,6 +118,7 @@ def test_letters_are_for_operators_and_decisions_for_auditors(side: ReadSide, se
             assert len(ask(side, sees, f"SELECT * FROM {view}")) == (view != "letter_intervention")
 
 
+@pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -130,6 +133,7 @@ def test_what_readers_cannot_see_they_cannot_find_out_by_asking(
     assert ask(side, Sees.READER, statement) == []
 
 
+@pytest.mark.proves("S-03")
 def test_a_login_of_postgresql_sees_what_its_role_does_in_any_tool(postgresql: Server) -> None:
     with postgresql.database() as url:
         side = ReadSide(url)

@@ -38,6 +38,7 @@ def test_a_flag_wins_over_the_environment_over_dotenv_over_toml_over_the_default
     }
 
 
+@pytest.mark.proves("U-02")
 def test_an_unknown_key_in_the_toml_file_is_named_with_what_was_meant(
     working_directory: Path,
 ) -> None:
@@ -133,6 +134,7 @@ def test_exchanges_that_begin_as_json_and_are_none_are_refused(
         load_settings()
 
 
+@pytest.mark.proves("C-11")
 @pytest.mark.parametrize("name", ["command_limit_bytes", "events_limit_bytes"])
 def test_what_no_output_could_hold_is_refused_with_the_numbers(name: str) -> None:
     assert load_settings(**{name: LARGEST_BYTES}).model_dump()[name] == LARGEST_BYTES

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def test_the_query_begins_where_the_last_of_the_leading_is(
         assert offset == min([one[place] for one in leading if place in one] or [ends[place]])
 
 
+@pytest.mark.proves("H-09")
 @given(everybody(), st.integers(1, 20))
 def test_parts_follow_each_other_and_bring_all_to_the_end(
     drawn: tuple[dict[Partition, int], list[Reached]], most: int

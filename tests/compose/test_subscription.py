@@ -50,6 +50,7 @@ def identities(found: list[Followed]) -> list[tuple[str, int]]:
     return sorted((one.event.aggregate_id, one.event.version) for one in found)
 
 
+@pytest.mark.proves("A-02")
 def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_old_ones(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
@@ -67,6 +68,7 @@ def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_ol
     assert [one.position for one in found[len(archived) :]] == [None] * (2 * POSITIONS)
 
 
+@pytest.mark.proves("A-07")
 @pytest.mark.parametrize("seen", [0, 1, 17, 3 * POSITIONS, 3 * POSITIONS + 5, 5 * POSITIONS])
 def test_whoever_keeps_the_places_goes_on_where_they_were(
     followable: Followable, reader: Reader, log: KafkaLog, seen: int
@@ -89,6 +91,7 @@ def test_whoever_keeps_the_places_goes_on_where_they_were(
     assert identities([*before, *then]) == followable.written
 
 
+@pytest.mark.proves("A-07")
 def test_from_a_global_position_on(followable: Followable, reader: Reader, log: KafkaLog) -> None:
     followable.happen(2)
     followable.archive()
@@ -98,6 +101,7 @@ def test_from_a_global_position_on(followable: Followable, reader: Reader, log: 
     assert [one.position for one in found] == [*range(21, 2 * POSITIONS + 1)]
 
 
+@pytest.mark.proves("A-07")
 @pytest.mark.parametrize(
     ("position", "more"), [(1, 0), (20, 0), (20, 1), (20, POSITIONS), (2 * POSITIONS, 0)]
 )
@@ -178,6 +182,7 @@ def test_other_categories_are_passed_over(
     assert [*Subscription(reader, log, followable.topics, "order").events(follow=False)] == []
 
 
+@pytest.mark.proves("A-02")
 def test_what_is_neither_archived_nor_in_kafka_is_named(
     followable: Followable, reader: Reader, log: KafkaLog
 ) -> None:
@@ -191,6 +196,7 @@ def test_what_is_neither_archived_nor_in_kafka_is_named(
         [*Subscription(reader, log, followable.topics).events(follow=False)]
 
 
+@pytest.mark.proves("A-02")
 def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
     followable: Followable, reader: Reader
 ) -> None:
@@ -209,6 +215,7 @@ def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
     assert identities(found) == followable.written
 
 
+@pytest.mark.proves("A-02")
 def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothing(
     followable: Followable, reader: Reader
 ) -> None:
@@ -228,6 +235,7 @@ def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothin
     assert any(one.position for one in found), "the archive was not needed"
 
 
+@pytest.mark.proves("A-02")
 def test_a_subscriber_who_pauses_is_told_what_is_lost(
     followable: Followable, reader: Reader
 ) -> None:
@@ -242,6 +250,7 @@ def test_a_subscriber_who_pauses_is_told_what_is_lost(
             [*islice(events, 5 * POSITIONS)]
 
 
+@pytest.mark.proves("A-02")
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_subscriber_who_has_more_than_kafka_is_told(
     followable: Followable, reader: Reader, follow: bool
@@ -267,6 +276,7 @@ def test_an_empty_archive_is_no_hindrance(
     assert {one.place for one in found} <= {Place(followable.topic, n) for n in range(4)}
 
 
+@pytest.mark.proves("B-09")
 def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided(
     followable: Followable, reader: Reader
 ) -> None:

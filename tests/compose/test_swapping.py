@@ -69,6 +69,7 @@ def live_version(followable: Followable) -> object:
     return version
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_the_role_of_the_settings_reads_on_after_a_swap(
     followable: Followable, level: Level
@@ -78,6 +79,7 @@ def test_the_role_of_the_settings_reads_on_after_a_swap(
     assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
 
 
+@pytest.mark.proves("B-06")
 def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
     followable: Followable, level: Level
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
     assert live_version(followable) == 1
 
 
+@pytest.mark.proves("H-09")
 def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
     followable: Followable, level: Level
 ) -> None:
@@ -108,6 +111,7 @@ def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
     assert live_version(followable) == 1
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_view_of_somebody_elses_is_named_and_left_alone(
     followable: Followable, level: Level
@@ -128,6 +132,7 @@ def test_a_view_of_somebody_elses_is_named_and_left_alone(
     swapping.swap(level, DESK, unobserved)
 
 
+@pytest.mark.proves("H-09")
 def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompared(
     followable: Followable, level: Level
 ) -> None:
@@ -148,6 +153,7 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
     assert followable.read_side.select("SELECT * FROM projection_parked") == []
 
 
+@pytest.mark.proves("B-06")
 def test_one_that_is_behind_and_only_waits_does_not_give_way(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +168,7 @@ def test_one_that_is_behind_and_only_waits_does_not_give_way(
     assert live_version(followable) == 1
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
     followable: Followable, level: Level
@@ -181,6 +188,7 @@ def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
     assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
@@ -200,6 +208,7 @@ def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
     assert live_version(followable) == 2
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     followable: Followable, level: Level
@@ -228,6 +237,7 @@ def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
     assert live_version(followable) == 2
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.parametrize(
     "verb", [swapping.verify, partial(swapping.swap, roles=ROLES, on_step=unobserved)]
 )
@@ -242,6 +252,7 @@ def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
     assert live_version(followable) == 1
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
     followable: Followable, level: Level
@@ -257,6 +268,7 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
     assert followable.read_side.holders() == {"ada": POSITIONS}
 
 
+@pytest.mark.proves("B-06")
 @pytest.mark.both_databases
 def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
@@ -284,6 +296,7 @@ def fails(_: object, event: RecordedEvent) -> None:
     raise ZeroDivisionError("a bug")
 
 
+@pytest.mark.proves("B-06")
 def test_all_that_waited_is_applied_before_versions_are_compared(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +315,7 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
     assert followable.read_side.select(held) == [(0,)]
 
 
+@pytest.mark.proves("B-06")
 def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     followable: Followable, level: Level
 ) -> None:
@@ -314,6 +328,7 @@ def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     assert live_version(followable) == 1
 
 
+@pytest.mark.proves("B-06")
 def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
     followable: Followable,
 ) -> None:

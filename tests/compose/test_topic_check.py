@@ -26,6 +26,7 @@ def test_what_is_missing_is_created_with_its_settings_once(broker: EmbeddedBroke
     assert admin.ensure() == []
 
 
+@pytest.mark.proves("U-02")
 def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
     topics = Topics(deployment="wrong", prefix="differing.", partitions=3)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
@@ -50,6 +51,7 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
     ]
 
 
+@pytest.mark.proves("H-02")
 def test_a_topic_of_states_must_be_compacted(broker: EmbeddedBroker) -> None:
     """H-02."""
     topics = Topics(prefix="states.", partitions=1)
@@ -71,6 +73,7 @@ def test_a_missing_topic_is_a_difference_that_names_the_next_command(
     )
 
 
+@pytest.mark.proves("U-02")
 def test_commands_topics_must_keep_the_partition_count_of_the_first_start(
     broker: EmbeddedBroker,
 ) -> None:

@@ -48,6 +48,7 @@ def test_what_it_waits_for_and_what_stopped_is_announced(tmp_path: Path) -> None
     assert vitals.service == find_service(tmp_path)
 
 
+@pytest.mark.proves("F-09")
 def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
     vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
     os.utime(tmp_path / FILE, (1, 1))
@@ -58,6 +59,7 @@ def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
     assert silent_s(tmp_path) < SILENT_S
 
 
+@pytest.mark.proves("F-08")
 def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
     vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
     (tmp_path / FILE).unlink()
@@ -67,6 +69,7 @@ def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> 
     assert find_service(tmp_path) == SERVICE
 
 
+@pytest.mark.proves("F-08")
 def test_one_that_cannot_be_written_is_said_once_and_ends_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

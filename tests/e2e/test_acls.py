@@ -156,10 +156,12 @@ def options(address: str, role: Role) -> dict[str, Any]:
     return librdkafka_options(settings) | {"bootstrap.servers": address}
 
 
+@pytest.mark.proves("S-04")
 def test_a_service_decides_what_a_sender_sends(placed: str) -> None:
     assert placed == "ACCEPTED order 'o-1' version 0 → 1\n"
 
 
+@pytest.mark.proves("S-04")
 def test_a_reader_sees_topics_and_what_became_of_them(
     placed: str, address: str, data_dir: Path
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_subscriber_follows_events(
     assert (first.event.aggregate_id, first.event.version) == ("o-1", 1)
 
 
+@pytest.mark.proves("S-04")
 @pytest.mark.parametrize("role", [Role.SENDER, Role.SUBSCRIBER, Role.READER])
 @pytest.mark.parametrize(
     "topic", [TOPICS.events("order"), TOPICS.responses("order"), TOPICS.markers]

@@ -44,6 +44,7 @@ def stopped(deployment: Deployment, seed: int) -> str:
     return words
 
 
+@pytest.mark.proves("C-17", "F-17")
 @pytest.mark.thorough
 def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path) -> None:
     deployment = Deployment(broker.bootstrap_servers, "damage", tmp_path / "d")
@@ -61,6 +62,7 @@ def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path
     lives_on(deployment, seed=73, placed=placed)
 
 
+@pytest.mark.proves("C-17")
 def test_the_state_of_another_shard_decides_nothing(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
     deployment = Deployment(broker.bootstrap_servers, "damage-swapped", tmp_path / "d")
@@ -81,6 +83,7 @@ def test_the_state_of_another_shard_decides_nothing(broker: EmbeddedBroker, tmp_
     lives_on(deployment, seed=76, placed=placed)
 
 
+@pytest.mark.proves("F-18")
 @pytest.mark.campaign
 @pytest.mark.parametrize(
     ("file", "damage"),

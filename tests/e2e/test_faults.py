@@ -59,6 +59,7 @@ def goes_on(deployment: Deployment) -> None:
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("F-03")
 @pytest.mark.campaign
 def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
     own: EmbeddedBroker, tmp_path: Path
@@ -73,6 +74,7 @@ def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
     goes_on(deployment)
 
 
+@pytest.mark.proves("F-04")
 def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None:
     environment = os.environ | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
     place = ["--expected-version", "0", "--field", "client=ada", "--field", "ticker=AAPL"]
@@ -112,6 +114,7 @@ def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None
     assert again.startswith(first.strip())  # the same outcome, remembered
 
 
+@pytest.mark.proves("F-12")
 @pytest.mark.campaign
 def test_a_full_disk_stops_the_service_and_damages_nothing(
     broker: EmbeddedBroker, tmp_path: Path
@@ -135,6 +138,7 @@ def test_a_full_disk_stops_the_service_and_damages_nothing(
         goes_on(deployment)
 
 
+@pytest.mark.proves("F-13")
 @pytest.mark.campaign
 @pytest.mark.parametrize(
     ("what", "most", "said"),
@@ -158,6 +162,7 @@ def test_a_service_that_runs_short_stops_and_says_of_what(
     goes_on(deployment)
 
 
+@pytest.mark.proves("F-05")
 def test_a_jvm_that_the_system_ends_takes_the_service_along(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
@@ -175,6 +180,7 @@ def test_a_jvm_that_the_system_ends_takes_the_service_along(
     goes_on(deployment)
 
 
+@pytest.mark.proves("C-11")
 @pytest.mark.campaign
 def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_over(
     own: EmbeddedBroker, tmp_path: Path
@@ -215,6 +221,7 @@ def test_a_record_that_unpacks_to_more_than_the_jvm_holds_is_named_and_passed_ov
     assert (letter.source, letter.length) == (landed[0], 400_000_000)
 
 
+@pytest.mark.proves("F-15")
 @pytest.mark.campaign
 def test_a_clock_of_the_broker_that_jumps_an_hour_changes_no_rule(
     own: EmbeddedBroker, tmp_path: Path
@@ -257,6 +264,7 @@ def place(deployment: Deployment, ids: list[str]) -> None:
         assert {one.wait(timeout_s=WAIT_S).status for one in pending} == {"ACCEPTED"}
 
 
+@pytest.mark.proves("F-16")
 @pytest.mark.campaign
 def test_an_order_that_gets_nine_of_ten_commands_holds_nothing_up(
     broker: EmbeddedBroker, tmp_path: Path

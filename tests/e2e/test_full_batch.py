@@ -174,6 +174,7 @@ def assert_everything_is_kept(deployment: Deployment) -> None:
     }
 
 
+@pytest.mark.proves("C-11")
 def test_a_full_batch_of_the_greatest_commands_is_decided_in_bounded_memory(
     tmp_path: Path,
 ) -> None:

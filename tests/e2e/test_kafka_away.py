@@ -30,6 +30,7 @@ def own(tmp_path: Path) -> Iterator[EmbeddedBroker]:
         yield broker
 
 
+@pytest.mark.proves("F-01")
 def test_a_kafka_that_is_away_is_waited_for(own: EmbeddedBroker, tmp_path: Path) -> None:
     """G-05: killed, and back after 15 s."""
     deployment = Deployment(own.bootstrap_servers, "killed", tmp_path / "d")
@@ -39,6 +40,7 @@ def test_a_kafka_that_is_away_is_waited_for(own: EmbeddedBroker, tmp_path: Path)
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("F-01")
 @pytest.mark.thorough
 def test_a_kafka_that_is_away_for_longer_than_any_client_waits_is_waited_for(
     own: EmbeddedBroker, tmp_path: Path
@@ -59,6 +61,7 @@ def test_a_kafka_that_is_away_for_longer_than_any_client_waits_is_waited_for(
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("F-01")
 @pytest.mark.campaign
 def test_a_kafka_that_is_away_for_ten_minutes_is_waited_for(
     own: EmbeddedBroker, tmp_path: Path

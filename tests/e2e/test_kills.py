@@ -24,6 +24,7 @@ if is_thorough():
 RANDOM_KILLS = 1 if is_thorough() else 0  # `make chaos` does as many as one likes
 
 
+@pytest.mark.proves("C-01", "C-04", "C-14")
 def test_after_every_kill_everything_is_what_the_model_says(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ NAMES = ("us_holder", "client_recent_order", "program_tally")
 Rows = list[dict[str, Any]]
 
 
+@pytest.mark.proves("A-03")
 @pytest.mark.thorough
 def test_a_read_model_is_told_as_it_was_while_the_service_goes_on(
     broker: EmbeddedBroker, tmp_path: Path

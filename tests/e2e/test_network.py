@@ -48,6 +48,7 @@ def behind(proxied: ProxiedBroker, deployment: Deployment) -> Deployment:
     return deployment
 
 
+@pytest.mark.proves("C-18", "F-19")
 def test_outages_of_every_kind_lose_nothing_and_double_nothing(
     proxied: ProxiedBroker, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_outages_of_every_kind_lose_nothing_and_double_nothing(
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("F-20")
 def test_a_service_that_was_cut_off_and_replaced_stops_when_it_is_back(
     proxied: ProxiedBroker, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ ENDS_S = 60
 SELDOM_S = 0.05  # between two commands of the traffic
 
 
+@pytest.mark.proves("C-18")
 @pytest.mark.thorough
 def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_copy(
     broker: EmbeddedBroker, tmp_path: Path
@@ -54,6 +55,7 @@ def test_a_second_service_is_refused_on_a_fresh_directory_and_takes_over_on_a_co
     copy.assert_as_the_model_says()
 
 
+@pytest.mark.proves("C-18")
 @pytest.mark.thorough
 def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was_replaced(
     broker: EmbeddedBroker, tmp_path: Path
@@ -85,6 +87,7 @@ def test_an_owner_that_overslept_in_a_commit_goes_on_alone_and_stops_when_it_was
     copy.assert_as_the_model_says()
 
 
+@pytest.mark.proves("C-17")
 @pytest.mark.campaign
 def test_a_service_whose_state_is_rebuilt_elsewhere_stops_and_the_other_goes_on(
     broker: EmbeddedBroker, tmp_path: Path

@@ -29,6 +29,7 @@ KILLS = 2 if is_thorough() else 1
 QUIET_S = 180
 
 
+@pytest.mark.proves("C-15", "P-04", "P-05", "P-07")
 def test_totals_and_notifications_are_right_whenever_it_is_killed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

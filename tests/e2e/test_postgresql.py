@@ -41,6 +41,7 @@ def database(postgresql: Server) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.proves("A-06")
 def test_people_read_postgresql_as_they_read_sqlite(
     deployment: Deployment, database: str, postgresql: Server
 ) -> None:

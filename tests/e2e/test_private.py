@@ -86,6 +86,7 @@ def ports(service: psutil.Process) -> list[Listening]:
     return found
 
 
+@pytest.mark.proves("S-01")
 def test_nobody_else_may_open_anything_in_the_data_directory(
     service: psutil.Process, data_dir: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_nobody_else_may_open_anything_in_the_data_directory(
     assert (data_dir / "older" / "file").read_text() == "secret"
 
 
+@pytest.mark.proves("S-01")
 def test_every_port_is_this_machine_s_alone(ports: list[Listening]) -> None:
     assert {one.host for one in ports} == {"127.0.0.1"}
     # the listeners of Kafka; PySpark's callbacks; its gateway, Spark's messages and Spark's blocks
@@ -116,6 +118,7 @@ def test_every_port_is_this_machine_s_alone(ports: list[Listening]) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.proves("S-01")
 def test_who_does_not_say_who_they_are_is_refused_on_every_port(ports: list[Listening]) -> None:
     """But Kafka's, which is for this machine and lets all in: see GUARANTEES."""
     refusals = []

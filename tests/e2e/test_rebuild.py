@@ -59,6 +59,7 @@ def reading(deployment: Deployment) -> Iterator[Readers]:
         readers.end()
 
 
+@pytest.mark.proves("H-09", "B-06")
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)]

@@ -60,6 +60,7 @@ def recovered(deployment: Deployment, *options: str) -> dict[str, Any]:
     return facts
 
 
+@pytest.mark.proves("C-17")
 def test_a_checkpoint_that_is_lost_is_rebuilt(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """C-17: versions continue, nothing is decided twice, command ids are remembered."""
     deployment = Deployment(broker.bootstrap_servers, "recover", tmp_path / "d")
@@ -98,6 +99,7 @@ def test_an_older_checkpoint_is_refused_and_rebuilt_with_more_shards(
     lives_on(deployment, seed=24, placed=placed)
 
 
+@pytest.mark.proves("C-17")
 @pytest.mark.campaign
 def test_a_recovery_that_is_killed_anywhere_is_run_again(
     broker: EmbeddedBroker, tmp_path: Path
@@ -158,6 +160,7 @@ def test_there_is_nothing_to_recover_before_the_first_start(
     assert "there is nothing to recover" in done.stderr
 
 
+@pytest.mark.proves("C-17")
 def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ WAIT_S = 120
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 
 
+@pytest.mark.proves("C-05", "C-06", "C-14")
 @pytest.mark.thorough
 def test_command_ids_and_versions_survive_a_restart(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """C-05, C-06, C-14; the first start finds what one left that was killed at its first write."""
@@ -46,6 +47,7 @@ def test_command_ids_and_versions_survive_a_restart(broker: EmbeddedBroker, tmp_
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("C-14")
 @pytest.mark.thorough
 def test_a_jvm_that_outlives_its_process_is_waited_for(
     broker: EmbeddedBroker, tmp_path: Path

@@ -162,6 +162,7 @@ def page(url: str) -> str:
     return text
 
 
+@pytest.mark.proves("S-02")
 def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str]) -> None:
     assert "ACCEPTED order 'o-1' version 0 → 1" in shown["send"]
     assert '"type": "OrderPlaced"' in shown["tail"]
@@ -171,6 +172,7 @@ def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str])
     assert sum(partition["end"] for partition in status["commands"]) == 2
 
 
+@pytest.mark.proves("S-02")
 def test_no_secret_is_shown_or_kept(shown: dict[str, str], folder: Path) -> None:
     """In what the verbs print, logs, Spark's pages, REST and events, and every file of ours."""
     files = [file for part in ("d", "events") for file in (folder / part).rglob("*")]
@@ -190,6 +192,7 @@ def test_no_secret_is_shown_or_kept(shown: dict[str, str], folder: Path) -> None
     assert [name for name, data in kept.items() if PLANTED.encode() in data] == []
 
 
+@pytest.mark.proves("S-02")
 @pytest.mark.thorough
 def test_recovery_gets_in_by_plain_too(
     shown: dict[str, str], settings: Environment, kafka: Secured
@@ -221,6 +224,7 @@ WRONG: dict[str, tuple[dict[str, str | None], str]] = {
 }
 
 
+@pytest.mark.proves("S-02")
 @pytest.mark.parametrize("what", the_first_of(*WRONG))
 def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
     what: str, settings: Environment, tmp_path: Path
@@ -244,6 +248,7 @@ def test_what_is_wrong_ends_up_before_spark_starts_and_is_named(
 OTHERS = (("tail", "events"), ("status",), ("topics", "check"), ("history", "order", "o-1"))
 
 
+@pytest.mark.proves("S-02")
 @pytest.mark.parametrize(
     "verb",
     [PLACE, *(pytest.param(verb, marks=pytest.mark.thorough) for verb in OTHERS)],
@@ -275,6 +280,7 @@ def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) ->
     assert "kafka_security_protocol" in said
 
 
+@pytest.mark.proves("S-02")
 @pytest.mark.parametrize(
     "login",
     the_first_of(

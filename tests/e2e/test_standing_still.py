@@ -20,6 +20,7 @@ WAIT_S = 120
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 
 
+@pytest.mark.proves("F-06", "F-07")
 def test_a_batch_that_does_not_end_is_said_and_a_worker_that_is_killed_costs_nothing(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def assert_one_winner(pair: tuple[Response, Response]) -> None:
     assert loser.actual_state in ("ACTIVE", "DELETED")
 
 
+@pytest.mark.proves("C-02")
 def test_of_delete_and_modify_on_one_version_exactly_one_passes(deployment: Deployment) -> None:
     """C-02, by two producers under load."""
     ids = [f"race-{n}" for n in range(RACES)]
@@ -84,6 +85,7 @@ def test_of_delete_and_modify_on_one_version_exactly_one_passes(deployment: Depl
         assert_one_winner(pair)
 
 
+@pytest.mark.proves("C-03")
 def test_of_two_producers_with_one_expected_version_exactly_one_wins(
     deployment: Deployment,
 ) -> None:
@@ -96,6 +98,7 @@ def test_of_two_producers_with_one_expected_version_exactly_one_wins(
         assert_one_winner(pair)
 
 
+@pytest.mark.proves("C-08")
 def test_a_command_may_cause_two_events(deployment: Deployment) -> None:
     """C-08."""
     place(deployment, ["filled"])
@@ -107,6 +110,7 @@ def test_a_command_may_cause_two_events(deployment: Deployment) -> None:
     assert (outcome.from_version, outcome.to_version, len(outcome.event_ids)) == (1, 3, 2)
 
 
+@pytest.mark.proves("H-01", "H-03")
 def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) -> None:
     """H-01 and H-03: some by hand as JSON, some through the client."""
     golden = [
@@ -143,6 +147,7 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
     assert deployment.sql(select) == [["client1", 1]]
 
 
+@pytest.mark.proves("C-11")
 def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
     deployment: Deployment,
 ) -> None:
@@ -172,6 +177,7 @@ def test_every_kind_of_hostile_record_is_kept_with_its_bytes_and_place(
     assert_contained(sent, deployment.published(), deployment.topics)
 
 
+@pytest.mark.proves("C-11")
 def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
     deployment: Deployment,
 ) -> None:
@@ -193,6 +199,7 @@ def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
     assert len(deployment.commands()) == before + 1
 
 
+@pytest.mark.proves("C-01", "C-16", "H-07")
 def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
     deployment: Deployment,
 ) -> None:
@@ -223,6 +230,7 @@ def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
     assert {row[0] for row in deployment.sql("select client from us_holder")} == holders
 
 
+@pytest.mark.proves("U-02")
 def test_topics_that_are_not_what_they_must_be_are_named(deployment: Deployment) -> None:
     """U-02."""
     good = deployment.cli("topics", "check")

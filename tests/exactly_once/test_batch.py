@@ -46,6 +46,7 @@ def test_the_order_of_records_is_part_of_the_output() -> None:
     assert digest([RECORD, other]) != digest([other, RECORD])
 
 
+@pytest.mark.proves("C-10")
 @pytest.mark.parametrize(
     ("change", "seen"),
     [

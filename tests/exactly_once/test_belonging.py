@@ -48,6 +48,7 @@ def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
     assert marker.cluster_id
 
 
+@pytest.mark.proves("G-01")
 @pytest.mark.parametrize("recreated", ["commands", "events"])
 def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
@@ -66,6 +67,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     assert deployment.marker() == owner.marker  # nobody has claimed it
 
 
+@pytest.mark.proves("G-01")
 def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: Deployment) -> None:
     owner = deployment.take_over()
     owner.publish(deployment.batch(0), deployment.outputs(0))
@@ -87,6 +89,7 @@ def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment
         owner.publish(deployment.batch(0), deployment.outputs(0))
 
 
+@pytest.mark.proves("G-01")
 def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
     deployment: Deployment,
 ) -> None:
@@ -99,6 +102,7 @@ def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
         watch.look()
 
 
+@pytest.mark.proves("G-01")
 def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
     owner = deployment.take_over()
     foreign = replace(owner.marker, cluster_id="elsewhere")
@@ -108,6 +112,7 @@ def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
         deployment.take_over()
 
 
+@pytest.mark.proves("G-01")
 def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
     former = deployment.take_over()
     former.publish(deployment.batch(0), deployment.outputs(0))

@@ -7,6 +7,7 @@ import pytest
 from verdict.exactly_once.bounded import Stuck, within
 
 
+@pytest.mark.proves("F-02")
 def test_a_call_that_never_returns_is_left() -> None:
     for_ever = threading.Event()
 

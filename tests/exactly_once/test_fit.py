@@ -207,6 +207,7 @@ def test_a_missing_partition_counts_as_0(
 STEPS = st.lists(st.integers(0, 2), min_size=1, max_size=6)
 
 
+@pytest.mark.proves("C-14")
 @given(STEPS, st.integers(0, 6), st.booleans(), st.integers(0, 6), st.booleans())
 def test_only_the_newest_checkpoint_ever_fits(
     steps: list[int], published: int, dying: bool, restored: int, committed: bool

@@ -80,6 +80,7 @@ def failing(network: Proxy, fault: Fault, moment: Step, steps: list[Step]) -> On
     return on_step
 
 
+@pytest.mark.proves("C-18")
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("fault", the_first_of(*LOSING, Fault.HOLD_REQUESTS))
 def test_a_batch_is_published_once_whatever_the_network_loses(
@@ -113,6 +114,7 @@ def test_a_slow_network_costs_time_only(
     assert deployment.visible() == values(0)
 
 
+@pytest.mark.proves("C-18")
 def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy
 ) -> None:
@@ -188,6 +190,7 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
     assert deployment.visible() == values(0, 1)
 
 
+@pytest.mark.proves("C-18")
 @pytest.mark.parametrize("fault", the_first_of(Fault.DROP_REPLIES, Fault.CUT_REPLIES))
 def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault

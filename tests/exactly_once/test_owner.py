@@ -158,6 +158,7 @@ def test_two_queries_share_the_markers_topic(deployment: Deployment) -> None:
     assert [deployment.marker(), mail.marker()] == [publisher.marker for publisher in publishers]
 
 
+@pytest.mark.proves("C-18")
 def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_other_goes_on(
     deployment: Deployment,
 ) -> None:

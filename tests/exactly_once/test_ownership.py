@@ -99,6 +99,7 @@ def kafka(broker: EmbeddedBroker) -> Kafka:
     return Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
 
 
+@pytest.mark.proves("G-01")
 def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> None:
     blue, green = Topics("blue", "owned."), Topics("green", "owned.")
     admin = AdminClient({**kafka.settings, "log_level": 0})

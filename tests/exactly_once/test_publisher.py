@@ -85,6 +85,7 @@ def test_a_replay_is_computed_but_not_published_again(deployment: Deployment) ->
     ]
 
 
+@pytest.mark.proves("C-04")
 def test_a_replay_with_another_output_stops_and_names_both_versions_of_the_rules(
     deployment: Deployment,
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None
     assert publisher.publish(deployment.batch(0), deployment.outputs(0)) is Outcome.PUBLISHED
 
 
+@pytest.mark.proves("C-08")
 def test_a_record_that_the_broker_refuses_fails_its_whole_transaction(
     deployment: Deployment,
 ) -> None:
@@ -166,6 +168,7 @@ def test_a_bug_while_publishing_leaves_nothing_behind_and_the_next_try_succeeds(
     assert deployment.visible() == values(0)
 
 
+@pytest.mark.proves("C-14")
 def test_100_000_records_are_one_transaction(deployment: Deployment) -> None:
     publisher = deployment.take_over()
     outputs = [

@@ -17,6 +17,8 @@ from verdict.kafka.access import Kafka
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.topics import Topics
 
+pytestmark = pytest.mark.proves("C-17")
+
 MARKER = Marker(
     query="decider",
     owner="me",

@@ -31,6 +31,7 @@ def await_end(watch: Watch) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.proves("C-18")
 def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deployment) -> None:
     former = deployment.take_over()
     with watching(deployment, former) as watch:

@@ -37,6 +37,7 @@ def run_into(shop: Shop, step: Step) -> None:
         follow(lake, lambda: False)
 
 
+@pytest.mark.proves("P-06")
 def test_every_reader_counts_every_line_once(shop: Shop) -> None:
     shop.sell(7)
     with shop.lake() as lake:
@@ -70,6 +71,7 @@ def test_the_files_are_what_is_documented(shop: Shop) -> None:
     assert str(first.field("created_time").type) == "timestamp[us, tz=UTC]"  # and no INT96
 
 
+@pytest.mark.proves("P-06")
 def test_no_personal_value_is_in_any_byte_of_any_file(shop: Shop) -> None:
     shop.sell(50)
     shop.catch_up()
@@ -81,6 +83,7 @@ def test_no_personal_value_is_in_any_byte_of_any_file(shop: Shop) -> None:
     assert [value for value in PERSONAL if value in pd.read_parquet(shop.table).to_csv()] == []
 
 
+@pytest.mark.proves("P-06")
 @pytest.mark.parametrize(
     ("step", "seen"),
     the_first_of(
@@ -108,6 +111,7 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(shop: Shop, step: Step, se
     assert shop.files() == shop.files_in_table()
 
 
+@pytest.mark.proves("P-06")
 @pytest.mark.parametrize("cut", the_first_of("more", "fewer"))
 def test_a_replay_with_another_cut_counts_every_line_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, cut: str
@@ -143,6 +147,7 @@ def test_where_nothing_was_recorded_nothing_is_written(shop: Shop) -> None:
     assert shop.counts() == {shop.sold}
 
 
+@pytest.mark.proves("P-06")
 def test_what_is_no_event_becomes_one_letter_and_the_others_go_on(shop: Shop) -> None:
     shop.sell(2)
     shop.write(b"\0garbled")
@@ -158,6 +163,7 @@ def test_what_is_no_event_becomes_one_letter_and_the_others_go_on(shop: Shop) ->
     assert all(letter.error.startswith("no row for the lake: ") for letter in letters)
 
 
+@pytest.mark.proves("P-06")
 def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     shop.sell(3)
     shop.catch_up()
@@ -177,6 +183,7 @@ def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     assert shop.counts() == {shop.sold}
 
 
+@pytest.mark.proves("P-06")
 def test_a_lake_from_before_is_not_gone_on_with(shop: Shop) -> None:
     shop.sell(3)
     shop.catch_up()

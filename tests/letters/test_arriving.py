@@ -1,5 +1,6 @@
 """G-02: whatever anybody puts on `dead-letters`, those behind it are taken in."""
 
+import pytest
 from confluent_kafka import Producer
 
 from tests.letters.desk import Desk
@@ -21,6 +22,7 @@ def packed(desk: Desk, codec: str, key: bytes, value: bytes) -> None:
     assert producer.flush(60) == 0
 
 
+@pytest.mark.proves("C-11")
 def test_no_letter_keeps_others_from_being_taken_in(desk: Desk) -> None:
     servers, topic = str(desk.kafka.settings["bootstrap.servers"]), desk.topics.dead_letters
     packed(desk, "none", b"first", b"0 sound")

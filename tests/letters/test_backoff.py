@@ -12,6 +12,8 @@ from verdict.wire import backoff
 from verdict.wire.backoff import LONGEST_S, NotUnderstood, back_off, wait_ms
 from verdict.wire.letter import Letter
 
+pytestmark = pytest.mark.proves("R-02")
+
 MILLIS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 durations = st.tuples(st.integers(0, 5000), st.sampled_from([*MILLIS]))
 attempts = st.integers(0, 2000)
@@ -99,6 +101,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backoff, "entry_points", found)
 
 
+@pytest.mark.proves("R-02")
 @pytest.mark.usefixtures("installed")
 def test_an_entry_point_is_a_function_of_the_letter() -> None:
     assert wait_ms(back_off("by-size"), letter(value=b"12345")) == 5000

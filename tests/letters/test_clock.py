@@ -1,5 +1,6 @@
 """R-01: a clock that leaps ahead makes nothing due, one that is set back neither."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def test_it_goes_as_the_wall_clock_goes() -> None:
         assert times.now() == times.passed
 
 
+@pytest.mark.proves("R-01")
 def test_a_leap_that_is_taken_back_is_never_seen() -> None:
     times = Times()
     times.passed, times.set_by = 10.0, 3600.0

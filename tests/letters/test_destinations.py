@@ -28,6 +28,7 @@ def test_where_the_setting_says_letters_may_go(allowed: str) -> None:
     assert problem("parcels", allowed) is None
 
 
+@pytest.mark.proves("R-09")
 @pytest.mark.parametrize("allowed", [(), ("bills",), ("bill*",), ("parcels.late",)])
 def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[str, ...]) -> None:
     said = problem("parcels", *allowed)
@@ -37,6 +38,7 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
     assert "the setting retry_topics says: add it there and start again" in said
 
 
+@pytest.mark.proves("R-09")
 @pytest.mark.parametrize(
     "topic",
     [

@@ -26,6 +26,7 @@ def cut_off(tmp_path: Path) -> Iterator[tuple[Desk, Proxy]]:
         desk.close()
 
 
+@pytest.mark.proves("R-05")
 def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
     cut_off: tuple[Desk, Proxy],
     monkeypatch: pytest.MonkeyPatch,
@@ -63,6 +64,7 @@ def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids
     assert "the dispatch of letters goes on" in caplog.text
 
 
+@pytest.mark.proves("R-05")
 def test_letters_wait_while_the_database_is_away(
     postgresql_desk: Desk,
     postgresql: Server,

@@ -47,6 +47,7 @@ def test_parked_letters_are_listed_with_all_that_is_known(given: Desk) -> None:
     assert (found.received_at, found.who) == (NOW, None)
 
 
+@pytest.mark.proves("R-02")
 def test_an_edited_letter_that_is_replayed_goes_out_as_edited(given: Desk) -> None:
     """R-02: with one more attempt; who did it and why is kept."""
     with given.engine.begin() as connection:

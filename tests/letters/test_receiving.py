@@ -90,6 +90,7 @@ def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
     )
 
 
+@pytest.mark.proves("R-06")
 @given(letters)
 def test_every_letter_is_a_row_that_waits_or_says_why_it_does_not(letter: Letter) -> None:
     row = row_of(letter, RULES)
@@ -106,6 +107,7 @@ def test_every_letter_is_a_row_that_waits_or_says_why_it_does_not(letter: Letter
     assert row["bytes"] in (letter.value, b"{}")
 
 
+@pytest.mark.proves("G-04")
 @pytest.mark.parametrize("stamped", [NOW, NOW + 10 * YEAR_MS, NOW - 10 * YEAR_MS, -1])
 def test_a_letter_waits_from_when_it_is_taken_in_whatever_time_was_stamped_on_it(
     stamped: int,

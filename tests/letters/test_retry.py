@@ -25,6 +25,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import encode
 
 
+@pytest.mark.proves("R-01")
 def test_a_letter_comes_out_when_it_is_due_with_one_attempt_more(desk: Desk) -> None:
     """R-01 and R-04: key, value and other headers as they were; the table is empty again."""
     mine: Given = {"color": "blue", "raw": b"\xff\x00", "none": None}
@@ -53,6 +54,7 @@ def test_a_letter_comes_out_when_it_is_due_with_one_attempt_more(desk: Desk) -> 
     assert desk.rows() == []
 
 
+@pytest.mark.proves("R-01", "R-02")
 def test_each_pass_adds_one_and_the_last_parks(desk: Desk) -> None:
     """R-01 and R-02: a service that puts back what it got, with its headers, is tried 3 times."""
     desk.put([b"x"], headers={"retry_backoff": "fixed:1s,10s,1m"})
@@ -78,6 +80,7 @@ def test_each_pass_adds_one_and_the_last_parks(desk: Desk) -> None:
     assert row["error"] == "3 of 3 retries failed"
 
 
+@pytest.mark.proves("R-01")
 def test_a_letter_goes_to_the_topic_that_its_header_names(desk: Desk) -> None:
     """R-01."""
     there = f"{desk.topics.prefix}mine"
@@ -91,6 +94,7 @@ def test_a_letter_goes_to_the_topic_that_its_header_names(desk: Desk) -> None:
     assert desk.retries() == []
 
 
+@pytest.mark.proves("R-03")
 def test_letters_overtake_each_other_by_due_time(desk: Desk) -> None:
     """R-03: what came last is due first."""
     for value, wait in ((b"slow", "3s"), (b"middle", "2s"), (b"quick", "1s")):
@@ -105,6 +109,7 @@ def test_letters_overtake_each_other_by_due_time(desk: Desk) -> None:
     assert seen == [{b"quick"}, {b"quick", b"middle"}, {b"quick", b"middle", b"slow"}]
 
 
+@pytest.mark.proves("R-03")
 def test_letters_of_one_key_that_are_due_together_go_in_the_order_of_their_places(
     desk: Desk,
 ) -> None:
@@ -119,6 +124,7 @@ def test_letters_of_one_key_that_are_due_together_go_in_the_order_of_their_place
     assert [m.value() for m in desk.retries()] == [b"%02d" % number for number in range(20)]
 
 
+@pytest.mark.proves("R-03")
 def test_a_thousand_letters_due_at_one_instant_are_a_thousand_retries(desk: Desk) -> None:
     """R-03: and each of them once."""
     wanted = [b"%d" % number for number in range(1000)]
@@ -133,6 +139,7 @@ def test_a_thousand_letters_due_at_one_instant_are_a_thousand_retries(desk: Desk
     assert desk.rows() == []
 
 
+@pytest.mark.proves("R-04", "R-08")
 def test_a_backlog_much_larger_than_a_batch_drains(desk: Desk) -> None:
     """R-08, R-04: each once, none left."""
     letters = 50 * LETTERS
@@ -147,6 +154,7 @@ def test_a_backlog_much_larger_than_a_batch_drains(desk: Desk) -> None:
     assert desk.rows() == []
 
 
+@pytest.mark.proves("R-08")
 def test_a_batch_is_bounded_by_its_bytes_too(desk: Desk) -> None:
     """R-08: however large letters are, 16 MiB of them are in memory at most."""
     desk.put([bytes(800_000)] * 24)
@@ -159,6 +167,7 @@ def test_a_batch_is_bounded_by_its_bytes_too(desk: Desk) -> None:
         assert len(claim(connection, NOW + 1000, 1000)) == 4
 
 
+@pytest.mark.proves("R-05")
 def test_letters_are_taken_in_once_however_often_it_begins_again(desk: Desk) -> None:
     """R-05: the position moves in the transaction of the letters."""
     for number in range(3):
@@ -173,6 +182,7 @@ def test_letters_are_taken_in_once_however_often_it_begins_again(desk: Desk) -> 
     assert desk.rows() == []
 
 
+@pytest.mark.proves("R-05")
 def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
     """R-05: it loses against the position that it loaded, and stops."""
     first, second = desk.intake(), desk.intake()
@@ -217,6 +227,7 @@ class Crash(Exception):
     """The process ended here."""
 
 
+@pytest.mark.proves("R-05")
 @pytest.mark.parametrize("step", [Step.CLAIMED, Step.SENT])
 def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
     desk: Desk, step: Step
@@ -243,6 +254,7 @@ def test_a_crash_before_the_table_knows_loses_nothing_and_repeats_the_same_ids(
     assert desk.rows() == []
 
 
+@pytest.mark.proves("R-03")
 def test_a_clock_that_is_set_back_sends_nothing_twice(desk: Desk) -> None:
     """R-03: what went out is gone from the table."""
     desk.put([b"x"])
@@ -267,6 +279,7 @@ MISLEADING: dict[str, tuple[Given, str]] = {
 }
 
 
+@pytest.mark.proves("R-06")
 def test_what_cannot_be_understood_is_parked_and_the_stream_goes_on(desk: Desk) -> None:
     """R-06: with its raw bytes, and an error that says what to do."""
     for name, (headers, _) in MISLEADING.items():
@@ -287,6 +300,7 @@ def test_what_cannot_be_understood_is_parked_and_the_stream_goes_on(desk: Desk) 
     assert "never take letters" in rows[None]["error"]
 
 
+@pytest.mark.proves("R-06")
 def test_a_record_that_its_topic_refuses_is_parked_and_the_others_go(desk: Desk) -> None:
     """R-06: the batch goes one by one then; nothing is lost, nothing goes twice."""
     small = f"{desk.topics.prefix}small"
@@ -323,6 +337,7 @@ def test_a_letter_whose_topic_is_gone_by_then_is_parked(desk: Desk) -> None:
     assert "it cannot go to 'gone'" in row["error"]
 
 
+@pytest.mark.proves("R-06")
 def test_of_the_decider_s_letters_bugs_go_back_and_garbage_is_parked(desk: Desk) -> None:
     """C-10, R-06: what goes back is the command's own bytes, under its own key."""
     topic = desk.topics.commands("order")
@@ -378,6 +393,7 @@ def test_a_command_that_was_cut_is_not_sent_as_if_it_were_whole(desk: Desk) -> N
     assert "only 5 of 100 bytes are kept" in row["error"]
 
 
+@pytest.mark.proves("R-03")
 def test_two_dispatches_at_once_send_each_letter_once(postgresql_desk: Desk) -> None:
     """R-03: rows that the other has are passed over; SQLite has one dispatch."""
     desk = postgresql_desk

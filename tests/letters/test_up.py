@@ -19,6 +19,7 @@ PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_p
 WAIT_S = 120
 
 
+@pytest.mark.proves("C-10", "R-04")
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.timeout(300)

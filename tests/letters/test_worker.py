@@ -73,6 +73,7 @@ def retrying(desk: Desk, backoff: str = "fixed:1s") -> Retrying:
     return Retrying(desk.engine, desk.kafka, desk.topics, attempts=3, backoff=backoff, poll_s=0.01)
 
 
+@pytest.mark.proves("R-07")
 def test_it_is_ready_when_all_is_taken_in_that_was_there(desk: Desk) -> None:
     """R-07."""
     desk.put([b"%d" % n for n in range(3000)], headers={"retry_backoff": "fixed:366d"})
@@ -86,6 +87,7 @@ def test_it_is_ready_when_all_is_taken_in_that_was_there(desk: Desk) -> None:
     assert found == 3000
 
 
+@pytest.mark.proves("R-07")
 def test_when_it_cannot_take_letters_in_it_says_why_and_nobody_waits_for_it(desk: Desk) -> None:
     """R-07: what cannot be taken in must not keep commands from being decided."""
     desk.put([b"x"])
@@ -108,6 +110,7 @@ def test_when_it_cannot_take_letters_in_it_says_why_and_nobody_waits_for_it(desk
         running.stop()
 
 
+@pytest.mark.proves("R-01")
 def test_letters_flow_through_both_threads(desk: Desk) -> None:
     """R-01: by the real clock, which is far beyond these letters."""
     running = retrying(desk)

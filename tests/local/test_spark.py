@@ -76,6 +76,7 @@ def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iter
         process.kill()
 
 
+@pytest.mark.proves("S-02")
 def test_a_plan_hides_what_kafka_was_told(session: Session) -> None:
     plan = session.ask()["plan"]
 

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.both_databases
 FIRST, SECOND = Share(1, 2), Share(2, 2)
 
 
+@pytest.mark.proves("H-10")
 def test_a_week_is_recorded_once_whoever_comes_first(desk: Desk) -> None:
     clients = clients_of(ALL, 700)
 
@@ -71,6 +72,7 @@ def test_message_ids_tell_deployment_week_and_client_apart() -> None:
     assert outbox.message_id("desk", WEEK, "ada") == golden
 
 
+@pytest.mark.proves("H-10")
 def test_a_mail_is_leased_to_one_process_at_a_time(desk: Desk) -> None:
     """Many at once, each with connections of its own: every mail is claimed exactly once."""
     clients = clients_of(ALL, 40)

@@ -86,6 +86,7 @@ runs = st.builds(
 )
 
 
+@pytest.mark.proves("H-10")
 @pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(st.lists(runs, max_size=8))

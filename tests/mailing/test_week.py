@@ -30,6 +30,7 @@ def test_a_week_ends_on_monday_at_midnight_utc(text: str, cut_off: int) -> None:
     assert str(parse_week(text)) == text
 
 
+@pytest.mark.proves("H-10")
 @given(DAYS)
 def test_a_day_lies_between_the_cut_offs_of_the_week_before_and_of_its_own(day: date) -> None:
     """The calendar of the C library is the oracle: %G, %V and %u."""

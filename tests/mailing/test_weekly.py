@@ -48,6 +48,7 @@ def fill(world: World) -> None:
     world.write()
 
 
+@pytest.mark.proves("H-10")
 @pytest.mark.kafka
 def test_each_holder_at_the_cut_off_gets_one_mail_however_often_and_whatever_happens_since(
     world: World, office: PostOffice

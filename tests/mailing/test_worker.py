@@ -21,6 +21,7 @@ def to(*clients: str) -> list[str]:
     return sorted(f"{client}@example.com" for client in clients)
 
 
+@pytest.mark.proves("H-10")
 def test_each_mail_is_sent_once_by_workers_that_know_nothing_of_each_other(
     desk: Desk, office: PostOffice
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_mail_says_who_holds_how_much_as_of_when(desk: Desk, office: PostOffic
     assert desk.rows("status, sent_at") == [("SENT", "2026-11-16T00:00:00.000Z")] * 2
 
 
+@pytest.mark.proves("H-10")
 def test_the_share_of_a_worker_that_never_came_is_taken_over(
     desk: Desk, office: PostOffice
 ) -> None:
@@ -85,6 +87,7 @@ def test_the_share_of_a_worker_that_never_came_is_taken_over(
     assert office.receivers == to(*mine, *others)
 
 
+@pytest.mark.proves("H-10")
 @pytest.mark.process
 @pytest.mark.parametrize("step", ["claimed", "delivered"])
 def test_the_share_of_a_worker_that_was_killed_is_taken_over(
@@ -109,6 +112,7 @@ def test_the_share_of_a_worker_that_was_killed_is_taken_over(
     assert {status for (status,) in desk.rows("status")} == {"SENT"}
 
 
+@pytest.mark.proves("H-10")
 def test_a_refused_address_fails_with_the_servers_words_and_stops_nobody(
     desk: Desk, office: PostOffice
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_file_has_all_lines_and_nothing_lies_beside_it(
     assert [*file.parent.iterdir()] == [file]
 
 
+@pytest.mark.proves("A-03")
 def test_a_write_that_fails_midway_leaves_what_was_there(
     holders: Completed, tmp_path: Path
 ) -> None:

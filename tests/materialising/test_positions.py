@@ -65,6 +65,7 @@ def stopped(world: World, position: int) -> list[tuple[object, ...]]:
     return rows
 
 
+@pytest.mark.proves("A-03")
 def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_there(
     world: World, tmp_path: Path
 ) -> None:
@@ -90,6 +91,7 @@ def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_ther
         world.told("us_holder", last + 1, tmp_path)
 
 
+@pytest.mark.proves("A-03")
 @pytest.mark.parametrize("archived", ["nothing", "some", "all"])
 def test_as_of_a_time_events_count_by_when_they_were_decided_not_by_where_they_lie(
     world: World, tmp_path: Path, archived: str
@@ -119,6 +121,7 @@ def test_as_of_a_time_events_count_by_when_they_were_decided_not_by_where_they_l
     ]  # fmt: skip
 
 
+@pytest.mark.proves("A-03")
 def test_the_same_moment_gives_the_same_bytes_whatever_happens_since(
     world: World, tmp_path: Path
 ) -> None:
@@ -140,6 +143,7 @@ def test_the_same_moment_gives_the_same_bytes_whatever_happens_since(
     assert world.told("us_holder", "now", tmp_path)[0] != now[0]
 
 
+@pytest.mark.proves("A-03")
 def test_a_time_is_refused_until_it_has_passed_and_all_that_was_asked_by_then_is_decided(
     world: World, tmp_path: Path
 ) -> None:
@@ -271,6 +275,7 @@ def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(
     assert [*world.settings.data_dir.iterdir()] == []
 
 
+@pytest.mark.proves("A-03")
 def test_as_of_a_time_what_is_lost_is_named_though_nothing_that_is_left_is_so_old(
     world: World, tmp_path: Path
 ) -> None:
@@ -294,6 +299,7 @@ def test_as_of_a_time_what_is_lost_is_named_though_nothing_that_is_left_is_so_ol
         world.told("us_holder", then, tmp_path)
 
 
+@pytest.mark.proves("A-03")
 def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
     world: World, tmp_path: Path
 ) -> None:
@@ -322,6 +328,7 @@ class Cut(Materialiser):
         return CutLog(self._world.options, lambda: self._world.drop(before=5))
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.parametrize("kind", ["evict", "accept"])
 def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
     world: World, tmp_path: Path, kind: Kind
@@ -361,6 +368,7 @@ def test_what_cannot_be_told_at_all_is_named(
         world.told(name, "now", tmp_path)
 
 
+@pytest.mark.proves("A-03")
 def test_it_is_told_as_the_live_version_was_built_whatever_is_set_where_it_is_asked(
     world: World, tmp_path: Path
 ) -> None:

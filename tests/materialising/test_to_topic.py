@@ -47,6 +47,7 @@ def run(world: World, as_of: object, to: str) -> tuple[Completed, bool]:
     return Materialiser(world.settings, "us_holder").run(parse_as_of(str(as_of)), to)
 
 
+@pytest.mark.proves("A-03")
 def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_marker(
     world: World, topic: str
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_marker(
     )
 
 
+@pytest.mark.proves("A-03")
 def test_a_run_that_ends_midway_shows_nothing_and_the_next_shows_all(
     world: World, topic: str, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ COLUMNS = (
 )
 
 
+@pytest.mark.proves("C-13")
 @pytest.mark.process
 def test_a_state_four_times_the_capped_memory_grows_is_read_and_rebuilt(tmp_path: Path) -> None:
     """Nine tenths of it are remembered ids."""

@@ -39,6 +39,7 @@ def handed_over(folder: Path, state: str, batches: list[list[Record]]) -> list[O
     return found
 
 
+@pytest.mark.proves("C-11")
 @pytest.mark.parametrize("slice_bytes", [1, 2_000, 70_000])
 @pytest.mark.parametrize("by_spark", [0, 3_000])
 def test_slices_and_files_change_no_byte_and_no_order(

@@ -33,6 +33,7 @@ def greatest(payload: dict[str, Any], where: str, filler: str = "x", **more: Any
     return Record("order.commands", 0, 0, 1_795_000_000_000, order.encode(), value)
 
 
+@pytest.mark.proves("C-11")
 @pytest.mark.parametrize(
     "record",
     [

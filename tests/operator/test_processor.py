@@ -76,6 +76,7 @@ def cut(log: list[Record], random: Random) -> list[list[Record]]:
     return batches
 
 
+@pytest.mark.proves("C-07")
 @pytest.mark.parametrize("seed", range(6))
 def test_the_operator_does_what_the_model_says(make_state: MakeState, seed: int) -> None:
     log = log_of(seed, 150)
@@ -85,6 +86,7 @@ def test_the_operator_does_what_the_model_says(make_state: MakeState, seed: int)
     assert_as_the_model_says(fold(log), published(outputs))
 
 
+@pytest.mark.proves("C-04")
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_shuffled_and_batches_cut_differently_give_the_same_bytes(
     make_state: MakeState, seed: int, tmp_path: Path
@@ -97,6 +99,7 @@ def test_rows_shuffled_and_batches_cut_differently_give_the_same_bytes(
     assert by_topic_and_key(one) == by_topic_and_key(other)
 
 
+@pytest.mark.proves("G-04")
 @pytest.mark.parametrize("leap_ms", [TEN_YEARS_MS, -TEN_YEARS_MS])
 def test_no_clock_that_leaps_lets_a_retry_be_done_a_second_time(
     make_state: MakeState, leap_ms: int
@@ -131,6 +134,7 @@ def by_topic_and_key(outputs: list[Output]) -> dict[Any, list[Output]]:
     return {at: sorted(of) if at[0] == "dead-letters" else of for at, of in found.items()}
 
 
+@pytest.mark.proves("C-02")
 def test_two_commands_in_one_batch_see_each_other(make_state: MakeState) -> None:
     """C-02: a Delete and a Modify right behind it never both pass."""
     place = json_command(0, 0, {"type": "PlaceOrder", "client": "ada", "ticker": "AAPL",
@@ -151,6 +155,7 @@ def test_two_commands_in_one_batch_see_each_other(make_state: MakeState) -> None
     ]
 
 
+@pytest.mark.proves("C-10")
 def test_a_bug_in_the_rules_costs_its_own_command_only(
     make_state: MakeState, monkeypatch: pytest.MonkeyPatch
 ) -> None:

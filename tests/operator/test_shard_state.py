@@ -96,7 +96,7 @@ class ShardStateMachine(RuleBasedStateMachine):
 
 
 ShardStateMachine.TestCase.settings = settings(max_examples=examples(60))
-test_every_copy_gives_the_same_answers = ShardStateMachine.TestCase
+test_every_copy_gives_the_same_answers = pytest.mark.proves("C-13")(ShardStateMachine.TestCase)
 
 
 def _batches(store: FakeStateStore, folder: Path, count: int, lifetime: int = FOR_EVER) -> None:
@@ -132,6 +132,7 @@ def test_expired_entries_leave_pages_and_copies(tmp_path: Path) -> None:
     assert sum(map(len, store.part("page").values())) < 100
 
 
+@pytest.mark.proves("C-13")
 def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
     """A page is rewritten as a whole, so its size is what a batch may take and hold in memory."""
     store, largest = FakeStateStore(), 0
@@ -146,6 +147,7 @@ def test_pages_stay_small_while_a_state_only_grows(tmp_path: Path) -> None:
     assert largest < 4 * log_head.PAGE_BYTES
 
 
+@pytest.mark.proves("C-13")
 def test_what_has_expired_makes_the_state_smaller(tmp_path: Path) -> None:
     """C-13: ids that are remembered no more leave log, pages and local copy."""
     store, sizes = FakeStateStore(), {}
@@ -171,6 +173,7 @@ def _bytes_of(store: FakeStateStore) -> int:
     return sum(len(value) for row in rows for value in row)
 
 
+@pytest.mark.proves("G-04")
 def test_a_leap_of_the_clock_counts_half_a_day_at_most_and_one_back_counts_nothing() -> None:
     head, clocks = LogHead(), []
 

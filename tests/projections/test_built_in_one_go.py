@@ -57,6 +57,7 @@ def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
         yield name, random.choice([ParticipantDeactivated(), login])
 
 
+@pytest.mark.proves("H-09")
 @pytest.mark.parametrize(
     ("projection", "aggregate_type", "happenings"),
     [
@@ -105,6 +106,7 @@ def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: Ev
     } == {(2, 3), (1, 2)}
 
 
+@pytest.mark.proves("H-02")
 def test_states_some_of_which_nobody_can_read_are_built_as_batches_take_them(
     read_side: ReadSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:

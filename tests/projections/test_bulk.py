@@ -162,6 +162,7 @@ class Polling(threading.Thread):
         self.join()
 
 
+@pytest.mark.proves("H-04")
 @pytest.mark.slow
 def test_a_reader_never_sees_a_holder_vanish(read_side: ReadSide, log: EventLog) -> None:
     applier = read_side.applier("us_holder")

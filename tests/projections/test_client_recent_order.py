@@ -97,6 +97,7 @@ def newest_first(order_ids: Iterable[str]) -> Rows:
     return [*enumerate(reversed([*order_ids]), start=1)]
 
 
+@pytest.mark.proves("O-01", "O-02")
 def test_of_31_orders_the_newest_30_are_shown_and_a_deleted_one_lets_the_31st_come_back(
     shown: Shown,
 ) -> None:
@@ -116,6 +117,7 @@ def test_the_31st_comes_when_the_orders_come_one_by_one_too(shown: Shown) -> Non
         assert shown.after((name, placed("ada"))) == newest
 
 
+@pytest.mark.proves("O-01")
 def test_of_orders_placed_at_one_time_those_with_the_greater_ids_are_the_newest(
     shown: Shown, orders: EventLog
 ) -> None:
@@ -127,6 +129,7 @@ def test_of_orders_placed_at_one_time_those_with_the_greater_ids_are_the_newest(
     )
 
 
+@pytest.mark.proves("O-02")
 def test_a_change_is_shown_in_its_place(shown: Shown, read_side: ReadSide) -> None:
     shown.after(("order-1", placed("ada")), ("order-2", placed("ada")), ("order-3", placed("ada")))
     shown.after(
@@ -155,6 +158,7 @@ def test_the_last_order_that_is_deleted_leaves_nothing(shown: Shown, read_side: 
     assert read_side.dump()["client_recent_order_v1"] == []
 
 
+@pytest.mark.proves("O-03")
 def test_the_orders_of_a_client_come_from_all_partitions(shown: Shown, orders: EventLog) -> None:
     many = ids(40)
 
@@ -164,6 +168,7 @@ def test_the_orders_of_a_client_come_from_all_partitions(shown: Shown, orders: E
     assert found == newest_first(many[-SHOWN:])
 
 
+@pytest.mark.proves("O-01")
 def test_reading_one_client_reads_two_short_stretches_of_indexes(read_side: ReadSide) -> None:
     if read_side.engine.dialect.name != "sqlite":
         return  # the words of SQLite's plans
@@ -247,6 +252,7 @@ happenings = st.one_of(
 order_ids = [f"{when}-{number}" for when in ("earlier", "later") for number in range(65, 72)]
 
 
+@pytest.mark.proves("O-01")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -23,6 +23,7 @@ HISTORY = """SELECT version, event_type FROM event_archive
     WHERE aggregate_type = 'position' AND aggregate_id = 'p-1' ORDER BY version"""
 
 
+@pytest.mark.proves("A-01")
 def test_an_event_is_archived_with_all_that_is_known_of_it(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -67,6 +68,7 @@ def parsed(value: object) -> object:
     return json.loads(value) if isinstance(value, str) else value
 
 
+@pytest.mark.proves("A-01")
 def test_the_history_of_an_aggregate_is_one_indexed_query(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -88,6 +90,7 @@ def test_the_history_of_an_aggregate_is_one_indexed_query(
         assert step.endswith("(aggregate_type=? AND aggregate_id=?)")
 
 
+@pytest.mark.proves("A-01")
 def test_a_gap_is_not_held_back(read_side: ReadSide, log: EventLog) -> None:
     log.add("p-1", opened("ada"))
     missing = log.add_unseen("p-1", PositionAdjusted(amount=2))
@@ -120,6 +123,7 @@ def test_what_is_there_is_skipped_and_takes_no_position(read_side: ReadSide, log
     assert positions(read_side) == [1, 2]
 
 
+@pytest.mark.proves("A-01")
 @pytest.mark.parametrize("at_once", [True, False])
 def test_another_event_under_a_version_that_is_there_stops_the_archive(
     read_side: ReadSide, log: EventLog, at_once: bool
@@ -204,6 +208,7 @@ class Archived(Followed):
 happenings = st.one_of(st.builds(opened, st.just("ada")), st.just(PositionClosed()))
 
 
+@pytest.mark.proves("A-01")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -44,6 +44,7 @@ def test_what_lies_below_the_position_is_not_looked_at(read_side: ReadSide, log:
     assert (applied.applied, applied.skipped) == (1, 0)
 
 
+@pytest.mark.proves("A-05")
 def test_an_event_that_was_written_twice_is_applied_once(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -58,6 +59,7 @@ def test_an_event_that_was_written_twice_is_applied_once(
     assert read_side.holders() == {"bob": 1}
 
 
+@pytest.mark.proves("H-03")
 def test_old_events_of_a_closed_position_are_still_known(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -72,6 +74,7 @@ def test_old_events_of_a_closed_position_are_still_known(
     assert read_side.holders() == {}
 
 
+@pytest.mark.proves("A-06")
 def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) -> None:
     log.add("p-1", opened("ada"))
     place = log.place_of("p-1")
@@ -86,6 +89,7 @@ def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) ->
     assert positions == [(1, TOPIC, place.partition, 2)]
 
 
+@pytest.mark.proves("A-06")
 def test_a_crash_before_the_commit_leaves_nothing(read_side: ReadSide, log: EventLog) -> None:
     class Killed(BaseException):
         pass
@@ -124,6 +128,7 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
     assert not second.stands_still
 
 
+@pytest.mark.proves("F-10")
 def test_who_meets_another_runner_once_goes_on_and_twice_stands_still_alone(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -144,6 +149,7 @@ def test_who_meets_another_runner_once_goes_on_and_twice_stands_still_alone(
     assert first.failure is None
 
 
+@pytest.mark.proves("H-06")
 def test_runners_on_different_partitions_exclude_each_other_too(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -164,6 +170,7 @@ def test_runners_on_different_partitions_exclude_each_other_too(
     assert read_side.holders() == {"ada": 1}
 
 
+@pytest.mark.proves("A-06")
 def test_runners_exclude_each_other_even_where_neither_has_been(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -180,6 +187,7 @@ def test_runners_exclude_each_other_even_where_neither_has_been(
     assert read_side.holders() == {"ada": 1}
 
 
+@pytest.mark.proves("A-06")
 def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: EventLog) -> None:
     batches = []
     for number in range(50):

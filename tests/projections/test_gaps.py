@@ -19,6 +19,7 @@ def _alarms(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
 
 
+@pytest.mark.proves("A-05")
 def test_an_event_behind_a_gap_is_held_and_reported(
     read_side: ReadSide, log: EventLog, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -54,6 +55,7 @@ def test_later_events_of_a_held_aggregate_are_held_too_and_the_alarm_comes_once(
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.proves("A-05")
 def test_a_hold_ends_when_all_that_was_missing_has_come(read_side: ReadSide, log: EventLog) -> None:
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))

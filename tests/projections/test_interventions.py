@@ -56,6 +56,7 @@ def is_rebuilt_alike(lot: ParkingLot) -> bool:
     return all(both.equal for both in compared(lot.read_side, "us_holder", lot.log.deliveries))
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.parametrize(("verb", "taken"), [("edit", [1, 2, 3, 4, 5]), ("evict", [1, 3, 4, 5])])
 def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others_flow(
     lot: ParkingLot, verb: str, taken: list[int]
@@ -95,6 +96,7 @@ def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: ParkingLot) -> None
     assert is_rebuilt_alike(lot)
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.parametrize("met_before", [False, True], ids=["then", "before"])
 def test_a_version_beside_takes_what_was_decided_in_any_batch(
     lot: ParkingLot, met_before: bool
@@ -118,6 +120,7 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
     assert lot.read_side.select("SELECT * FROM projection_held") == []
 
 
+@pytest.mark.proves("B-09")
 def test_what_was_done_is_there_for_auditors_for_ever(lot: ParkingLot) -> None:
     lot.park("p-7")
     with pytest.raises(VerdictError, match=r"still cannot be applied, and 0 wait.*mallory"):
@@ -171,6 +174,7 @@ def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: ParkingLot) ->
     assert (done["kind"], done["who"], done["why"]) == ("edit", "ada", "it was mistyped")
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
@@ -242,6 +246,7 @@ def test_nothing_is_done_where_nothing_is_parked_or_not_archived_yet(lot: Parkin
     assert lot.interventions(["seq"]) == []
 
 
+@pytest.mark.proves("A-05")
 def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_them_is_applied(
     lot: ParkingLot,
 ) -> None:
@@ -269,6 +274,7 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
     assert is_rebuilt_alike(lot)
 
 
+@pytest.mark.proves("B-09")
 def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
     lot: ParkingLot,
 ) -> None:
@@ -290,6 +296,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
     assert (lot.waiting(), lot.read_side.holders()) == before
 
 
+@pytest.mark.proves("A-05")
 def test_a_gap_behind_a_gap_is_another_decision(lot: ParkingLot) -> None:
     lot.happen("p-1", opened("ada"))
     for client in ("bob", "cleo"):
@@ -305,6 +312,7 @@ def test_a_gap_behind_a_gap_is_another_decision(lot: ParkingLot) -> None:
     assert is_rebuilt_alike(lot)
 
 
+@pytest.mark.proves("A-05")
 @pytest.mark.parametrize("most", [2, 1000])
 def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(
     lot: ParkingLot, monkeypatch: pytest.MonkeyPatch, most: int
@@ -418,6 +426,7 @@ def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
     assert lot.read_side.select("SELECT * FROM projection_held") == []
 
 
+@pytest.mark.proves("B-09")
 def test_operators_and_the_service_at_the_same_time(lot: ParkingLot) -> None:
     """Neither stops the other, and each event is applied once."""
     names = [f"p-{number}" for number in range(12)]
@@ -490,6 +499,7 @@ class Oracle:
         return {clients[-1] for clients in ends if clients}
 
 
+@pytest.mark.proves("B-09")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(
@@ -555,6 +565,7 @@ def _intervene(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
             lot.operator.replay(address, BY)
 
 
+@pytest.mark.proves("B-09")
 def test_parked_events_of_an_older_schema_are_read_as_live_ones_are(lot: ParkingLot) -> None:
     """A field that they lack has its default, also in what replaces one."""
     lot.park("p-7", PositionTransferred(client="bob"))

@@ -118,6 +118,7 @@ def _planted(value: Any) -> Any:
     return [_planted(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.proves("P-06")
 @given(events("invoice"))
 def test_no_personal_value_is_in_any_row(invoice: InvoiceRecorded) -> None:
     with_plants = planted(invoice)
@@ -148,6 +149,7 @@ def _parts(annotation: Any) -> Iterator[type[Message]]:
 FIELDS = [(kind, name) for kind in classes(InvoiceRecorded) for name in kind.model_fields]
 
 
+@pytest.mark.proves("P-06")
 @pytest.mark.parametrize(("kind", "name"), FIELDS, ids=str)
 @settings(max_examples=examples(20))
 @given(one=events("invoice"), other=events("invoice"), lines=st.integers(1, 3))

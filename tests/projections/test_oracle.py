@@ -89,6 +89,7 @@ def copies_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copying, "MANY", 3)
 
 
+@pytest.mark.proves("H-07", "A-05")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @pytest.mark.usefixtures("copies_early")
@@ -98,6 +99,7 @@ def test_table_and_feed_are_what_the_events_say(read_side: ReadSide, sequence: l
     follow(Holders(read_side), sequence)
 
 
+@pytest.mark.proves("H-08")
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 2, 7, 1000])
 def test_how_batches_are_cut_does_not_show_in_the_table(read_side: ReadSide, cut: int) -> None:

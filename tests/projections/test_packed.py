@@ -130,6 +130,7 @@ def test_a_state_that_cannot_be_decoded_keeps_its_key_and_says_why(
 LONG = b"x" * 257
 
 
+@pytest.mark.proves("H-02")
 @pytest.mark.parametrize(
     ("key", "name"),
     [

@@ -55,6 +55,7 @@ def buggy(new_database: NewDatabase) -> Iterator[ReadSide]:
     read_side.close()
 
 
+@pytest.mark.proves("B-09")
 def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others_go_on(
     buggy: ReadSide, log: EventLog, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -84,6 +85,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
     ]
 
 
+@pytest.mark.proves("B-09")
 def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
     buggy: ReadSide, log: EventLog
 ) -> None:
@@ -99,6 +101,7 @@ def test_an_aggregate_that_waits_is_left_alone_until_the_next_start(
     assert buggy.dump() == before
 
 
+@pytest.mark.proves("B-09")
 def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     buggy: ReadSide, log: EventLog
 ) -> None:
@@ -119,6 +122,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     ]  # fmt: skip
 
 
+@pytest.mark.proves("B-09")
 def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_parked(
     buggy: ReadSide, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +210,7 @@ def cannot_be_kept(postgresql: bool) -> str:
     return incompressible if postgresql else "\ud800"
 
 
+@pytest.mark.proves("B-09")
 def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -258,6 +263,7 @@ def test_a_table_that_is_gone_is_no_fault_of_an_aggregate(
     assert read_side.select(HELD) == []
 
 
+@pytest.mark.proves("B-09")
 def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     read_side: ReadSide, log: EventLog
 ) -> None:
@@ -289,6 +295,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     assert read_side.select("SELECT * FROM projection_parked") == []
 
 
+@pytest.mark.proves("B-09")
 def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
     read_side: ReadSide, log: EventLog
 ) -> None:

@@ -67,6 +67,7 @@ def tallies(read_side: ReadSide) -> Tallies:
     return Tallies(read_side)
 
 
+@pytest.mark.proves("T-01")
 def test_active_to_inactive_moves_one_and_back(tallies: Tallies) -> None:
     assert tallies.after("ada", ENROLLED) == [("chess", 1, 0, None)]
     assert tallies.after("bob", ENROLLED) == [("chess", 2, 0, None)]
@@ -81,6 +82,7 @@ def test_the_same_status_twice_changes_nothing(tallies: Tallies) -> None:
     assert tallies.after("ada", ParticipantDeactivated()) == [("chess", 0, 1, None)]
 
 
+@pytest.mark.proves("T-01")
 def test_the_last_login_is_the_latest_of_those_who_are_in_the_program(tallies: Tallies) -> None:
     tallies.after("ada", ENROLLED, LoginRecorded(at=NOON + 1))
     tallies.after("bob", ENROLLED, LoginRecorded(at=NOON + 9), LoginRecorded(at=NOON + 3))
@@ -149,6 +151,7 @@ happenings = st.one_of(
 )
 
 
+@pytest.mark.proves("T-01")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -159,6 +162,7 @@ def test_whatever_happens_the_tallies_are_what_the_events_say(
     follow(Tallied(read_side), sequence)
 
 
+@pytest.mark.proves("T-01")
 @pytest.mark.parametrize("cut", [1, 3, 1000])
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_neither_the_cut_of_batches_nor_the_partitions_show(

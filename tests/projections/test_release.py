@@ -80,6 +80,7 @@ def followed(read_side: ReadSide, log: EventLog) -> Followed:
     return Followed(read_side, log)
 
 
+@pytest.mark.proves("A-05")
 def test_what_came_behind_a_gap_is_applied_with_the_missing_event(followed: Followed) -> None:
     transferred = PositionTransferred(client="cleo")
     missing = followed.gap("p-1", PositionAdjusted(amount=2), transferred)
@@ -98,6 +99,7 @@ def test_what_came_behind_a_gap_is_applied_with_the_missing_event(followed: Foll
     ]
 
 
+@pytest.mark.proves("A-05")
 def test_an_aggregate_whose_event_never_comes_is_held_and_reported_once_while_others_go_on(
     followed: Followed, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -144,6 +146,7 @@ def test_only_what_lies_before_the_position_is_taken_from_the_archive(followed: 
     assert followed.read_side.holders() == {"bob": 1}
 
 
+@pytest.mark.proves("A-05")
 def test_a_long_wait_is_made_up_for_in_several_batches(
     followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +310,7 @@ class TestWhatCannotBeApplied:
             ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug"
         )  # of the event behind the gap
 
+    @pytest.mark.proves("A-05")
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(
         self, followed: Followed
     ) -> None:

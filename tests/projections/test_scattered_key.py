@@ -33,6 +33,7 @@ def test_commands_that_stay_on_one_partition_are_no_news(read_side: ReadSide) ->
     assert read_side.select(SCATTERED) == []
 
 
+@pytest.mark.proves("C-07")
 def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
     read_side: ReadSide,
 ) -> None:

@@ -148,6 +148,7 @@ def test_texts_are_in_the_order_of_their_code_points(connection: Connection) -> 
         assert {*connection.scalars(ordered)} == {"C"}
 
 
+@pytest.mark.proves("A-06")
 def test_a_connection_that_is_lost_in_copying_is_no_fault_of_the_projection(
     postgresql: Server, log: EventLog
 ) -> None:

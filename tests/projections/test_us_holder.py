@@ -47,6 +47,7 @@ def test_what_counts_as_a_us_exchange_is_configuration() -> None:
     assert projection.group(OpenPosition("ada", "NASDAQ", 0)) is None
 
 
+@pytest.mark.proves("H-01")
 def test_the_golden_positions(read_side: ReadSide, log: EventLog) -> None:
     for number, client, ticker, amount, exchange in [
         (1, "client1", "AAPL", 100, "NASDAQ"),
@@ -91,6 +92,7 @@ def story(read_side: ReadSide, log: EventLog) -> Story:
     return Story(read_side, log)
 
 
+@pytest.mark.proves("H-03")
 def test_closing_one_of_two_positions_keeps_the_client(story: Story, read_side: ReadSide) -> None:
     story.happens("p-1", opened("ada"))
     story.happens("p-2", opened("ada"))
@@ -99,6 +101,7 @@ def test_closing_one_of_two_positions_keeps_the_client(story: Story, read_side: 
     assert read_side.holders() == {"ada": 1}
 
 
+@pytest.mark.proves("H-03")
 def test_closing_the_last_position_removes_the_client(story: Story, read_side: ReadSide) -> None:
     story.happens("p-1", opened("ada"))
 
@@ -106,6 +109,7 @@ def test_closing_the_last_position_removes_the_client(story: Story, read_side: R
     assert read_side.holders() == {}
 
 
+@pytest.mark.proves("H-04")
 def test_another_amount_changes_nothing(story: Story, read_side: ReadSide) -> None:
     story.happens("p-1", opened("ada", amount=99))
     before = read_side.select("SELECT * FROM us_holder")
@@ -114,6 +118,7 @@ def test_another_amount_changes_nothing(story: Story, read_side: ReadSide) -> No
     assert read_side.select("SELECT * FROM us_holder") == before
 
 
+@pytest.mark.proves("H-05")
 def test_a_relisting_out_of_the_us_leaves_and_one_into_it_enters(story: Story) -> None:
     story.happens("p-1", opened("ada"))
 
@@ -127,6 +132,7 @@ def test_a_relisting_within_the_us_changes_nothing(story: Story) -> None:
     assert story.happens("p-1", PositionRelisted(exchange="NYSE")) == []
 
 
+@pytest.mark.proves("H-05")
 def test_a_transfer_of_the_only_position_shows_both_sides(
     story: Story, read_side: ReadSide
 ) -> None:
@@ -145,6 +151,7 @@ def test_a_transfer_abroad_changes_nothing(story: Story, read_side: ReadSide) ->
     assert read_side.holders() == {}
 
 
+@pytest.mark.proves("H-08")
 def test_what_comes_and_goes_within_a_batch_is_not_announced(story: Story) -> None:
     there_and_back = PositionTransferred(client="bob"), PositionTransferred(client="ada")
     story.happens("p-1", opened("ada"))
@@ -153,6 +160,7 @@ def test_what_comes_and_goes_within_a_batch_is_not_announced(story: Story) -> No
     assert story.happens("p-2", opened("cleo"), PositionClosed()) == []
 
 
+@pytest.mark.proves("H-08")
 def test_the_cause_of_a_change_is_the_event_behind_it(story: Story, read_side: ReadSide) -> None:
     story.happens("p-1", opened("ada"))
     story.happens(
@@ -217,6 +225,7 @@ def test_since_is_the_earliest_opening_among_the_positions_held_now(
     assert since() == [(iso_time(START + 5 * SECOND),)]
 
 
+@pytest.mark.proves("H-06")
 def test_a_client_with_positions_on_every_partition(read_side: ReadSide, log: EventLog) -> None:
     ids = [f"p-{number}" for number in range(40)]
     for position_id in ids:

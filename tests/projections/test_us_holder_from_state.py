@@ -67,6 +67,7 @@ def test_the_golden_positions(shown: Shown) -> None:
     ) == [("client1", 2), ("client2", 1)]
 
 
+@pytest.mark.proves("H-02")
 def test_a_tombstone_closes_what_was_there_last_also_over_a_restart(shown: Shown) -> None:
     shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")), ("3", ("bob", "IEX")))
     assert shown.after(("1", None)) == [("ada", 1), ("bob", 1)]
@@ -75,6 +76,7 @@ def test_a_tombstone_closes_what_was_there_last_also_over_a_restart(shown: Shown
     assert shown.after(("2", None)) == [("bob", 1)]
 
 
+@pytest.mark.proves("H-03")
 def test_tombstones_that_close_nothing_change_nothing(shown: Shown) -> None:
     shown.after(("1", ("ada", "NYSE")), ("2", ("ada", "NYSE")), ("2", None))
     before = rows_of(shown.read_side)
@@ -111,6 +113,7 @@ def held(read_side: ReadSide) -> dict[str, int]:
     return {key: needed for _, key, needed, *_ in found}
 
 
+@pytest.mark.proves("H-02")
 def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
     shown: Shown, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,6 +139,7 @@ def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
     ]
 
 
+@pytest.mark.proves("H-02")
 @pytest.mark.parametrize(
     ("following", "holders"),
     [(("bob", "IEX"), [("bob", 1)]), (("bob", "LON"), []), (None, [])],
@@ -164,6 +168,7 @@ def test_of_several_at_fault_the_newest_is_told(shown: Shown) -> None:
     assert holders(shown.read_side) == [("ada", 1)]
 
 
+@pytest.mark.proves("H-02")
 def test_it_stays_held_with_the_error_over_restarts_and_when_it_is_read_again(
     shown: Shown,
 ) -> None:
@@ -197,6 +202,7 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     read_side.close()
 
 
+@pytest.mark.proves("H-02")
 def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +234,7 @@ def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
     assert "not readable: ValueError: the record has no key" in error
 
 
+@pytest.mark.proves("H-02")
 def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     _, _, offset = shown.log.next_place("a/1")
     shown.after(("a/1", BAD))
@@ -310,6 +317,7 @@ class Oracle:
         return sorted(counted.items())
 
 
+@pytest.mark.proves("H-02")
 @pytest.mark.slow
 @pytest.mark.both_databases
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -52,6 +52,7 @@ def swap(connection: Connection, projection: Projection, before: Projection) -> 
     versions.switch(connection, projection, before.version)
 
 
+@pytest.mark.proves("H-09")
 def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: ReadSide) -> None:
     with built.engine.connect() as connection:
         pairs = zip(FIRST.tables, SECOND.tables, strict=True)
@@ -66,6 +67,7 @@ def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: R
     assert built.select(live) == [(1,)]
 
 
+@pytest.mark.proves("B-06")
 def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> None:
     table = SECOND.tables[0]
     with built.engine.begin() as connection:
@@ -112,6 +114,7 @@ def test_the_checksum_is_of_what_the_rows_say_and_not_of_when_they_came(
     assert before.checksum != after.checksum
 
 
+@pytest.mark.proves("B-06")
 def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
     built: ReadSide, log: EventLog
 ) -> None:
@@ -131,6 +134,7 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
     assert [change[:2] for change in built.changes()][-1] == ("dan", "entered")
 
 
+@pytest.mark.proves("D-04")
 def test_nobody_fills_tables_that_were_built_with_other_settings(
     built: ReadSide, log: EventLog
 ) -> None:
@@ -157,6 +161,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     assert set(built.holders()) == {"ada", "cleo"}
 
 
+@pytest.mark.proves("B-06")
 def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     built: ReadSide, log: EventLog
 ) -> None:

@@ -44,6 +44,7 @@ def event_of(number: str, sale: Sale) -> RecordedEvent:
     return recorded("invoice", payload, aggregate_id=number, event_id=number)
 
 
+@pytest.mark.proves("P-01")
 def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: Reacted) -> None:
     """Killed before, inside and after the transaction, each time without what lay on the disk."""
     topics = reacted.topics
@@ -64,6 +65,7 @@ def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: React
     assert len(letters) == len(day) - len(whole) > 0
 
 
+@pytest.mark.proves("P-02", "P-07")
 def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     topics = reacted.topics
     invoices = recorded_sales(value for _, value in sales(80, seed=2))
@@ -95,6 +97,7 @@ def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) ->
     assert reacted.on(topics.shipment) == reacted.on(topics.dead_letters) == []
 
 
+@pytest.mark.proves("C-11")
 def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
     """G-02: headers are any bytes, keys any number of them; each record has its outcome."""
     topics, sale = reacted.topics, next(value for _, value in sales(1, seed=7))
@@ -119,6 +122,7 @@ def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
     assert cut.key_sha256 == sha256(key.encode()).digest()
 
 
+@pytest.mark.proves("C-11")
 def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) -> None:
     """G-03: it has its letter, those before it are sent again, those behind it are reacted to."""
     topics, day = reacted.topics, [value for _, value in sales(20, seed=8) if b"Invoice" in value]
@@ -143,6 +147,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     )
 
 
+@pytest.mark.proves("P-07")
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.shipment
     first, second = (begin_anew(query, reacted.kafka) for _ in range(2))
@@ -159,6 +164,7 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     second.close()
 
 
+@pytest.mark.proves("P-07")
 def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
     reacted.send(reacted.topics.shipment, [("5582023", b"{}")])
     query = reactions_query(reactions_of(reacted.settings))

@@ -15,6 +15,8 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.source import Source
 from verdict.wire.exact_json import exact_json
 
+pytestmark = pytest.mark.proves("P-01")
+
 AT = Source("POS", 1, 7)
 SALE = sale(5582023, Random(3)) | {"CustomerType": "PRIME"}
 
@@ -103,6 +105,7 @@ def test_who_delivers_reads_what_the_till_wrote() -> None:
     }
 
 
+@pytest.mark.proves("P-01")
 @given(st.integers(0, 10**18 - 1))
 def test_who_reads_decimals_gets_each_amount_as_the_till_wrote_it(cents: int) -> None:
     """Both ways, from 1 to 18 digits: P-01, and what `shipment` and `loyalty` are told."""

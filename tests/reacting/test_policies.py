@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid5
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,7 @@ def because_of(**fields: Any) -> list[Asked]:
     return list(award_points().react(happened(SALE.model_copy(update=fields))))
 
 
+@pytest.mark.proves("P-03")
 def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written() -> None:
     for prime in ("PRIME", "Prime"):
         assert because_of(customer_type=prime, total_amount_cents=11_687_00) == [
@@ -48,6 +50,7 @@ def test_nobody_else_is() -> None:
     assert list(award_points().react(happened(EVENTS["order"][0]))) == []
 
 
+@pytest.mark.proves("P-03")
 @given(st.integers(0, 2**53), st.decimals(0, 10, places=4))
 def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
     assert isinstance(SALE, InvoiceRecorded)
@@ -58,6 +61,7 @@ def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
     assert points <= cents * factor < points + 1
 
 
+@pytest.mark.proves("C-15")
 def test_a_command_of_a_policy_goes_on_with_the_flow_and_names_its_cause() -> None:
     event = happened(SALE, correlation_id="flow-1", traceparent=TRACE)
     (asked,) = commands_of(award_points(), event)

@@ -66,6 +66,7 @@ def test_the_inputs_are_what_somebody_follows_and_nothing_else() -> None:
     assert REACTIONS.outputs == ["loyalty", "shipment"]
 
 
+@pytest.mark.proves("P-02", "P-07")
 @pytest.mark.parametrize(
     ("customer", "delivery", "topics"),
     [
@@ -81,6 +82,7 @@ def test_where_an_invoice_goes(customer: str, delivery: str, topics: set[str]) -
     assert {topic: len(outputs) for topic, outputs in found.items()} == dict.fromkeys(topics, 1)
 
 
+@pytest.mark.proves("P-02")
 def test_who_delivers_is_told_the_whole_invoice() -> None:
     (told,) = follows_from(invoice())["shipment"]
     whole = json.loads(told.value)
@@ -94,6 +96,7 @@ def test_who_delivers_is_told_the_whole_invoice() -> None:
     assert headers["content-type"] == "application/json"
 
 
+@pytest.mark.proves("P-03")
 def test_a_customer_is_told_what_was_earned_and_the_total() -> None:
     """P-03: the shape of the notification."""
     event = recorded("loyalty", AWARDED, aggregate_id="4629185211")
@@ -135,6 +138,7 @@ def test_an_event_that_cannot_be_read_gets_a_letter() -> None:
     assert letter.error.startswith("no invoice event: value has no Confluent header")
 
 
+@pytest.mark.proves("P-07")
 def test_a_reaction_that_failed_is_tried_again_alone() -> None:
     """Its letter brings the event back on `retry`, with the reaction's name."""
     retry = replace(event_record(invoice()), source=Source("retry", 0, 3), attempt=1)
@@ -164,6 +168,7 @@ def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic(
     assert told == {"retry_topic": "POS", "retry_attempt": "1"}
 
 
+@pytest.mark.proves("C-11")
 def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
     """A notification beyond its topic's limit, a command beyond that of a commands topic."""
 
@@ -189,6 +194,7 @@ def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
     assert {"loyalty.commands", "shipment"} < set(found)
 
 
+@pytest.mark.proves("C-11")
 def test_the_letter_of_the_greatest_record_there_can_be_fits_its_topic() -> None:
     stray = record("invoice.events", b"\xff" * OUTPUT_BYTES, b"k" * KEY_BYTES)
     (output,) = REACTIONS.of(replace(stray, key_length=3_000_000, key_sha256=bytes(32)))
@@ -223,6 +229,7 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
     assert dict(pairs(unreadable.headers))["retry_attempts"] == "0"
 
 
+@pytest.mark.proves("P-07")
 def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
     def half(event: RecordedEvent) -> Iterator[Asked]:
         yield Asked("a", next(iter(policies()[0].react(event))).command)

@@ -73,6 +73,7 @@ def entries(folded: Iterable[Folded]) -> dict[bytes, Entry]:
     return found
 
 
+@pytest.mark.proves("C-17")
 @pytest.mark.parametrize("seed", range(6))
 def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
     limits = Limits(memory_ms=60 * 60 * 1000)
@@ -103,6 +104,7 @@ def hours_of(*days: float) -> list[int]:
     return [round(10_000 - 24 * day) for day in days]
 
 
+@pytest.mark.proves("G-04")
 @pytest.mark.parametrize(
     ("hours", "hours_remembered"),
     [
@@ -171,6 +173,7 @@ def by_aggregate(folded: Iterable[Folded]) -> dict[tuple[str, bytes], Folded]:
     return {(one.of.aggregate_type, one.of.key): one for one in folded}
 
 
+@pytest.mark.proves("C-17")
 def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
     events: list[Stored],
 ) -> None:

@@ -30,6 +30,7 @@ def test_who_asks_for_nothing_goes_on_where_the_marker_ends() -> None:
     assert (plan.decisions, plan.jumped, plan.offsets) == ([], [], DECIDED)
 
 
+@pytest.mark.proves("C-17")
 def test_a_command_is_jumped_with_those_before_it_that_are_undecided() -> None:
     bomb = Source(COMMANDS, 1, 22)
 
@@ -62,6 +63,7 @@ def test_an_event_is_decided_about_and_moves_nothing() -> None:
     assert (plan.jumped, plan.offsets) == ([], DECIDED)
 
 
+@pytest.mark.proves("C-17")
 def test_what_an_interrupted_run_had_decided_counts_without_asking_again() -> None:
     before = [decision(Source(COMMANDS, 0, 3), 4), decision(Source(COMMANDS, 1, 20), 21)]
 
@@ -89,6 +91,7 @@ def test_what_cannot_be_passed_over_is_refused_with_the_reason(place: Source, pr
         planned(DECIDED, LOG, asks(place), [])
 
 
+@pytest.mark.proves("C-17")
 def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> None:
     dropped = Log(commands=[COMMANDS], begins={COMMANDS: [13, 20], EVENTS: [0, 0]}, ends=LOG.ends)
 

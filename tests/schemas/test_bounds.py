@@ -47,6 +47,7 @@ def test_a_record_that_holds_itself_is_refused(held: Any) -> None:
         check_bounded("x", schema_of(held))
 
 
+@pytest.mark.proves("C-11")
 @pytest.mark.parametrize("item", [type(None), Nothing, Wrapped])
 def test_an_array_of_what_takes_no_bytes_is_refused(item: Any) -> None:
     with pytest.raises(UnboundedSchema, match="schema of x: the items of an array take no bytes"):

@@ -97,6 +97,7 @@ def test_what_is_kept_for_ever_is_read_by_every_later_version(subject: str) -> N
     assert [fault for fault in faults if fault] == []
 
 
+@pytest.mark.proves("G-08")
 def test_a_response_only_gets_fields_behind_those_it_has() -> None:
     """So clients read what they know of a newer one, see `decode_response`."""
     versions = [version for version in by_id().values() if version.subject == "response"]

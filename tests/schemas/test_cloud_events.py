@@ -56,6 +56,7 @@ def test_the_sdk_reads_an_event() -> None:
     assert event.get_data() == value
 
 
+@pytest.mark.proves("C-15")
 def test_an_event_carries_its_flow_beside_the_cloud_event() -> None:
     headers = event_headers(EVENT)
 

@@ -16,6 +16,8 @@ from verdict.model.catalogue import command_types
 from verdict.model.registry import aggregate_types, event_types
 from verdict.wire.schema_files import by_id, newest
 
+pytestmark = pytest.mark.proves("G-08")
+
 GOLDEN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("golden.json").read_text())
 BY_NAME = {example.name: example for example in EXAMPLES}
 

@@ -69,6 +69,7 @@ def unused_address() -> str:
         return f"127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.proves("C-12")
 def test_the_outcome_of_a_command_comes_back_to_its_sender(
     client: Client, responder: Responder
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_rejection_is_returned_and_not_raised(client: Client, responder: Respo
     assert (outcome.status, outcome.reason) == (Status.REJECTED, "VERSION_CONFLICT")
 
 
+@pytest.mark.proves("C-15")
 def test_the_envelope_carries_what_the_sender_said(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
@@ -129,6 +131,7 @@ def test_the_envelope_carries_what_the_sender_said(
     }
 
 
+@pytest.mark.proves("C-07")
 def test_commands_of_one_aggregate_lie_in_one_partition_in_the_order_of_sending(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
@@ -157,6 +160,7 @@ def test_the_same_command_id_again_gets_the_original_outcome(
     assert again.to_version == first.to_version
 
 
+@pytest.mark.proves("C-12")
 def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
     client: Client, responder: Responder
 ) -> None:
@@ -169,6 +173,7 @@ def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
     assert [outcome.duplicate for outcome in outcomes] == [False, True, True, True, True]
 
 
+@pytest.mark.proves("C-12")
 def test_an_outcome_that_does_not_come_is_unknown_and_says_what_to_do(client: Client) -> None:
     pending = client.send("order-1", ORDER, 0, command_id="c-1")
     client.flush()
@@ -315,6 +320,7 @@ def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
     client.close()
 
 
+@pytest.mark.proves("G-08")
 def test_a_response_that_cannot_be_read_costs_one_waiting_and_is_counted(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
@@ -339,6 +345,7 @@ def test_a_response_that_cannot_be_read_costs_one_waiting_and_is_counted(
     assert client.unreadable == 3
 
 
+@pytest.mark.proves("G-08")
 def test_a_client_reads_the_responses_of_a_newer_service(
     broker: EmbeddedBroker, topics: Topics, client: Client
 ) -> None:
@@ -397,6 +404,7 @@ with Client(servers, Topics(prefix=prefix, partitions=4)) as client:
 """
 
 
+@pytest.mark.proves("G-08")
 @pytest.mark.process
 def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
     broker: EmbeddedBroker, topics: Topics
