@@ -48,6 +48,7 @@ FLOORS = [
     "letters",
     "parking",
     "mail",
+    "testing",
     "service",
     "cli",
 ]

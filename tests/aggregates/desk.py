@@ -1,7 +1,6 @@
 """Where test commands are written down and decided: the pure write side over a dictionary."""
 
 import json
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from commands.order import FillOrder, ModifyOrder, PlaceOrder
@@ -11,7 +10,13 @@ from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
 from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
-from verdict.decision.received import CommandRecord, MalformedCommand, ReceivedCommand, receive
+from verdict.decision.received import (
+    CommandRecord,
+    MalformedCommand,
+    ReceivedCommand,
+    arrived,
+    receive,
+)
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.model.catalogue import aggregate_of
@@ -23,7 +28,6 @@ from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
-from verdict.wire.topics import KEY_BYTES
 
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 MODIFY = ModifyOrder(quantity=5)
@@ -69,18 +73,7 @@ def as_json(payload: object, *, key: bytes = b"order-1", **more: Any) -> Record:
 
 def command_record(record: Record, limit: int = COMMAND_LIMIT_BYTES) -> CommandRecord:
     """Return a record as the operator gets it: cut at the limit, with the hash of the whole."""
-    key, value = record.key, record.value
-    length = 0 if value is None else len(value)
-    return CommandRecord(
-        source=Source(*record[:3]),
-        timestamp=record.timestamp,
-        key=key and key[:KEY_BYTES],
-        value=value if value is None else value[:limit],
-        length=length,
-        sha256=sha256(value).digest() if value is not None and length > limit else None,
-        key_length=len(key or b""),
-        key_sha256=sha256(key).digest() if key is not None and len(key) > KEY_BYTES else None,
-    )
+    return arrived(Source(*record[:3]), record.timestamp, record.key, record.value, limit)
 
 
 def judge(

@@ -1,6 +1,5 @@
 import pytest
 
-from aggregates.enrolment import decider
 from commands.enrolment import (
     ActivateParticipant,
     DeactivateParticipant,
@@ -15,17 +14,17 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from tests.specification import Specification
 from verdict.model.life_cycle import LifeCycle
+from verdict.testing import given
 
-an_enrolment = Specification(decider)
-an_active_one = an_enrolment.given(ParticipantEnrolled(program="chess"))
+an_active_one = given(ParticipantEnrolled(program="chess"))
 an_inactive_one = an_active_one.given(ParticipantDeactivated())
 
 
 def test_who_is_enrolled_is_active() -> None:
     (
-        an_enrolment.when(EnrolParticipant(program="chess"))
+        given()
+        .when(EnrolParticipant(program="chess"))
         .then(ParticipantEnrolled(program="chess"))
         .then_state(program="chess", active=True)
     )

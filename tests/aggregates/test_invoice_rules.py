@@ -1,12 +1,10 @@
 import pytest
 
-from aggregates.invoice import decider
 from commands.invoice import RecordInvoice
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from tests.specification import Specification
 from verdict.model.life_cycle import LifeCycle
+from verdict.testing import given
 
-an_invoice = Specification(decider)
 ITEM = InvoiceLineItem(
     item_code="598", item_price_cents=50_00, item_qty=2, total_value_cents=100_00
 )
@@ -37,7 +35,7 @@ def record(**more: object) -> RecordInvoice:
 
 
 def test_an_invoice_is_recorded_as_it_was_sent() -> None:
-    an_invoice.when(record()).then(recorded())
+    given().when(record()).then(recorded())
 
 
 @pytest.mark.proves("P-05")
@@ -48,13 +46,13 @@ def test_an_invoice_is_recorded_once() -> None:
 def test_a_prime_customer_is_recorded_with_a_card_and_without() -> None:
     for card in ("4629185211", None):
         sale = {"customer_type": "Prime", "customer_card_no": card}
-        an_invoice.when(record(**sale)).then(recorded(**sale))
+        given().when(record(**sale)).then(recorded(**sale))
 
 
 def test_a_home_delivery_needs_an_address_however_it_is_written() -> None:
     for home in ("HOME-DELIVERY", "Home-Delivery"):
-        an_invoice.when(record(delivery_type=home)).then_refused(
-            "ADDRESS_MISSING", because=f"a delivery of type {home} needs an address"
+        given().when(record(delivery_type=home)).then_refused(
+            "ADDRESS_MISSING", f"a delivery of type {home} needs an address"
         )
     delivery = {"delivery_type": "home-delivery", "delivery_address": ADDRESS}
-    an_invoice.when(record(**delivery)).then(recorded(**delivery))
+    given().when(record(**delivery)).then(recorded(**delivery))

@@ -1,15 +1,12 @@
+import hypothesis
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregates.loyalty import decider
 from commands.loyalty import AwardPoints
 from schemas.loyalty import PointsAwarded
-from tests.specification import Specification
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import LARGEST
-
-an_account = Specification(decider)
+from verdict.testing import given
 
 
 def award(number: int, points: int) -> AwardPoints:
@@ -29,25 +26,23 @@ def awarded(number: int, points: int, total: int) -> PointsAwarded:
 
 def test_the_first_award_opens_the_account() -> None:
     assert AwardPoints.starts_from == {LifeCycle.NONE, LifeCycle.ACTIVE}
-    an_account.when(award(1, 200)).then(awarded(1, 200, 200)).then_state(
-        total_points_hundredths=200
-    )
+    given().when(award(1, 200)).then(awarded(1, 200, 200)).then_state(total_points_hundredths=200)
 
 
 @pytest.mark.proves("P-04")
-@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30))
+@hypothesis.given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30))
 def test_the_total_of_the_nth_award_is_the_sum_of_the_first_n(points: list[int]) -> None:
-    account = an_account
+    account = given()
     for number, earned in enumerate(points):
         total = sum(points[: number + 1])
         account = account.when(award(number, earned)).then(awarded(number, earned, total))
 
 
 def test_more_points_than_can_be_stored_are_refused() -> None:
-    rich = an_account.given(awarded(1, LARGEST // 50, LARGEST))
+    rich = given(awarded(1, LARGEST // 50, LARGEST))
     rich.when(award(2, 1)).then_refused(
         "TOO_MANY_POINTS",
-        because=f"1 hundredths on top of {LARGEST} are more than {LARGEST}",
+        f"1 hundredths on top of {LARGEST} are more than {LARGEST}",
         points_hundredths=1,
         total_points_hundredths=LARGEST,
     )

@@ -1,6 +1,5 @@
 import pytest
 
-from aggregates.order import Order, decider
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from schemas.order import (
     OrderCancelled,
@@ -10,13 +9,12 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from tests.specification import Specification
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
+from verdict.testing import Given, given
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
-an_order = Specification(decider)
-an_open_order = an_order.given(PLACED)
+an_open_order = given(PLACED)
 an_order_filled_with_4 = an_open_order.given(OrderFilled(quantity=4, price_cents=149_00))
 a_completed_order = an_open_order.given(
     OrderFilled(quantity=10, price_cents=150_00), OrderCompleted()
@@ -28,7 +26,7 @@ def test_placing_an_order_records_what_was_asked() -> None:
     place = PlaceOrder(
         client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00
     )
-    an_order.when(place).then(PLACED).then_state(quantity=10, filled=0, status="open")
+    given().when(place).then(PLACED).then_state(quantity=10, filled=0, status="open")
 
 
 def test_only_placing_starts_without_an_order() -> None:
@@ -69,7 +67,7 @@ def test_modifying_to_the_same_values_changes_nothing(same: ModifyOrder) -> None
 def test_an_order_is_never_modified_to_less_than_is_filled() -> None:
     an_order_filled_with_4.when(ModifyOrder(quantity=3, limit_price_cents=1)).then_refused(
         "BELOW_FILLED",
-        because="cannot modify to quantity 3: 4 are filled",
+        "cannot modify to quantity 3: 4 are filled",
         quantity=3,
         filled=4,
     )
@@ -117,7 +115,7 @@ def test_a_fill_takes_the_modified_quantity_as_the_measure() -> None:
 
 def test_more_than_is_open_is_never_filled() -> None:
     an_order_filled_with_4.when(FillOrder(quantity=7, price_cents=150_00)).then_refused(
-        "OVERFILL", because="cannot fill 7: 6 of 10 are open", quantity=7, open=6
+        "OVERFILL", "cannot fill 7: 6 of 10 are open", quantity=7, open=6
     )
 
 
@@ -146,10 +144,10 @@ def test_an_order_is_cancelled_with_or_without_a_cause() -> None:
     ids=["completed", "cancelled"],
 )
 def test_nothing_but_delete_follows_the_end_of_an_order(
-    ended: Specification[Order], status: str, command: Command
+    ended: Given, status: str, command: Command
 ) -> None:
     ended.when(command).then_refused(
-        "ORDER_ENDED", because=f"order is {status}: only DeleteOrder may follow", status=status
+        "ORDER_ENDED", f"order is {status}: only DeleteOrder may follow", status=status
     )
 
 
@@ -158,5 +156,5 @@ def test_nothing_but_delete_follows_the_end_of_an_order(
     [an_open_order, an_order_filled_with_4, a_completed_order, a_cancelled_order],
     ids=["open", "partly filled", "completed", "cancelled"],
 )
-def test_an_order_can_be_deleted_whatever_its_status(order: Specification[Order]) -> None:
+def test_an_order_can_be_deleted_whatever_its_status(order: Given) -> None:
     order.when(DeleteOrder()).then(OrderDeleted()).then_deleted()

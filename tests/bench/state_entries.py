@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from commands.order import DeleteOrder, ModifyOrder
 from tests.bench.workload import ACTOR, ISSUED_AT, TRACE, Sent, command
-from tests.operator.dict_state import DictState
 from tests.operator.state_on_disk import StateOnDisk
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
@@ -17,7 +16,7 @@ from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.entries import HASH_BYTES, kept, key_hash, pack
 from verdict.operator.log_head import PAGE_BYTES, LogHead, page_number
-from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
 from verdict.operator.stored import StoredState
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics

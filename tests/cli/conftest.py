@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import Entry
+from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
 
 
@@ -38,25 +38,6 @@ class Verdict(NamedTuple):
 
 
 Run = Callable[..., Verdict]
-
-
-class DictState:
-    """A shard's state in memory."""
-
-    def __init__(self) -> None:
-        self._entries: dict[bytes, bytes] = {}
-
-    def open(self, shard: int) -> None:
-        pass
-
-    def stamp(self) -> None:
-        return None
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._entries.get(key)
-
-    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
-        self._entries |= {key: entry.value for key, entry in changed.items()}
 
 
 class Decider(threading.Thread):

@@ -12,7 +12,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from commands.order import ModifyOrder, PlaceOrder
 from tests.bench.state_entries import NOW
 from tests.operator.capped import bites, cap
-from tests.operator.dict_state import DictState
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.model.command import Command
@@ -20,7 +19,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.processor import CommandProcessor
-from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.aggregates.desk import command_record
 from tests.model import Record
-from tests.operator.dict_state import DictState
 from verdict.decision.handle import Limits
 from verdict.operator.batch import ShardBatch
+from verdict.operator.shard_state import DictState
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES, Topics
 
 FRAME_BYTES = 2_000  # of Kafka's around a record and its headers, and more than those

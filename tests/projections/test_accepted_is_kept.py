@@ -9,12 +9,12 @@ import pytest
 
 from tests.aggregates.desk import command_record
 from tests.model import Record
-from tests.operator.dict_state import DictState
 from tests.projections.read_side import NOW, ReadSide
 from verdict.batches.stream import Decoder
 from verdict.decision.handle import Limits
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState
 from verdict.projection.batch import Batch
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics

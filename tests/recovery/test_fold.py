@@ -10,13 +10,12 @@ import pytest
 
 from tests.aggregates.desk import command_record
 from tests.model import Model, Record
-from tests.operator.dict_state import DictState
 from tests.traffic import Traffic
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import snapshot_codec
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import Entry
+from verdict.operator.shard_state import DictState, Entry
 from verdict.recovery.bounds import HOUR_MS, remembered_since
 from verdict.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
 from verdict.recovery.outcomes import outcomes

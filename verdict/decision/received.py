@@ -21,7 +21,7 @@ from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.response import Details
-from verdict.wire.topics import LARGEST_BYTES
+from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES
 
 SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
@@ -70,6 +70,38 @@ class CommandRecord:
     def cut(self) -> bool:
         """Whether the value is longer than a command may be."""
         return self.sha256 is not None
+
+
+def arrived(
+    source: Source,
+    timestamp: int,
+    key: bytes | None,
+    value: bytes | None,
+    limit: int,
+    attempt: int = 0,
+) -> CommandRecord:
+    """Return a record as whoever decides gets it: cut where it is too long, as Spark cuts it.
+
+    Args:
+        source: Its place.
+        timestamp: Kafka's, in epoch milliseconds.
+        key: Whole.
+        value: Whole.
+        limit: Bytes of a value.
+        attempt: How many times a retry has brought it back so far.
+    """
+    length, key_length = len(value or b""), len(key or b"")
+    return CommandRecord(
+        source=source,
+        timestamp=timestamp,
+        key=key and key[:KEY_BYTES],
+        value=value and value[:limit],
+        length=length,
+        sha256=sha256(value or b"").digest() if length > limit else None,
+        attempt=attempt,
+        key_length=key_length,
+        key_sha256=sha256(key or b"").digest() if key_length > KEY_BYTES else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,29 @@ class MapShardState:
             self._entries.updateValue((key,), (entry.value,))
 
 
+class DictState:
+    """A shard's state in memory, which forgets nothing; for one batch after the other."""
+
+    def __init__(self) -> None:
+        self.entries: dict[bytes, Entry] = {}
+
+    def open(self, shard: int) -> None:
+        """Nothing to prepare."""
+
+    def stamp(self) -> Stamp | None:
+        """Return None: nobody counted."""
+        return None
+
+    def get(self, key: bytes) -> bytes | None:
+        """Look it up."""
+        found = self.entries.get(key)
+        return None if found is None else found.value
+
+    def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
+        """Keep what changed."""
+        self.entries.update(changed)
+
+
 def snapshot_key(aggregate_type: str, aggregate_id: str) -> bytes:
     """Return the key of an aggregate's snapshot."""
     return SEPARATOR.join((b"s", aggregate_type.encode(), aggregate_id.encode()))

@@ -1,0 +1,171 @@
+"""Given what happened, when this is asked, then that; through the code that a service runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from verdict.decision.history import fold
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import Snapshot
+from verdict.model.catalogue import aggregate_of
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.message import Event
+from verdict.model.policy import Asked, Policy
+from verdict.model.source import Source
+from verdict.projection.projection import Projection
+from verdict.testing.following import Following
+from verdict.testing.histories import START, STEP_MS, Happened, aggregate_type_of, recorded
+from verdict.testing.judging import Remembered, verdict_on
+from verdict.testing.outcome import Outcome
+from verdict.testing.shown import Shown
+from verdict.wire.notification import Notification
+
+
+@dataclass(frozen=True)
+class Given:
+    """What happened, and which command ids are remembered; every step returns a new one.
+
+    So a beginning can be shared by any number of tests. Each event and each command comes a second
+    after the one before it, the first at 2026-01-01T12:00:00Z.
+    """
+
+    history: tuple[StoredEvent, ...] = ()
+    remembered: Remembered = field(default_factory=dict)
+    now: int = START
+
+    def given(self, *events: Event | Happened) -> "Given":
+        """Let these events have happened, after those that already did.
+
+        An event alone happened to `order-1`, if it is one of an order; see `happened`.
+        """
+        after = self
+        for aggregate_id, event in chain.from_iterable(map(_each, events)):
+            stored = recorded(after.history, aggregate_id, event, after.now)
+            after = replace(after, history=(*after.history, stored), now=after.now + STEP_MS)
+        return after
+
+    def when(
+        self,
+        command: Command,
+        expected_version: int | Expectation = Expectation.ANY,
+        *,
+        aggregate_id: str | None = None,
+        command_id: str | None = None,
+        deadline: int | None = None,
+    ) -> Outcome["Given"]:
+        """Let a command be decided; what is expected of it comes next.
+
+        Args:
+            command: What is asked.
+            expected_version: As in `Client.send`.
+            aggregate_id: Of whom; default: `order-1`, if it is a command to an order.
+            command_id: Default: one that nobody has used.
+            deadline: When it must have reached Kafka, in epoch milliseconds; it does so at `now`.
+        """
+        aggregate_type = aggregate_of(type(command))
+        envelope = CommandEnvelope(
+            command_id=command_id or f"when-{self.now}",
+            aggregate_id=aggregate_id or _first(aggregate_type),
+            expected_version=expected_version,
+            deadline=deadline,
+            payload={},
+        )
+        place = Source(f"{aggregate_type}.commands", 0, (self.now - START) // STEP_MS)
+        snapshot = self._snapshot(aggregate_type, envelope.aggregate_id)
+        verdict = verdict_on(envelope, command, place, self.now, snapshot, self.remembered)
+        known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
+        after = Given(
+            (*self.history, *verdict.events),
+            {**self.remembered, known: verdict.response} if verdict.remembered else self.remembered,
+            self.now + STEP_MS,
+        )
+        asked = f"{command!r} to {envelope.aggregate_id!r}, expected_version={expected_version}"
+        return Outcome(self.history, asked, verdict, after)
+
+    def shown_by(self, read_model: Projection, view: str | None = None) -> Shown:
+        """Let a read model see what happened.
+
+        Args:
+            read_model: On a new SQLite file, through its own tables.
+            view: Of the read model; default: the one that has its name.
+        """
+        return Shown(self.history, read_model, view or read_model.name)
+
+    def answered_by(self, policy: Policy) -> Following[Asked]:
+        """Let a policy look at what happened."""
+        events = [one.event for one in self.history if one.event.aggregate_type in policy.follows]
+        return Following(
+            self.history, policy.name, [*chain.from_iterable(map(policy.react, events))]
+        )
+
+    def told_by(self, notification: Notification) -> Following[dict[str, Any]]:
+        """Let a notification look at what happened."""
+        follows = notification.follows
+        events = [one.event for one in self.history if one.event.aggregate_type in follows]
+        told = [one for one in map(notification.tell, events) if one is not None]
+        return Following(self.history, notification.name, told)
+
+    def then_state(self, **fields: object) -> "Given":
+        """Expect these values in the state of the aggregate to which something happened last.
+
+        Raises:
+            AssertionError: They are others, or there is no state.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test instead
+        state = self._last().state
+        found = {name: getattr(state, name, None) for name in fields}
+        if state is None or found != fields:
+            raise AssertionError(f"the state is {state!r}, not one with {fields}")
+        return self
+
+    def then_deleted(self) -> "Given":
+        """Expect that nothing but the version is left of the aggregate that changed last.
+
+        Raises:
+            AssertionError: It has a state.
+        """
+        __tracebackhide__ = True
+        if (state := self._last().state) is not None:
+            raise AssertionError(f"it is not deleted, the state is {state!r}")
+        return self
+
+    def _last(self) -> Snapshot[Any]:
+        if not self.history:
+            raise AssertionError("nothing has happened")
+        last = self.history[-1].event
+        return self._snapshot(last.aggregate_type, last.aggregate_id)
+
+    def _snapshot(self, aggregate_type: str, aggregate_id: str) -> Snapshot[Any]:
+        this = (aggregate_type, aggregate_id)
+        return fold(
+            one
+            for one in self.history
+            if (one.event.aggregate_type, one.event.aggregate_id) == this
+        )
+
+
+def given(*events: Event | Happened) -> Given:
+    """Begin a test: let these events have happened, in this order.
+
+        given(placed).when(FillOrder(quantity=10, price_cents=1), expected_version=1).then(filled)
+        given(placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
+        given(happened("p-1", opened)).shown_by(us_holder()).then({"client": "ada", "positions": 1})
+        given(recorded).answered_by(award_points()).then(Asked("card-1", AwardPoints(...)))
+
+    Args:
+        *events: One alone happened to `order-1`, if it is one of an order; see `happened`.
+    """
+    return Given().given(*events)
+
+
+def _each(event: Event | Happened) -> Iterator[tuple[str, Event]]:
+    if isinstance(event, Happened):
+        yield from ((event.aggregate_id, one) for one in event.events)
+    else:
+        yield _first(aggregate_type_of(event)), event
+
+
+def _first(aggregate_type: str) -> str:
+    return f"{aggregate_type}-1"

@@ -1,0 +1,82 @@
+"""Events as the decider writes them: no gap, a chain of hashes, a second between them; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from verdict.decision.recording import StoredEvent
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.registry import aggregate_types, event_types
+from verdict.model.source import Source
+from verdict.wire.records import encode_event
+
+START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
+STEP_MS = 1000
+
+
+@dataclass(frozen=True)
+class Happened:
+    """What happened to one aggregate, in its order; made by `happened`."""
+
+    aggregate_id: str
+    events: tuple[Event, ...]
+
+
+def happened(aggregate_id: str, *events: Event) -> Happened:
+    """Say to which aggregate events happened; those of several may take turns."""
+    return Happened(aggregate_id, events)
+
+
+def aggregate_type_of(event: Event) -> str:
+    """Return the name of the aggregate that an event belongs to.
+
+    Raises:
+        LookupError: No aggregate lists its type among its events.
+    """
+    kind = type(event)
+    for aggregate_type in aggregate_types():
+        if event_types(aggregate_type).get(kind.__name__) is kind:
+            return aggregate_type
+    raise LookupError(f"{kind.__name__} is an event of no aggregate: add it to its module's union")
+
+
+def recorded(
+    history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
+) -> StoredEvent:
+    """Return an event as its aggregate's next one.
+
+    Args:
+        history: Of any number of aggregates, in order.
+        aggregate_id: To which it happened.
+        payload: The event.
+        at: When it was decided, in epoch milliseconds.
+    """
+    aggregate_type = aggregate_type_of(payload)
+    last = latest(history).get((aggregate_type, aggregate_id))
+    version = 1 if last is None else last.event.version + 1
+    event = RecordedEvent(
+        event_id=event_id(aggregate_type, aggregate_id, version),
+        aggregate_type=aggregate_type,
+        aggregate_id=aggregate_id,
+        version=version,
+        index=0,
+        count=1,
+        command_id=f"given-{len(history)}",
+        command_digest=sha256(str(len(history)).encode()).digest(),
+        correlation_id=f"given-{len(history)}",
+        causation_id=f"given-{len(history)}",
+        actor=None,
+        traceparent=None,
+        decided_at=at,
+        source=Source(f"{aggregate_type}.commands", 0, len(history)),
+        handler_version="1",
+        previous_hash=b"" if last is None else sha256(last.value).digest(),
+        payload=payload,
+    )
+    return StoredEvent(event, encode_event(event))
+
+
+def latest(history: Sequence[StoredEvent]) -> Mapping[tuple[str, str], StoredEvent]:
+    """Return the last event of each aggregate, by type and id."""
+    return {(one.event.aggregate_type, one.event.aggregate_id): one for one in history}

@@ -1,0 +1,43 @@
+"""One command on its way through the write side, from bytes to a verdict, without a topic."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from verdict.decision.handle import Limits, Verdict, handle
+from verdict.decision.received import ReceivedCommand, arrived, receive
+from verdict.decision.snapshot import Snapshot
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.decider import decider_of
+from verdict.model.source import Source
+from verdict.wire.commands import encode_command
+from verdict.wire.response import Response
+
+Remembered = Mapping[tuple[str, str, str], Response]
+
+
+def verdict_on(
+    envelope: CommandEnvelope,
+    command: Command,
+    place: Source,
+    at: int,
+    snapshot: Snapshot[Any],
+    remembered: Remembered,
+) -> Verdict:
+    """Return what a service would say to a command; pure.
+
+    Args:
+        envelope: Around it, without a payload.
+        command: What is asked.
+        place: On its commands topic, `order.commands`.
+        at: Kafka's time, in epoch milliseconds.
+        snapshot: The aggregate before.
+        remembered: Responses by (aggregate type, aggregate id, command id).
+    """
+    aggregate_type = place.topic.removesuffix(".commands")
+    value = encode_command(aggregate_type, envelope, command)
+    key = envelope.aggregate_id.encode()
+    received = receive(aggregate_type, arrived(place, at, key, value, len(value)))
+    assert isinstance(received, ReceivedCommand), received
+    earlier = remembered.get((aggregate_type, envelope.aggregate_id, envelope.command_id))
+    return handle(decider_of(aggregate_type), snapshot, received, earlier, Limits())

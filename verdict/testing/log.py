@@ -1,0 +1,119 @@
+"""Kafka's part in memory: topics with partitions, and records that stay where they are put."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from verdict.kafka.murmur2 import partition_of
+from verdict.model.source import Source
+from verdict.wire.letter import Pairs
+from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
+
+
+class LogRecord(NamedTuple):
+    """A record as a consumer of Kafka gets it; `timestamp` in epoch milliseconds."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Pairs = ()
+
+    @property
+    def source(self) -> Source:
+        """Its place."""
+        return Source(self.topic, self.partition, self.offset)
+
+
+class NoSuchTopic(LookupError):
+    """A record was meant for a topic that the deployment does not have."""
+
+    def __init__(self, topic: str, known: Sequence[str]) -> None:
+        super().__init__(f"there is no topic {topic!r}: there are {', '.join(known)}")
+
+
+class MemoryLog:
+    """The topics of a deployment.
+
+    Args:
+        topics: Which there are.
+    """
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+        self._partitions: dict[str, list[list[LogRecord]]] = {
+            topic.name: [[] for _ in range(topic.partitions)] for topic in topics.all()
+        }
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The topics, sorted."""
+        return sorted(self._partitions)
+
+    def append(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: int,
+        headers: Pairs = (),
+    ) -> LogRecord:
+        """Put a record at the end of the partition that its key belongs to; without one, of 0.
+
+        Raises:
+            NoSuchTopic: There is none of that name.
+        """
+        count = len(self._of(topic))
+        partition = 0 if key is None else partition_of(key, count)
+        offset = self.ends([topic])[Partition(topic, partition)]
+        record = LogRecord(topic, partition, offset, timestamp, key, value, headers)
+        self.put(record)
+        return record
+
+    def put(self, record: LogRecord) -> None:
+        """Put a record where it says; offsets may be left out, as Kafka's own records take some.
+
+        Raises:
+            NoSuchTopic: There is none of that name.
+            ValueError: Its partition has come further already.
+        """
+        end = self.ends([record.topic])[Partition(record.topic, record.partition)]
+        if record.offset < end:
+            raise ValueError(f"{record.source} lies before {end}, the end of its partition")
+        self._of(record.topic)[record.partition].append(record)
+
+    def records(self, topic: str) -> list[LogRecord]:
+        """Return the records of a topic, partition by partition.
+
+        Raises:
+            NoSuchTopic: There is none of that name.
+        """
+        return [record for partition in self._of(topic) for record in partition]
+
+    def since(self, taken: Mapping[Partition, int]) -> Iterator[LogRecord]:
+        """Yield what lies behind the offsets `taken`, of their partitions."""
+        for (topic, number), offset in taken.items():
+            newest = self._of(topic)[number]
+            begin = len(newest)
+            while begin and newest[begin - 1].offset >= offset:
+                begin -= 1
+            yield from newest[begin:]
+
+    def ends(self, topics: Sequence[str]) -> dict[Partition, int]:
+        """Return the next offset of every partition of `topics`.
+
+        Raises:
+            NoSuchTopic: There is none of one of these names.
+        """
+        return {
+            Partition(topic, number): records[-1].offset + 1 if records else 0
+            for topic in topics
+            for number, records in enumerate(self._of(topic))
+        }
+
+    def _of(self, topic: str) -> list[list[LogRecord]]:
+        if topic not in self._partitions:
+            raise NoSuchTopic(topic, self.names)
+        return self._partitions[topic]

@@ -1,0 +1,97 @@
+"""The read models of an application on a SQLite file of their own, brought forward when asked."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqlalchemy import event
+
+from verdict.projection.applier import Applier
+from verdict.projection.batch import NOTHING, Batch
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.decoding import Decoding
+from verdict.projection.missing_events import missing_events
+from verdict.projection.processor_tables import readable
+from verdict.projection.projection import Applied, Projection
+from verdict.reading.reader import TIMEOUT_S
+from verdict.reading.selected import Parameters, Selected
+from verdict.reading.sqlite_reader import SqliteReader
+from verdict.testing.log import MemoryLog
+from verdict.wire.spans import Span
+from verdict.wire.topics import Topics
+
+FILE = "verdict.db"
+
+
+class ReadSide:
+    """Tables and views as `verdict up` makes them, for one thread.
+
+    What a power loss would do to the file is nobody's concern, so nothing waits for the disk.
+
+    Args:
+        folder: An existing one.
+        topics: Of the deployment.
+        projections: The read models, in the order in which a batch updates them.
+        clock: Epoch milliseconds, for what people want to know of gaps and failures.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        topics: Topics,
+        projections: Sequence[Projection],
+        clock: Callable[[], int],
+    ) -> None:
+        self.database = open_database(f"sqlite:///{folder / FILE}")
+        event.listen(self.database, "connect", _unsynced)
+        self.database.dispose()  # the connections that were made before
+        create_read_side(self.database, projections)
+        self.appliers = [
+            Applier(self.database, projection, topics, clock, missing=missing_events)
+            for projection in projections
+        ]
+        self._decoding = Decoding(topics)
+        self._followed = sorted({name for applier in self.appliers for name in applier.topics})
+        self._taken = MemoryLog(topics).ends(self._followed)
+        self._reader = SqliteReader(folder / FILE, readable(projections), TIMEOUT_S, masked=False)
+
+    def follow(self, log: MemoryLog) -> list[Applied]:
+        """Bring every read model to the end of `log`, in one batch, as a running service does.
+
+        Returns:
+            What became of the records, by read model.
+        """
+        ends = log.ends(self._followed)
+        spans = {place: Span(self._taken[place], end) for place, end in ends.items()}
+        records = [*log.since(self._taken)]
+        deliveries = (self._decoding.delivery(*one[:3], one.key, one.value) for one in records)
+        self._taken = ends
+        if not records:
+            return []
+        batch = Batch(deliveries, spans)
+        return [_applied(applier, batch) for applier in self.appliers]
+
+    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
+        """Run one SELECT on the views, as an auditor does.
+
+        Raises:
+            NotForReaders: It touches more than the views.
+            VerdictError: It is no SQL, names what does not exist, or takes too long.
+        """
+        return self._reader.select(statement, parameters)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._reader.close()
+        self.database.dispose()
+
+
+def _applied(applier: Applier, batch: Batch) -> Applied:
+    applied = applier.follow(batch)
+    while applier.released:
+        applier.follow(NOTHING)
+    return applied
+
+
+def _unsynced(connection: sqlite3.Connection, record: object) -> None:
+    connection.execute("PRAGMA synchronous=OFF")
