@@ -108,7 +108,7 @@ def client_recent_order(version: int = 1) -> RowProjection[Order]:
     return RowProjection(
         name="client_recent_order",
         version=version,
-        aggregate_type="order",
+        aggregate_types=("order",),
         row=Order,
         table=orders,
         evolve=evolve,

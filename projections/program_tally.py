@@ -73,7 +73,7 @@ def program_tally(version: int = 1) -> RowProjection[Participant]:
     return RowProjection(
         name="program_tally",
         version=version,
-        aggregate_type="enrolment",
+        aggregate_types=("enrolment",),
         row=Participant,
         table=participants,
         evolve=evolve,

@@ -97,7 +97,7 @@ def us_holder(
     return RowProjection(
         name="us_holder",
         version=version,
-        aggregate_type="position",
+        aggregate_types=("position",),
         row=OpenPosition,
         table=positions,
         evolve=evolve,

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 from verdict.database.statements import Values
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.fold import Evolve, Fold, Group, Kept, Row
-from verdict.projection.newest_states import NewestStates, carried
+from verdict.projection.fold import Evolve, Fold, Group, Kept, Key, Remains, Row
+from verdict.projection.newest_states import NewestStates, key_of
 from verdict.projection.projection import Gap, Projection, Unprojectable
 from verdict.projection.stored_rows import stored_values
 
@@ -64,27 +64,29 @@ class Rebuildable(Projection, Protocol):
 class RowBuilder(Generic[Row]):
     """Folds events; the arguments are those of `RowProjection`."""
 
-    aggregate_type: str
     evolve: Evolve[Row]
     group: Group[Row]
     row: type[Row]
+    remains: Remains[Row] | None = None
 
     by_key = True
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per aggregate, also of those that are no more."""
-        for some in _histories(deliveries, _aggregate_id):
+        """Yield a row per aggregate, also of those that are no more, and what they left behind."""
+        for some in _histories(deliveries, _aggregate):
             yield from self._folded(some)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        fold = Fold(self.aggregate_type, self.evolve, self.group)
-        gaps = {gap.aggregate_id: gap for gap in fold.run({}, deliveries).gaps}
-        for name, change in fold.changes.items():
-            gap, kept = gaps.get(name), change.after
+        fold = Fold(self.evolve, self.group, self.remains)
+        gaps = {gap.key: gap for gap in fold.run({}, deliveries).gaps}
+        for key, change in fold.changes.items():
+            gap, kept = gaps.get(key), change.after
             if gap is not None and gap.fault is not None:
                 raise gap.fault
-            values = stored_values(self.row, name, kept) if kept.version else None
+            values = stored_values(self.row, key, kept) if kept.version else None
             yield Built(values, gap)
+            for left in change.remains:
+                yield Built(stored_values(self.row, key, left, left.version))
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,17 @@ class StateBuilder(Generic[Row]):
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per key that has a state, and the gap of each whose newest is at fault."""
-        for some in _histories(deliveries, lambda delivery: carried(delivery).key):
+        for some in _histories(deliveries, key_of):
             yield from self._newest(some)
 
     def _newest(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         states = NewestStates(self.shown, self.group)
-        gaps = {gap.aggregate_id: gap for gap in states.run({}, deliveries).gaps}
-        for name in {**states.changes, **gaps}:
-            kept: Kept[Row] = states.changes[name].after if name in states.changes else Kept()
-            values = None if kept.row is None else stored_values(self.row, name, kept)
-            if values is not None or name in gaps:
-                yield Built(values, gaps.get(name))
+        gaps = {gap.key: gap for gap in states.run({}, deliveries).gaps}
+        for key in {**states.changes, **gaps}:
+            kept: Kept[Row] = states.changes[key].after if key in states.changes else Kept()
+            values = None if kept.row is None else stored_values(self.row, key, kept)
+            if values is not None or key in gaps:
+                yield Built(values, gaps.get(key))
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def unreadable(delivery: Delivery) -> Unprojectable:
 
 
 def _histories(
-    deliveries: Iterable[Delivery], key: Callable[[Delivery], str]
+    deliveries: Iterable[Delivery], key: Callable[[Delivery], Key]
 ) -> Iterator[Iterable[Delivery]]:
     """Yield the records of `HISTORIES` keys at a time, to be used up before the next ones."""
     histories = (records for _, records in groupby(deliveries, key))
@@ -166,6 +168,6 @@ def _histories(
         yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
 
 
-def _aggregate_id(delivery: Delivery) -> str:
+def _aggregate(delivery: Delivery) -> Key:
     assert isinstance(delivery.record, RecordedEvent), "rows are folded from events only"
-    return delivery.record.aggregate_id
+    return delivery.record.aggregate_type, delivery.record.aggregate_id

@@ -1,6 +1,6 @@
 """Events onto rows, in memory: what is skipped, applied, or waits for a missing event; pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,10 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 Evolve = Callable[[Row | None, RecordedEvent], Row | None]
 Group = Callable[[Row], str | None]
+Remains = Callable[[Row, RecordedEvent], Row]
+
+Key = tuple[str, str]
+"""Of an aggregate: type and id; of a carried state: topic and key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +32,17 @@ class Change(Generic[Row]):
     """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
 
     `departure` is the event by which it left the group it was kept in, `arrival` the one by which
-    it came to the group it is in; they mean something only when those groups differ.
+    it came to the group it is in; they mean something only when those groups differ. `remains` is
+    what it left behind in the groups on its way, each with the version that it left with.
     """
 
-    __slots__ = ("after", "arrival", "before", "departure")
+    __slots__ = ("after", "arrival", "before", "departure", "remains")
 
     def __init__(self, before: Kept[Row]) -> None:
         self.before = self.after = before
         self.departure: RecordedEvent | None = None
         self.arrival: RecordedEvent | None = None
+        self.remains: list[Kept[Row]] = []
 
     def advance(self, event: RecordedEvent, row: Row | None, group: str | None) -> None:
         """Take over what `event` made of the aggregate."""
@@ -49,31 +55,31 @@ class Change(Generic[Row]):
 
 @dataclass(slots=True)
 class Fold(Generic[Row]):
-    """What a batch does to the rows of one aggregate type.
+    """What a batch does to the rows of aggregates.
 
     Args:
-        aggregate_type: Whose events these are.
         evolve: Row and event to row; None is no row.
         group: The group that a row belongs to, None for none.
+        remains: What a row leaves behind in a group that it leaves, by an event; None for nothing.
     """
 
-    aggregate_type: str
     evolve: Evolve[Row]
     group: Group[Row]
-    changes: dict[str, Change[Row]] = field(default_factory=dict)
+    remains: Remains[Row] | None = None
+    changes: dict[Key, Change[Row]] = field(default_factory=dict)
     _applied: int = 0
     _skipped: int = 0
-    _early: dict[str, dict[int, Delivery]] = field(default_factory=dict)
-    _faults: dict[str, Unprojectable] = field(default_factory=dict)
+    _early: dict[Key, dict[int, Delivery]] = field(default_factory=dict)
+    _faults: dict[Key, Unprojectable] = field(default_factory=dict)
 
-    def run(self, kept: Mapping[str, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Apply each event that is the next one of its aggregate.
 
         An aggregate at one of whose events `evolve` or `group` raises stays as it was before that
         event, and so do its later events; the other aggregates go on.
 
         Args:
-            kept: By aggregate id, what is stored; an aggregate that is missing has version 0.
+            kept: What is stored; an aggregate that is missing has version 0.
             deliveries: Events. One that lies before those that it follows waits for them, as long
                 as they are in here too.
 
@@ -83,42 +89,47 @@ class Fold(Generic[Row]):
         for delivery in deliveries:
             event = delivery.record
             assert isinstance(event, RecordedEvent)
-            change = self.changes.get(event.aggregate_id)
+            key = event.aggregate_type, event.aggregate_id
+            change = self.changes.get(key)
             if change is None:
-                change = Change(kept.get(event.aggregate_id, Kept()))
-                self.changes[event.aggregate_id] = change
-            self._place(change, event, delivery)
+                change = self.changes[key] = Change(kept.get(key, Kept()))
+            self._place(key, change, event, delivery)
         return self._report()
 
-    def _place(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> None:
-        early = self._early.get(event.aggregate_id, {})
+    def _place(
+        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
+    ) -> None:
+        early = self._early.get(key, {})
         if event.version <= change.after.version or event.version in early:
             self._skipped += 1
         elif event.version > change.after.version + 1:
-            self._early.setdefault(event.aggregate_id, {})[event.version] = delivery
-        elif self._apply(change, event, delivery):
-            self._apply_early(change, early)
+            self._early.setdefault(key, {})[event.version] = delivery
+        elif self._apply(key, change, event, delivery):
+            self._apply_early(key, change, early)
         else:
-            self._early.setdefault(event.aggregate_id, {})[event.version] = delivery
+            self._early.setdefault(key, {})[event.version] = delivery
 
-    def _apply_early(self, change: Change[Row], early: dict[int, Delivery]) -> None:
+    def _apply_early(self, key: Key, change: Change[Row], early: dict[int, Delivery]) -> None:
         """Apply what came before the event that it follows."""
         while following := early.get(change.after.version + 1):
             assert isinstance(following.record, RecordedEvent)
-            if not self._apply(change, following.record, following):
+            if not self._apply(key, change, following.record, following):
                 break
             del early[change.after.version]
 
-    def _apply(self, change: Change[Row], event: RecordedEvent, delivery: Delivery) -> bool:
+    def _apply(
+        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
+    ) -> bool:
         """Apply an aggregate's next event, or note why that cannot be done."""
         row, group = change.after.row, change.after.group
         try:
             if not isinstance(event.payload, PassedOver):
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
+            left = self._left(change.after, event, group)
         except Exception as error:
             kind = type(event.payload).__name__
-            fault = self._faults[event.aggregate_id] = Unprojectable(
+            fault = self._faults[key] = Unprojectable(
                 delivery,
                 f"{kind}, version {event.version} of {event.aggregate_type} "
                 f"{event.aggregate_id!r}: {type(error).__name__}: {error}",
@@ -126,15 +137,23 @@ class Fold(Generic[Row]):
             fault.__cause__ = error
             return False
         change.advance(event, row, group)
+        change.remains += left
         self._applied += 1
         return True
 
+    def _left(
+        self, before: Kept[Row], event: RecordedEvent, group: str | None
+    ) -> Sequence[Kept[Row]]:
+        """Return what an aggregate leaves behind when its group is `group` from `event` on."""
+        if self.remains is None or before.row is None or before.group in (None, group):
+            return ()
+        return [Kept(event.version, self.remains(before.row, event), before.group)]
+
     def _report(self) -> Applied:
-        reached = {name: change.after.version for name, change in self.changes.items()}
+        reached = {key: change.after.version for key, change in self.changes.items()}
         gaps = [
-            Gap(self.aggregate_type, name, reached[name] + 1, max(early), self._faults.get(name))
-            for name, early in self._early.items()
+            Gap(*key, reached[key] + 1, max(early), self._faults.get(key))
+            for key, early in self._early.items()
             if early
         ]
-        versions = {(self.aggregate_type, name): version for name, version in reached.items()}
-        return Applied(self._applied, self._skipped, gaps, versions)
+        return Applied(self._applied, self._skipped, gaps, reached)

@@ -1,7 +1,7 @@
 """Groups that are shown while they have members, with a feed of those that begin and end."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self
 
@@ -26,7 +26,7 @@ class Membership(Generic[Row]):
     groups: CountedGroups
     feed: ChangeFeed | None
 
-    def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
+    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
         """Count who came and who went, and announce the groups that thereby began or ended.
 
         A group whose members only changed is announced nowhere and never disappears; one that
@@ -68,12 +68,12 @@ class Membership(Generic[Row]):
 class _Moves:
     """Who came to which group and who went, between the rows before and after a batch."""
 
-    def __init__(self, changes: Mapping[str, Change[Any]]) -> None:
+    def __init__(self, changes: Iterable[Change[Any]]) -> None:
         self.net: Counter[str] = Counter()
         self.touched: set[str] = set()
         self._arrivals: dict[str, list[RecordedEvent]] = {}
         self._departures: dict[str, list[RecordedEvent]] = {}
-        for change in changes.values():
+        for change in changes:
             self._note(change)
 
     def _note(self, change: Change[Any]) -> None:

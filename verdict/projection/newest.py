@@ -1,6 +1,6 @@
 """The newest members of each group, whatever the group's size."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -72,9 +72,9 @@ class Newest(Feedless, Generic[Row]):
         """The table of since when."""
         return [self.table]
 
-    def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
+    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
         """Look again at the groups to which a member came, and from which one went."""
-        touched = sorted({group for change in changes.values() for group in self._moved(change)})
+        touched = sorted({group for change in changes for group in self._moved(change)})
         if not touched:
             return
         newest = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from verdict.projection.batch import Carried, Delivery, Unreadable
-from verdict.projection.fold import Change, Group, Kept, Row
+from verdict.projection.fold import Change, Group, Kept, Key, Row
 from verdict.projection.projection import Applied, Gap, Unprojectable
 
 
@@ -24,20 +24,20 @@ class NewestStates(Generic[Row]):
 
     shown: Callable[[Any], Row]
     group: Group[Row]
-    changes: dict[str, Change[Row]] = field(default_factory=dict)
+    changes: dict[Key, Change[Row]] = field(default_factory=dict)
     _applied: int = 0
     _skipped: int = 0
-    _gaps: dict[str, Gap] = field(default_factory=dict)
-    _reached: dict[tuple[str, str], int] = field(default_factory=dict)
+    _gaps: dict[Key, Gap] = field(default_factory=dict)
+    _reached: dict[Key, int] = field(default_factory=dict)
 
-    def run(self, kept: Mapping[str, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
         """Put each key's newest state in the place of what is kept of it.
 
         A key whose newest record is at fault stays as the record before left it, with a gap that
         says why; a record behind it closes the gap.
 
         Args:
-            kept: By key, what is stored; nothing is stored of a key that is missing.
+            kept: What is stored; nothing is stored of a key that is missing.
             deliveries: Carried states, each key's in the order of their offsets.
 
         Returns:
@@ -48,19 +48,19 @@ class NewestStates(Generic[Row]):
             self._take(kept, delivery)
         return Applied(self._applied, self._skipped, [*self._gaps.values()], self._reached)
 
-    def _take(self, kept: Mapping[str, Kept[Row]], delivery: Delivery) -> None:
-        key, version = carried(delivery).key, delivery.offset + 1
+    def _take(self, kept: Mapping[Key, Kept[Row]], delivery: Delivery) -> None:
+        key, version = key_of(delivery), delivery.offset + 1
         change = self.changes.get(key) or Change(kept.get(key, Kept()))
         if version <= change.after.version:
             self._skipped += 1
             return
         after = self._read(delivery)
         if isinstance(after, Unprojectable):
-            self._gaps[key] = Gap(delivery.topic, key, version, version, after)
-            self._reached.pop((delivery.topic, key), None)
+            self._gaps[key] = Gap(*key, version, version, after)
+            self._reached.pop(key, None)
             return
         self._gaps.pop(key, None)
-        self._reached[delivery.topic, key] = version
+        self._reached[key] = version
         if after.row is None and change.after.row is None:
             self._skipped += 1
             return
@@ -88,6 +88,11 @@ def carried(delivery: Delivery) -> Carried:
     """Return the record of a delivery from a topic that carries states."""
     assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
     return delivery.record
+
+
+def key_of(delivery: Delivery) -> Key:
+    """Return whose state a delivery carries."""
+    return delivery.topic, carried(delivery).key
 
 
 def _fault(delivery: Delivery, problem: str) -> Unprojectable:

@@ -27,6 +27,11 @@ class Gap:
     version_seen: int
     fault: "Unprojectable | None" = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose gap it is: type and id."""
+        return self.aggregate_type, self.aggregate_id
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:

@@ -1,29 +1,33 @@
-"""One row per aggregate, folded from its events; optionally with a view over groups of rows."""
+"""One row per aggregate, folded from its events; optionally with a view over groups of rows.
 
-from collections.abc import Mapping, Sequence
+The aggregates may be of several types: a group then has rows of each, such as a client with orders
+and positions. What an event is about decides which row it changes, and that row which group.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self
 
-from sqlalchemy import Connection, Label, MetaData, Table, literal_column, select
+from sqlalchemy import ColumnElement, Connection, MetaData, Table, literal_column, select
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import RowBuilder
-from verdict.projection.fold import Change, Evolve, Fold, Group, Row
+from verdict.projection.fold import Change, Evolve, Fold, Group, Remains, Row
 from verdict.projection.projection import Applied, Projection, View
-from verdict.projection.stored_rows import StoredRows
+from verdict.projection.stored_rows import StoredRows, as_it_is, is_of_types
 from verdict.wire.topics import Topics
 
 
 class GroupView(Protocol[Row]):
     """What is shown of groups: who is in, a tally, the newest few."""
 
-    def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
+    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
         """Bring the groups' tables up to date by the difference of the rows before and after.
 
         Args:
             connection: In the transaction that has written the rows already.
-            changes: By aggregate id, the touched aggregates, changed or not.
+            changes: Of the touched aggregates, changed or not.
         """
         ...
 
@@ -51,29 +55,32 @@ def no_group(row: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RowProjection(Generic[Row]):
-    """A read model folded from one aggregate type's events.
+    """A read model folded from the events of one aggregate type or several.
 
     Args:
         name: Of the projection.
         version: Part of every table's name; another version is built beside this one.
-        aggregate_type: Whose events it follows.
+        aggregate_types: Whose events it follows.
         row: The named tuple that `evolve` deals in; its fields are the declared columns.
-        table: From `row_table`.
+        table: From `row_table`; for several types or with `remains` from `row_table_of_types`.
         evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
         group: Row → the group it belongs to, or None; pure.
+        remains: (row, event) → the row that stays in the group which `row` leaves by `event`, for
+            good; pure. None where nothing stays, as most groups have only who is in.
         shows: What readers see of the groups, None for nothing.
         views: View name → what it selects.
         sequences: Names of the sequences that its tables number by.
-        settings: What `evolve` and `group` depend on besides the events, spelled out.
+        settings: What these functions depend on besides the events, spelled out.
     """
 
     name: str
     version: int
-    aggregate_type: str
+    aggregate_types: tuple[str, ...]
     row: type[Row]
     table: Table
     evolve: Evolve[Row]
     group: Group[Row] = no_group
+    remains: Remains[Row] | None = None
     shows: GroupView[Row] | None = None
     views: Mapping[str, View]
     sequences: Sequence[str] = ()
@@ -101,32 +108,33 @@ class RowProjection(Generic[Row]):
             self.shows.announce(connection, before.shows, now)
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the one topic that the aggregate's events are on."""
-        return (topics.events(self.aggregate_type),)
+        """Return the topics that the aggregates' events are on."""
+        return [topics.events(aggregate_type) for aggregate_type in self.aggregate_types]
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the touched rows, fold, write what changed, then update the groups."""
         events = [d.record for d in deliveries if isinstance(d.record, RecordedEvent)]
         rows = StoredRows(self.table, self.row)
-        kept = rows.load(connection, {event.aggregate_id for event in events})
-        fold = Fold(self.aggregate_type, self.evolve, self.group)
+        kept = rows.load(connection, {(one.aggregate_type, one.aggregate_id) for one in events})
+        fold = Fold(self.evolve, self.group, self.remains)
         applied = fold.run(kept, deliveries)
         rows.put(
             connection,
             {
-                name: change.after
-                for name, change in fold.changes.items()
+                key: change.after
+                for key, change in fold.changes.items()
                 if change.after is not change.before
             },
+            [(key, left) for key, change in fold.changes.items() for left in change.remains],
         )
         if self.shows is not None:
-            self.shows.update(connection, fold.changes)
+            self.shows.update(connection, fold.changes.values())
         return applied
 
     @property
     def builder(self) -> RowBuilder[Row]:
         """Folds whole histories."""
-        return RowBuilder(self.aggregate_type, self.evolve, self.group, self.row)
+        return RowBuilder(self.evolve, self.group, self.row, self.remains)
 
     def complete(self, connection: Connection) -> None:
         """Make the groups from the rows."""
@@ -134,15 +142,22 @@ class RowProjection(Generic[Row]):
             self.shows.fill(connection)
 
 
-def version_view(name: str, aggregate_type: str, table: Table) -> dict[str, View]:
+def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[str, View]:
     """Return the view of how far each aggregate has come in the projection `name`.
 
     Who has the response to a command finds out there whether the projection shows it yet.
 
     Args:
         name: Of the projection.
-        aggregate_type: Whose events it follows.
-        table: From `row_table`.
+        aggregate_type: Whose events it follows; None where the table says it of each row.
+        table: Of the rows.
     """
-    kind: Label[str] = literal_column(f"'{aggregate_type}'").label("aggregate_type")
-    return {f"{name}_version": select(kind, table.c.aggregate_id, table.c.version)}
+    kind: ColumnElement[str] = (
+        table.c.aggregate_type
+        if aggregate_type is None
+        else literal_column(f"'{aggregate_type}'").label("aggregate_type")
+    )
+    selected = select(kind, table.c.aggregate_id, table.c.version)
+    if is_of_types(table):
+        selected = selected.where(as_it_is(table))
+    return {f"{name}_version": selected}

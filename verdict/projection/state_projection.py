@@ -20,7 +20,7 @@ from verdict.projection.batch import Delivery
 from verdict.projection.builder import StateBuilder
 from verdict.projection.feedless import Feedless
 from verdict.projection.fold import Group, Row
-from verdict.projection.newest_states import NewestStates, carried
+from verdict.projection.newest_states import NewestStates, key_of
 from verdict.projection.projection import Applied, View
 from verdict.projection.row_projection import GroupView
 from verdict.projection.stored_rows import StoredRows
@@ -75,14 +75,14 @@ class StateProjection(Feedless, Generic[Row]):
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the rows of the batch's keys, put the newest states in their place."""
         rows = StoredRows(self.table, self.row)
-        kept = rows.load(connection, {carried(delivery).key for delivery in deliveries})
+        kept = rows.load(connection, {key_of(delivery) for delivery in deliveries})
         states = NewestStates(self.shown, self.group)
         applied = states.run(kept, deliveries)
         changes = states.changes
-        present = {name: one.after for name, one in changes.items() if one.after.row is not None}
+        present = {key: one.after for key, one in changes.items() if one.after.row is not None}
         rows.put(connection, present)
-        self._remove(connection, [name for name in changes if name in kept.keys() - present.keys()])
-        self.shows.update(connection, changes)
+        self._remove(connection, [key[1] for key in changes if key in kept.keys() - present.keys()])
+        self.shows.update(connection, changes.values())
         return applied
 
     @property

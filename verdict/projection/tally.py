@@ -1,6 +1,6 @@
 """Counts per group, kept by the differences that a batch makes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -21,6 +21,13 @@ from verdict.projection.feedless import Feedless
 from verdict.projection.fold import Change, Kept, Row
 
 Counts = tuple[int, ...]
+
+Rule = str | tuple[str, Any] | None
+"""How much a row adds to a count.
+
+What a field of it holds, which is never None; or 1 where a field has a value, and else 0; or 1
+each, for None.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,34 +119,30 @@ class Tally(Feedless, Generic[Row]):
 
     Args:
         groups: The table; its counts are the names in `counts`.
-        counts: Column → the row's field and the value of it with which a row counts there; None
-            where each row does.
+        counts: Column → how much a row adds there.
     """
 
     groups: CountedGroups
-    counts: Mapping[str, tuple[str, Any] | None]
+    counts: Mapping[str, Rule]
 
     def fill(self, connection: Connection) -> None:
         """Count the members of every group."""
-        members = self.groups.members.c
-        counted = [
-            func.sum(case((members[rule[0]] == rule[1], 1), else_=0)) if rule else func.count()
-            for rule in self.counts.values()
-        ]
-        self.groups.fill(connection, counted)
+        members = self.groups.members
+        self.groups.fill(connection, [_counted_all(rule, members) for rule in self.counts.values()])
 
     @property
     def tables(self) -> Sequence[Table]:
         """The table of the groups."""
         return [self.groups.table]
 
-    def update(self, connection: Connection, changes: Mapping[str, Change[Row]]) -> None:
-        """Take what rows were out of the counts, and what they are into them."""
+    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
+        """Take what rows were out of the counts, and what they are and left into them."""
         by: dict[str, Counts] = {}
-        for change in changes.values():
-            if change.before.row != change.after.row:
-                for kept, sign in ((change.before, -1), (change.after, 1)):
-                    self._add(by, kept, sign)
+        for change in changes:
+            if change.before.row != change.after.row or change.remains:
+                self._add(by, change.before, -1)
+                for kept in (change.after, *change.remains):
+                    self._add(by, kept, 1)
         self.groups.move(connection, by)
 
     def _add(self, by: dict[str, Counts], kept: Kept[Row], sign: int) -> None:
@@ -147,6 +150,26 @@ class Tally(Feedless, Generic[Row]):
             return
         row, so_far = kept.row, by.get(kept.group, (0,) * len(self.counts))
         by[kept.group] = tuple(
-            number + sign * (rule is None or getattr(row, rule[0]) == rule[1])
+            number + sign * _counted(rule, row)
             for number, rule in zip(so_far, self.counts.values(), strict=True)
         )
+
+
+def _counted(rule: Rule, row: tuple[Any, ...]) -> int:
+    if rule is None:
+        return 1
+    if isinstance(rule, str):
+        number: int = getattr(row, rule)
+        return number
+    field, value = rule
+    return int(getattr(row, field) == value)
+
+
+def _counted_all(rule: Rule, members: Table) -> ColumnElement[int]:
+    """Return the sum of `_counted` over the rows of a group."""
+    if rule is None:
+        return func.count()
+    if isinstance(rule, str):
+        return func.sum(members.c[rule])
+    field, value = rule
+    return func.sum(case((members.c[field] == value, 1), else_=0))

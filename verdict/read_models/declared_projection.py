@@ -26,6 +26,6 @@ def declared_projection(settings: Settings, name: str) -> AtVersion:
     return known[name]
 
 
-def row_per_aggregate() -> Mapping[str, str | None]:
-    """Return projection → the aggregate type of which it keeps a row for each, None for no type."""
-    return {name: getattr(at(FIRST), "aggregate_type", None) for name, at in declared().items()}
+def row_per_aggregate() -> Mapping[str, tuple[str, ...]]:
+    """Return projection → the aggregate types of which it keeps a row for each aggregate."""
+    return {name: getattr(at(FIRST), "aggregate_types", ()) for name, at in declared().items()}

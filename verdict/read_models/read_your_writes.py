@@ -48,8 +48,8 @@ def see_that_it_shows(projection: str, aggregate_type: str) -> None:
     types = row_per_aggregate()
     if projection not in types:
         raise NotDeclared(projection, types)
-    if types[projection] != aggregate_type:
-        those = [name for name, kind in types.items() if kind == aggregate_type]
+    if aggregate_type not in types[projection]:
+        those = [name for name, kinds in types.items() if aggregate_type in kinds]
         raise NeverShown(
             f"{projection} keeps no row for each {aggregate_type}, so there is nothing to wait "
             f"for: {', '.join(those) or 'no projection'} does"
