@@ -18,7 +18,7 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Text
 
 
@@ -65,4 +65,6 @@ def evolve(enrolment: Enrolment | None, event: EnrolmentEvent) -> Enrolment | No
             assert_never(event)
 
 
-decider = Decider("enrolment", Enrolment, decide, evolve)
+enrolment = Aggregate(
+    "enrolment", Enrolment, decide, evolve, commands=EnrolmentCommand, events=EnrolmentEvent
+)

@@ -2,7 +2,7 @@
 
 from commands.invoice import InvoiceCommand
 from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message
 from verdict.model.refused import Refused
 
@@ -30,4 +30,12 @@ def evolve(invoice: Invoice | None, event: InvoiceEvent) -> Invoice | None:
     return Invoice()
 
 
-decider = Decider("invoice", Invoice, decide, evolve, handler_version="2")
+invoice = Aggregate(
+    "invoice",
+    Invoice,
+    decide,
+    evolve,
+    commands=InvoiceCommand,
+    events=InvoiceEvent,
+    handler_version="2",
+)

@@ -2,7 +2,7 @@
 
 from commands.loyalty import LoyaltyCommand
 from schemas.loyalty import Hundredths, LoyaltyEvent, PointsAwarded
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import LARGEST, Message
 from verdict.model.refused import Refused
 
@@ -36,4 +36,6 @@ def evolve(loyalty: Loyalty | None, event: LoyaltyEvent) -> Loyalty | None:
     return Loyalty(total_points_hundredths=event.total_points_hundredths)
 
 
-decider = Decider("loyalty", Loyalty, decide, evolve)
+loyalty = Aggregate(
+    "loyalty", Loyalty, decide, evolve, commands=LoyaltyCommand, events=LoyaltyEvent
+)

@@ -19,7 +19,7 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Cents, Message, Positive
 from verdict.model.refused import Refused
 
@@ -114,4 +114,4 @@ def evolve(order: Order | None, event: OrderEvent) -> Order | None:
             assert_never(event)
 
 
-decider = Decider("order", Order, decide, evolve)
+order = Aggregate("order", Order, decide, evolve, commands=OrderCommand, events=OrderEvent)

@@ -18,7 +18,7 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Message, Positive, Text
 
 
@@ -66,4 +66,6 @@ def evolve(position: Position | None, event: PositionEvent) -> Position | None:
             assert_never(event)
 
 
-decider = Decider("position", Position, decide, evolve)
+position = Aggregate(
+    "position", Position, decide, evolve, commands=PositionCommand, events=PositionEvent
+)

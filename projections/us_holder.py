@@ -1,6 +1,6 @@
 """`us_holder`: one row per client who holds at least one position on a US exchange."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, select
@@ -32,9 +32,11 @@ def settings_with(exchanges: Collection[str]) -> str:
     return SETTINGS + ", ".join(sorted(exchanges))
 
 
-def exchanges_in(settings: str) -> tuple[str, ...] | None:
-    """Return the exchanges that tables were built with, by their settings; None: with none."""
-    return tuple(settings[len(SETTINGS) :].split(", ")) if settings.startswith(SETTINGS) else None
+def built_with(settings: str) -> Mapping[str, object]:
+    """Return the setting that tables were built with, by what they say of it."""
+    if not settings.startswith(SETTINGS):
+        return {}
+    return {"us_exchanges": tuple(settings.removeprefix(SETTINGS).split(", "))}
 
 
 class OpenPosition(NamedTuple):
@@ -65,17 +67,17 @@ def evolve(position: OpenPosition | None, recorded: RecordedEvent) -> OpenPositi
 
 
 def us_holder(
-    exchanges: Collection[str] = US_EXCHANGES, version: int = 1
+    us_exchanges: Collection[str] = US_EXCHANGES, version: int = 1
 ) -> RowProjection[OpenPosition]:
     """Return the projection; `since` is the earliest opening among the positions held now.
 
     Args:
-        exchanges: What counts as a US exchange, spelled as in the events.
+        us_exchanges: What counts as one, spelled as in the events.
         version: Of the tables; the feed is the same for all.
     """
 
     def holder(position: OpenPosition) -> str | None:
-        return position.client if position.exchange in exchanges else None
+        return position.client if position.exchange in us_exchanges else None
 
     metadata = MetaData()
     positions = row_table(
@@ -117,5 +119,5 @@ def us_holder(
             **version_view("us_holder", "position", positions),
         },
         sequences=(changes.name,),
-        settings=settings_with(exchanges),
+        settings=settings_with(us_exchanges),
     )

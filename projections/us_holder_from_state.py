@@ -29,17 +29,17 @@ def shown(holding: ShareHolding) -> Holding:
 
 
 def us_holder_from_state(
-    exchanges: Collection[str] = US_EXCHANGES, version: int = 1
+    us_exchanges: Collection[str] = US_EXCHANGES, version: int = 1
 ) -> StateProjection[Holding]:
     """Return the projection.
 
     Args:
-        exchanges: What counts as a US exchange, spelled as in the records.
+        us_exchanges: What counts as one, spelled as in the records.
         version: Of the tables.
     """
 
     def holder(holding: Holding) -> str | None:
-        return holding.client if holding.exchange in exchanges else None
+        return holding.client if holding.exchange in us_exchanges else None
 
     metadata = MetaData()
     holdings = row_table(
@@ -68,7 +68,7 @@ def us_holder_from_state(
             counts={"positions": None},
         ),
         views={"us_holder_from_state": select(holders)},
-        settings=settings_with(exchanges),
+        settings=settings_with(us_exchanges),
     )
 
 

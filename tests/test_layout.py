@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from verdict.model.registry import BUILT_IN
+from verdict.application import current
 
 ROOT = Path(__file__).parent.parent
 MAY_IMPORT = {
@@ -20,6 +20,7 @@ MAY_IMPORT = {
 FLOORS = [
     "errors",
     "model",
+    "application",
     "wire",
     "decision",
     "operator",
@@ -189,7 +190,7 @@ def test_no_module_has_a_name_that_says_nothing(package: str) -> None:
 def test_one_file_stem_is_one_aggregate_in_every_folder(folder: str) -> None:
     stems = {path.stem for path in rules_of(folder)}
 
-    assert set(BUILT_IN) <= stems
+    assert set(current().aggregate_types) <= stems
 
 
 def test_the_model_knows_nothing_of_what_it_judges() -> None:

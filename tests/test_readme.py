@@ -22,7 +22,6 @@ from types import ModuleType
 import pytest
 from sqlalchemy import inspect
 
-from projections.registry import projections
 from tests.documents import README, ROOT, Shell, blocks, code, commands, files, shape, table
 from tests.e2e.deployment import VERDICT, await_ready, stop
 from verdict.cli import letters, projection
@@ -30,6 +29,7 @@ from verdict.cli.verbs import VERBS
 from verdict.configuration.settings import Settings
 from verdict.model.reason import Reason
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.wire.response import Response
 from verdict.wire.topics import FOREVER, Topic, Topics
@@ -158,7 +158,7 @@ def test_every_file_that_is_named_is_there() -> None:
     named |= set(re.findall(r"\]\((?!http)([^)]+)\)", README))
 
     missing = {name for name in named if not (ROOT / name).exists()}
-    assert missing == {name for name in files("python") if "/" in name}
+    assert missing == {name for name in files("python") if name.partition("/")[0] in PACKAGES}
 
 
 def test_the_rules_that_are_shown_are_the_rules() -> None:
@@ -174,14 +174,17 @@ def test_the_rules_that_are_shown_are_the_rules() -> None:
 @pytest.mark.process
 def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
     """In a copy of the checkout, as README says: three files, one name, `make schemas`."""
-    for package in ("schemas", "commands", "aggregates"):
+    for package in ("schemas", "commands", "aggregates", "projections", "compose"):
         shutil.copytree(ROOT / package, tmp_path / package)
     for name, text in files("python").items():
-        if "parcel" in name:
+        if name.startswith(("schemas/", "commands/", "aggregates/", "projections/")):
             (tmp_path / name).write_text(text)
-    registry = tmp_path / "schemas" / "registry.py"
-    listed = registry.read_text().replace("BUILT_IN = (", 'BUILT_IN = ("parcel", ')
-    registry.write_text(listed)
+    application = tmp_path / "compose" / "application.py"
+    listed = application.read_text().replace("aggregates=(", "aggregates=(parcel, ")
+    model = 'ReadModel(name="delivery", key=("parcel",), at=delivery)'
+    listed = listed.replace("read_models=(", f"read_models=({model}, ")
+    imports = "from aggregates.parcel import parcel\nfrom projections.delivery import delivery\n"
+    application.write_text(imports + listed)
     asked = {
         "command_id": "c-1",
         "aggregate_id": "p-1",

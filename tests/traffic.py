@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.model import Aggregate, Model, Record
-from verdict.model.catalogue import command_types
+from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.commands import encode_command
 
@@ -104,7 +104,7 @@ class Traffic:
         return self.random.choice((*near, "ANY", "ANY", "EXISTS", "NO_STREAM"))
 
     def _payload(self, aggregate_type: str, at: Aggregate) -> dict[str, Any]:
-        types = command_types(aggregate_type)
+        types = current().aggregate(aggregate_type).command_types
         creating = {
             "enrolment": "EnrolParticipant",
             "order": "PlaceOrder",
@@ -143,7 +143,9 @@ class Traffic:
 def in_avro(aggregate_type: str, envelope: dict[str, Any]) -> bytes:
     """Return an envelope with its payload as our client would send it."""
     fields = dict(envelope["payload"])
-    payload = command_types(aggregate_type)[fields.pop("type")].model_validate(fields)
+    payload = (
+        current().aggregate(aggregate_type).command_types[fields.pop("type")].model_validate(fields)
+    )
     return encode_command(aggregate_type, CommandEnvelope.model_validate(envelope), payload)
 
 

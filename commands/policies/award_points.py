@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import partial
 
 from commands.loyalty import AwardPoints
 from schemas.invoice import InvoiceRecorded, is_prime
@@ -12,16 +11,13 @@ from verdict.model.recorded_event import RecordedEvent
 FACTOR = Decimal("0.02")
 
 
-def award_points(factor: Decimal = FACTOR) -> Policy:
-    """Return the policy.
+def react(event: RecordedEvent, loyalty_factor: Decimal = FACTOR) -> Iterator[Asked]:
+    """Yield the award for an invoice of a customer with a card.
 
     Args:
-        factor: Points for each unit of money, so hundredths of points for each cent.
+        event: Of any kind.
+        loyalty_factor: Points for each unit of money, so hundredths of points for each cent.
     """
-    return Policy("award_points", ("invoice",), partial(_react, factor))
-
-
-def _react(factor: Decimal, event: RecordedEvent) -> Iterator[Asked]:
     invoice = event.payload
     if not isinstance(invoice, InvoiceRecorded) or not is_prime(invoice.customer_type):
         return
@@ -30,6 +26,9 @@ def _react(factor: Decimal, event: RecordedEvent) -> Iterator[Asked]:
     award = AwardPoints(
         invoice_number=event.aggregate_id,
         total_cents=invoice.total_amount_cents,
-        points_hundredths=int(invoice.total_amount_cents * factor),  # rounded down
+        points_hundredths=int(invoice.total_amount_cents * loyalty_factor),  # rounded down
     )
     yield Asked(invoice.customer_card_no, award)
+
+
+award_points = Policy("award_points", ("invoice",), react, settings=("loyalty_factor",))

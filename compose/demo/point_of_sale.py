@@ -90,7 +90,8 @@ def _points(story: Story, day: TillDay) -> None:
 
 def _told(story: Story, day: TillDay) -> None:
     told = [
-        json.loads(message.value() or b"") for message in records(story, [story.topics.loyalty])
+        json.loads(message.value() or b"")
+        for message in records(story, [story.topics.named("loyalty")])
     ]
     earned: Counter[str] = Counter()
     out_of_sum = 0
@@ -128,5 +129,5 @@ def _lake(story: Story, day: TillDay) -> None:
 
 
 def _different(story: Story) -> tuple[int, int]:
-    keys = [message.key() for message in records(story, [story.topics.shipment])]
+    keys = [message.key() for message in records(story, [story.topics.named("shipment")])]
     return len(keys), len(set(keys))

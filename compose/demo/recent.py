@@ -6,7 +6,7 @@ from typing import Any
 from compose.demo.load import records
 from compose.demo.newest import NewestOrders
 from compose.demo.story import Story
-from verdict.model.registry import aggregate_types
+from verdict.application import current
 from verdict.wire.records import decode_event
 
 SHOWN = 5
@@ -86,7 +86,7 @@ def replayed(changes: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _archive(story: Story) -> None:
-    topics = [story.topics.events(name) for name in aggregate_types()]
+    topics = [story.topics.events(name) for name in current().aggregate_types]
     there = sum(1 for _ in records(story, topics))
     [(kept, last)] = story.select(ARCHIVE).rows
     story.voice.expect(

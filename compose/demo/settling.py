@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from compose.demo.story import Story
-from projections.registry import projections
 from verdict.cli.marker import decider_marker, reactions_marker
 from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
+from verdict.projection.declared import projections
 from verdict.reactions.query import reactions_of
 from verdict.wire.marker import Marker
 
@@ -71,7 +71,7 @@ def await_views(story: Story) -> None:
         TimedOut: It takes too long.
         VerdictError: A part of the application stopped.
     """
-    read_models = projections(story.application.settings.us_exchanges)
+    read_models = projections(story.application.settings.chosen)
     followed = {model.name: model.topics(story.topics) for model in read_models}
     targets = ends(story.log, {topic for topics in followed.values() for topic in topics})
     wanted = {

@@ -16,13 +16,13 @@ from compose.demo.stopping import Interruption, nothing_left_running
 from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
-from projections.registry import projections
 from verdict.client.client import Client
 from verdict.client.errors import SendingFailed
 from verdict.client.options import LOG
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.kafka.log import KafkaLog
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.reader import Reader
 from verdict.service.running import Application
@@ -77,7 +77,7 @@ def _running(
         servers, url = application.service.bootstrap_servers, application.service.database_url
         first, second = (parts.enter_context(Client(servers, settings.topics)) for _ in range(2))
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
-        views = readable(projections(settings.us_exchanges))
+        views = readable(projections(settings.chosen))
         voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
         yield Story(
             application=application,

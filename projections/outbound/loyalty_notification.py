@@ -4,9 +4,8 @@ from typing import Any
 
 from schemas.loyalty import PointsAwarded
 from schemas.till_names import units
+from verdict.model.notification import Notification
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.notification import Notification
-from verdict.wire.topics import Topics
 
 
 def _tell(event: RecordedEvent) -> dict[str, Any] | None:
@@ -22,8 +21,4 @@ def _tell(event: RecordedEvent) -> dict[str, Any] | None:
     }
 
 
-def _topic(topics: Topics) -> str:
-    return topics.loyalty
-
-
-loyalty_notification = Notification("loyalty", ("loyalty",), _topic, _tell)
+loyalty_notification = Notification("loyalty", ("loyalty",), "loyalty", _tell)

@@ -4,9 +4,8 @@ from typing import Any
 
 from schemas.invoice import InvoiceRecorded, is_home_delivery
 from schemas.till_names import in_till_names
+from verdict.model.notification import Notification
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.notification import Notification
-from verdict.wire.topics import Topics
 
 
 def _tell(event: RecordedEvent) -> dict[str, Any] | None:
@@ -16,8 +15,4 @@ def _tell(event: RecordedEvent) -> dict[str, Any] | None:
     return {"InvoiceNumber": event.aggregate_id} | in_till_names(invoice)
 
 
-def _topic(topics: Topics) -> str:
-    return topics.shipment
-
-
-shipment = Notification("shipment", ("invoice",), _topic, _tell)
+shipment = Notification("shipment", ("invoice",), "shipment", _tell)

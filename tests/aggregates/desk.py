@@ -8,6 +8,7 @@ from commands.position import OpenPosition
 from tests.model import Record
 from tests.model.reading import COMMAND_LIMIT_BYTES
 from tests.traffic import START
+from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import (
@@ -19,10 +20,9 @@ from verdict.decision.received import (
 )
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from verdict.model.catalogue import aggregate_of
+from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.model.decider import Decider, decider_of
 from verdict.model.source import Source
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
@@ -55,7 +55,7 @@ def command(
     named = {"command_id": f"c-{offset}", "aggregate_id": "order-1"} | more
     fields = named | {"expected_version": expected_version, "payload": {}}
     envelope = CommandEnvelope.model_validate(fields)
-    aggregate_type = aggregate_of(type(payload))
+    aggregate_type = current().aggregate_of(type(payload))
     value = encode_command(aggregate_type, envelope, payload)
     topic, key = f"{aggregate_type}.commands", envelope.aggregate_id.encode()
     record = Record(topic, 0, offset, START + at, key, value)
@@ -82,10 +82,10 @@ def judge(
     *,
     earlier: Response | None = None,
     limits: Limits | None = None,
-    decider: Decider[Any] | None = None,
+    decider: Aggregate[Any] | None = None,
 ) -> Verdict:
     """Call `handle` with what a test does not care about filled in."""
-    rules = decider or decider_of(asked.aggregate_type)
+    rules = decider or current().aggregate(asked.aggregate_type)
     return handle(rules, snapshot, asked, earlier, limits or Limits())
 
 

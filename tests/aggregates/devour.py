@@ -16,9 +16,9 @@ from random import Random
 import psutil
 
 from tests.hostile import ABSURD, KINDS, WHOLE, hostile, varint
+from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.received import CommandRecord, MalformedCommand, receive
-from verdict.model.registry import aggregate_types
 from verdict.model.source import Source
 from verdict.wire.codec import Undecodable, codec
 from verdict.wire.dead_letter import DeadLetter
@@ -97,7 +97,7 @@ def main(seed: int, records: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     tracemalloc.start()
     for key, value in sent:
-        for aggregate_type in aggregate_types():
+        for aggregate_type in current().aggregate_types:
             with bounded(value):
                 read(aggregate_type, key, value)
     for body in bodies:

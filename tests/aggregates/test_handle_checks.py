@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from aggregates.order import decider
+from aggregates.order import order
 from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.aggregates.desk import FILL_ALL, MODIFY, OPEN, PLACE, after, command, judge
@@ -58,7 +58,7 @@ def test_an_accepted_command_says_from_which_version_to_which() -> None:
     assert response.command_type == "FillOrder"
     assert response.expected_version == 1
     assert response.decided_at == START + 30
-    assert response.handler_version == decider.handler_version
+    assert response.handler_version == order.handler_version
     assert (response.reason, response.message, response.details) == (None, None, {})
     assert (response.actual_version, response.actual_state) == (None, None)
     assert verdict.remembered

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from aggregates.order import Order, decider
+from aggregates.order import Order, order
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderModified
 from schemas.position import PositionClosed
 from tests.aggregates.desk import MODIFY, PLACE, after, command, judge
 from verdict.decision.handle import Limits
+from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
-from verdict.model.decider import Decider
 from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
@@ -26,12 +26,12 @@ class Nameless:
     """Its text holds an address, as the default one of every object does."""
 
 
-def deciding(decide: Decide) -> Decider[Order]:
+def deciding(decide: Decide) -> Aggregate[Order]:
     """Return the rules of an order with another `decide`."""
-    return replace(decider, decide=decide)
+    return replace(order, decide=decide)
 
 
-def failing(error: Exception) -> Decider[Order]:
+def failing(error: Exception) -> Aggregate[Order]:
     """Return rules with a bug that raises `error`."""
 
     def decide(state: Order | None, command: Command) -> list[Event]:
@@ -40,18 +40,18 @@ def failing(error: Exception) -> Decider[Order]:
     return deciding(decide)
 
 
-def returning(events: Any) -> Decider[Order]:
+def returning(events: Any) -> Aggregate[Order]:
     """Return rules that answer everything with `events`."""
     return deciding(lambda state, command: events)
 
 
-def evolving(state: Any) -> Decider[Order]:
+def evolving(state: Any) -> Aggregate[Order]:
     """Return rules that answer with a fill, after which the state is `state`."""
     rules = returning([FILLED])
     return replace(rules, evolve=lambda before, event: state)
 
 
-def assert_handler_error(rules: Decider[Order], message: str) -> None:
+def assert_handler_error(rules: Aggregate[Order], message: str) -> None:
     """Assert that nothing but a rejection comes of a command, and that it may be sent again."""
     verdict = judge(command(MODIFY, 1), PLACED, decider=rules)
 

@@ -12,9 +12,9 @@ from tests.hostile import ABSURD, varint
 from tests.model import Record
 from tests.model.reading import Asked, Malformed, read
 from tests.schemas.arbitrary import AGGREGATES, commands, envelopes
+from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.received import MalformedCommand, ReceivedCommand, receive
-from verdict.model.registry import aggregate_types
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
@@ -110,7 +110,7 @@ def test_json_with_one_changed_byte_is_read_as_the_model_reads_it(
 
 @given(AVRO, st.data())
 def test_avro_with_one_changed_byte_is_contained(value: bytes, data: st.DataObject) -> None:
-    for aggregate_type in aggregate_types():
+    for aggregate_type in current().aggregate_types:
         read_by_both(aggregate_type, b"a", changed(value, data))
 
 
@@ -123,13 +123,13 @@ def test_avro_with_absurd_lengths_and_counts_is_contained(
         at = data.draw(st.integers(5, len(value)))
         number = data.draw(st.sampled_from(ABSURD) | st.integers(-(2**63), 2**63 - 1))
         value = value[:at] + varint(number) + value[at + data.draw(st.integers(0, 1)) :]
-    for aggregate_type in aggregate_types():
+    for aggregate_type in current().aggregate_types:
         read_by_both(aggregate_type, b"a", value)
 
 
 @given(AVRO, st.data())
 def test_avro_that_ends_too_soon_is_contained(value: bytes, data: st.DataObject) -> None:
-    for aggregate_type in aggregate_types():
+    for aggregate_type in current().aggregate_types:
         read_by_both(aggregate_type, b"a", value[: data.draw(st.integers(0, len(value) - 1))])
 
 

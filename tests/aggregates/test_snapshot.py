@@ -11,6 +11,7 @@ from aggregates.position import Position
 from commands.order import DeleteOrder
 from tests.aggregates.desk import PLACE, after
 from tests.schemas.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
+from verdict.application import current
 from verdict.decision.snapshot import (
     NEVER_EXISTED,
     OutdatedSnapshot,
@@ -18,7 +19,6 @@ from verdict.decision.snapshot import (
     SnapshotCodec,
     snapshot_codec,
 )
-from verdict.model.decider import decider_of
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message, Text
 
@@ -79,7 +79,7 @@ def test_the_life_cycle_follows_from_the_version_and_the_state() -> None:
 
 def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
     kept = snapshot_codec("order").encode(after(PLACE))
-    newer = SnapshotCodec(replace(decider_of("order"), snapshot_format=2))
+    newer = SnapshotCodec(replace(current().aggregate("order"), snapshot_format=2))
 
     with pytest.raises(OutdatedSnapshot, match=r"has format 1, the rules have 2.*verdict recover"):
         newer.decode(kept)
@@ -103,7 +103,7 @@ class Parcel(Message):
 
 def codec_of(state: type[Message]) -> SnapshotCodec[Any]:
     """Return the codec of an aggregate of somebody else's, with this state."""
-    return SnapshotCodec(replace(decider_of("order"), state=state))
+    return SnapshotCodec(replace(current().aggregate("order"), state=state))
 
 
 @pytest.mark.parametrize("paid_by", [Card(number="4"), Cash(till="north")])

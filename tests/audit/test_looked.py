@@ -7,7 +7,6 @@ from typing import Never
 import pytest
 from sqlalchemy import Engine
 
-from projections.registry import declared
 from verdict.as_of.filling import Records
 from verdict.audit.finding import Looked
 from verdict.audit.read_models import ReadModels
@@ -17,6 +16,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog, Gone
 from verdict.projection import position
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import declared
 from verdict.projection.outcome import outcome
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics

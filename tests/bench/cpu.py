@@ -10,12 +10,12 @@ from typing import Any
 import psutil
 
 from tests.bench.workload import ISSUED_AT, command
+from verdict.application import current
 from verdict.decision.answering import acceptance
 from verdict.decision.handle import Limits, handle
 from verdict.decision.received import CommandRecord, ReceivedCommand, receive
 from verdict.decision.recording import record
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from verdict.model.decider import decider_of
 from verdict.model.source import Source
 from verdict.operator.output import Outputs
 from verdict.wire.records import encode, encode_event
@@ -62,7 +62,7 @@ def _micros(step: Callable[[], object]) -> float:
 
 
 def _steps() -> dict[str, Callable[[], object]]:
-    decider, codec, limits = decider_of("order"), snapshot_codec("order"), Limits()
+    decider, codec, limits = current().aggregate("order"), snapshot_codec("order"), Limits()
     placed = handle(decider, NEVER_EXISTED, _received(0), None, limits)
     assert placed.stored is not None
     stored: bytes = placed.stored

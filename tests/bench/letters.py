@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from projections.registry import projections
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.postgresql import server
@@ -16,6 +15,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.letters.retrying import Retrying
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.letter import table
 
 BYTES = 200

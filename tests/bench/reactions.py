@@ -19,6 +19,7 @@ from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
 from tests.projections.event_log import AN_EVENT
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
 from verdict.exactly_once.decider_query import NAME as DECIDER
@@ -107,7 +108,7 @@ def _as_sent(event: RecordedEvent) -> Sent:
 
 def _as_asked(event: RecordedEvent) -> Sent:
     """Return the policy's command as its query would write it."""
-    [asked] = commands_of(award_points(), event)
+    [asked] = commands_of(award_points, event, current().aggregate_of)
     value = encode_command(asked.aggregate_type, asked.envelope, asked.payload)
     return Sent(asked.envelope.command_id, asked.envelope.aggregate_id.encode(), value)
 

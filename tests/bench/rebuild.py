@@ -16,7 +16,6 @@ from typing import Any
 from confluent_kafka import Producer
 from sqlalchemy import Engine, select
 
-from projections.registry import declared, projections
 from schemas.order import OrderFilled, OrderPlaced
 from schemas.position import PositionOpened, PositionTransferred
 from tests.bench.settings import settings_for
@@ -32,6 +31,7 @@ from verdict.model.message import Event
 from verdict.projection import creation, filling
 from verdict.projection.creation import view_names
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import declared, projections
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session

@@ -13,7 +13,6 @@ from typing import Any
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from projections.registry import projections
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
@@ -25,6 +24,7 @@ from verdict.exactly_once.decider_query import NAME
 from verdict.foundation.foundation import Foundation, lay_foundation
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
+from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, reader_of
 from verdict.service.running import Application, project
 

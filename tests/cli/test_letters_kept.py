@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert, select
 
-from projections.registry import projections
 from tests.cli.conftest import Run, Verdict
 from verdict.letters.headers import as_json
 from verdict.model.source import Source
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.letter import PARKED, intervention, table
 from verdict.wire.letter import letter_id
 

@@ -1,41 +1,42 @@
 import pytest
 
-from verdict.model.catalogue import aggregate_of, command_types
+from verdict.application import UnknownAggregate, current
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.registry import UnknownAggregate, aggregate_types
 
 
 def test_the_command_types_are_those_of_the_contract() -> None:
-    assert set(command_types("enrolment")) == {
+    assert set(current().aggregate("enrolment").command_types) == {
         "EnrolParticipant", "ActivateParticipant", "DeactivateParticipant", "RecordLogin",
         "MoveParticipant",
     }  # fmt: skip
-    assert set(command_types("order")) == {
+    assert set(current().aggregate("order").command_types) == {
         "PlaceOrder", "ModifyOrder", "FillOrder", "CancelOrder", "DeleteOrder",
     }  # fmt: skip
-    assert set(command_types("position")) == {
+    assert set(current().aggregate("position").command_types) == {
         "OpenPosition", "AdjustPosition", "RelistPosition", "TransferPosition", "ClosePosition",
     }  # fmt: skip
 
 
 def test_a_command_type_knows_its_aggregate() -> None:
-    for aggregate_type in aggregate_types():
-        for command_type in command_types(aggregate_type).values():
-            assert aggregate_of(command_type) == aggregate_type
+    for aggregate_type in current().aggregate_types:
+        for command_type in current().aggregate(aggregate_type).command_types.values():
+            assert current().aggregate_of(command_type) == aggregate_type
 
 
 def test_a_command_type_of_no_aggregate_is_told_where_to_list_it() -> None:
     class StrayOrder(Command):
         pass
 
-    with pytest.raises(LookupError, match="StrayOrder belongs to no aggregate: add it to"):
-        aggregate_of(StrayOrder)
+    with pytest.raises(
+        LookupError, match="StrayOrder belongs to no aggregate of orders and invoices: add it"
+    ):
+        current().aggregate_of(StrayOrder)
 
 
 def test_an_unknown_aggregate_has_no_commands() -> None:
     with pytest.raises(UnknownAggregate, match="no aggregate 'car'"):
-        command_types("car")
+        current().aggregate("car")
 
 
 def test_a_command_starts_from_an_existing_aggregate_unless_it_says_otherwise() -> None:

@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from projections.registry import projections
 from tests.compose.deployment import Deployment
 from tests.compose.followable import Followable
 from tests.conftest import NewDatabase
@@ -20,6 +19,7 @@ from verdict.event_log.decisions import copied_decisions
 from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.running import Projecting
 from verdict.spark.session import spark_session

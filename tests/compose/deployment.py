@@ -9,10 +9,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from projections.registry import projections
 from tests.projections.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.creation import view_names
+from verdict.projection.declared import projections
 from verdict.projection.reader_role import OPERATOR
 from verdict.read_models.running import Projecting
 from verdict.reading.reader import Reader

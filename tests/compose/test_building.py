@@ -7,7 +7,6 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
-from projections.registry import declared
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
@@ -24,6 +23,7 @@ from verdict.projection.batch import Delivery
 from verdict.projection.builder import Rebuildable
 from verdict.projection.built import is_torso
 from verdict.projection.comparison import compare
+from verdict.projection.declared import declared
 from verdict.projection.intervention import Intervention, Kind
 from verdict.versions.beside import begin_another
 from verdict.versions.building import Building, OnStep, Step

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine, select, text
 from sqlalchemy import event as sql_event
 
-from projections.registry import projections
 from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionTransferred
 from tests.compose.deployment import Deployment, reaches
@@ -28,6 +27,7 @@ from verdict.errors import Unreachable
 from verdict.kafka.log import log_bounds
 from verdict.projection import missing_events as releasing
 from verdict.projection.database import open_database
+from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.running import Projecting
 from verdict.wire.records import encode

@@ -12,7 +12,6 @@ from sqlalchemy import Engine, event, inspect, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from projections.program_tally import program_tally
-from projections.registry import projections
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
@@ -28,6 +27,7 @@ from verdict.projection.database import (
     open_database,
     parse,
 )
+from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES, replace_view
 from verdict.projection.outcome import outcome
 from verdict.projection.processor_tables import readable
@@ -98,34 +98,39 @@ def test_a_view_can_be_swapped_in_one_transaction(engine: Engine) -> None:
     assert columns() == ["client", "more"]
 
 
+def us(*exchanges: str) -> dict[str, object]:
+    """Return the setting of what counts as a US exchange."""
+    return {"us_exchanges": exchanges}
+
+
 @pytest.mark.proves("D-04")
 def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engine) -> None:
-    create_read_side(engine, projections(us_exchanges=["NYSE", "IEX"]))
+    create_read_side(engine, projections(us("NYSE", "IEX")))
 
     with pytest.raises(
         VerdictError,
         match=r"nothing was built with 'US exchanges: NYSE', .*: us_holder v1 with 'US exchanges: "
         r"IEX, NYSE', us_holder_from_state v1 with 'US exchanges: IEX, NYSE'; set it back",
     ):
-        check_built(engine, projections(us_exchanges=["NYSE"]))
+        check_built(engine, projections(us("NYSE")))
 
-    check_built(engine, projections(us_exchanges=["IEX", "NYSE"]))
+    check_built(engine, projections(us("IEX", "NYSE")))
 
 
 @pytest.mark.proves("D-04")
 def test_who_stopped_between_two_swaps_to_other_settings_is_let_in_with_either(
     engine: Engine,
 ) -> None:
-    create_read_side(engine, projections(us_exchanges=["NYSE"]))
+    create_read_side(engine, projections(us("NYSE")))
     swapped = {"us_holder": 2}
-    create_read_side(engine, projections(["IEX"], swapped))
+    create_read_side(engine, projections(us("IEX"), swapped))
 
     for exchange in ("NYSE", "IEX"):
-        check_built(engine, projections([exchange], swapped))
+        check_built(engine, projections(us(exchange), swapped))
     with pytest.raises(
         VerdictError, match=r"us_holder v2 with .*IEX', us_holder_from_state v1 with .*NYSE'"
     ):
-        check_built(engine, projections(["LON"], swapped))
+        check_built(engine, projections(us("LON"), swapped))
 
 
 def made_and_asked(engine: Engine) -> list[Callable[[], object]]:

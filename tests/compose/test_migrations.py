@@ -22,7 +22,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from projections.registry import projections
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.conftest import NewDatabase
 from tests.projections.event_log import EventLog, opened
@@ -30,6 +29,7 @@ from tests.projections.read_side import ReadSide, Rows
 from verdict.errors import VerdictError
 from verdict.projection import creation, letter, migrations
 from verdict.projection.database import create_read_side, is_sqlite, open_database
+from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 

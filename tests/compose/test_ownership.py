@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from projections.registry import projections
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from verdict.errors import VerdictError
 from verdict.projection import creation
 from verdict.projection.database import create_read_side, failing_in_words, is_sqlite, open_database
+from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.projection.reader_role import ROLES
 from verdict.versions.beside import begin_another

@@ -6,10 +6,10 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState
 
-from projections.registry import projections
 from tests.postgresql import Server
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.reader_role import OPERATOR, Roles
 from verdict.reading.reader import NotForReaders, Reader

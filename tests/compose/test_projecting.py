@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from projections.registry import projections
 from projections.us_holder import OpenPosition, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.compose.deployment import Deployment, reaches
@@ -28,6 +27,7 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.wire.records import encode
@@ -163,7 +163,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment: Deployment, running: Callable[..., Projecting], engine: Engine
 ) -> None:
     """As after a swap to a version that was built with what the service is not set to."""
-    create_read_side(engine, [us_holder(exchanges=["LON"])])
+    create_read_side(engine, [us_holder(us_exchanges=["LON"])])
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from projections.registry import projections
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.reader import NotForReaders, Reader
 

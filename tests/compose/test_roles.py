@@ -15,9 +15,9 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import NOW, ReadSide
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.model.personal import masked, personal_paths
-from verdict.model.registry import aggregate_types, event_types
 from verdict.projection import letter
 from verdict.projection.intervention import table as interventions
 from verdict.reading.reader import NotForReaders, Sees, reader_of
@@ -165,4 +165,8 @@ def test_every_event_is_masked_at_the_places_that_are_declared() -> None:
         assert found is None
     assert len(personal_paths(InvoiceRecorded)) == len(PERSONAL)
     assert personal_paths(PositionOpened) == ()
-    assert any(personal_paths(k) for name in aggregate_types() for k in event_types(name).values())
+    assert any(
+        personal_paths(k)
+        for name in current().aggregate_types
+        for k in current().aggregate(name).event_types.values()
+    )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from projections.registry import projections
 from tests.compose.followable import POSITIONS, CutLog, Followable
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
@@ -16,6 +15,7 @@ from verdict.event_log.decisions import honouring, write_decisions
 from verdict.event_log.subscription import Followed, Place, Places, Subscription, subscribe
 from verdict.kafka.errors import NotThereYet
 from verdict.kafka.log import KafkaLog
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.reader import Reader
 from verdict.reading.selected import Parameters, Selected

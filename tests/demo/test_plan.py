@@ -8,7 +8,7 @@ import pytest
 
 from compose.demo.plan import Wish, planned, wishes
 from tests.model import Record, fold
-from verdict.model.catalogue import aggregate_of
+from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.commands import encode_command
 
@@ -17,7 +17,7 @@ PARTS = [wishes(name, 1_000) for name in ("A", "B")]
 
 def record(wish: Wish, offset: int) -> Record:
     """Return the command as it would lie in Kafka."""
-    aggregate_type = aggregate_of(type(wish.command))
+    aggregate_type = current().aggregate_of(type(wish.command))
     envelope = CommandEnvelope(
         command_id=wish.command_id,
         aggregate_id=wish.aggregate_id,

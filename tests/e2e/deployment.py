@@ -22,10 +22,10 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from projections.registry import projections
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
+from verdict.application import current
 from verdict.decider.generation import Generation, generation_of
 from verdict.exactly_once.checkpoint import checkpoint_position
 from verdict.exactly_once.decider_query import decider_query
@@ -34,8 +34,8 @@ from verdict.exactly_once.steps import Step
 from verdict.kafka.access import Kafka
 from verdict.kafka.offsets import same
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.model.registry import aggregate_types
 from verdict.projection.creation import view_names
+from verdict.projection.declared import projections
 from verdict.reading.reader import Reader
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -194,7 +194,7 @@ class Deployment:
     def published(self) -> list[Published]:
         """Return everything that a read_committed consumer sees on the output topics."""
         topics = [self.topics.dead_letters]
-        for name in aggregate_types():
+        for name in current().aggregate_types:
             topics += [
                 self.topics.events(name),
                 self.topics.responses(name),
@@ -216,7 +216,7 @@ class Deployment:
 
     def outcomes(self) -> int:
         """Return how many outcomes are published: responses and dead letters."""
-        responses = [self.topics.responses(name) for name in aggregate_types()]
+        responses = [self.topics.responses(name) for name in current().aggregate_types]
         read = self._read([*responses, self.topics.dead_letters])
         return sum(map(self._answers_a_command, read))
 

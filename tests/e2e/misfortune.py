@@ -10,13 +10,14 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from projections.registry import AtVersion, declared
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionRelisted
 from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.declared import AtVersion, declared
 from verdict.projection.projection import Projection
 from verdict.read_models import declared_projection
 from verdict.versions.rebuilder import Rebuilder
@@ -37,9 +38,9 @@ def buggy(exchanges: Collection[str], version: int) -> Projection:
     return right if version == 1 else replace(right, evolve=deaf)
 
 
-def planted(us_exchanges: Collection[str]) -> Mapping[str, AtVersion]:
+def planted(chosen: Mapping[str, Any]) -> Mapping[str, AtVersion]:
     """Return the read models with the bug."""
-    return {**declared(us_exchanges), "us_holder": partial(buggy, us_exchanges)}
+    return {**declared(chosen), "us_holder": partial(buggy, chosen["us_exchanges"])}
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from projections.registry import KEYS, projections
 from tests.e2e.deployment import Deployment
 from verdict.as_of.materialiser import Materialiser
 from verdict.as_of.moment import parse_as_of
@@ -19,6 +18,7 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
 from verdict.projection.creation import view_names
+from verdict.projection.declared import projections, read_models
 from verdict.reading.reader import Reader
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]
@@ -68,7 +68,9 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     found: dict[str, Rows] = {}
     with Reader(url, view_names(projections())) as reader:
         for name in NAMES:
-            seen = reader.select(f"SELECT * FROM {name} ORDER BY {', '.join(KEYS[name])}")
+            seen = reader.select(
+                f"SELECT * FROM {name} ORDER BY {', '.join(read_models()[name].key)}"
+            )
             found[name] = [dict(zip(seen.columns, row, strict=True)) for row in seen.rows]
     assert all(found.values()), "there is something to tell of each"
     return found

@@ -63,13 +63,15 @@ def test_totals_and_notifications_are_right_whenever_it_is_killed(
 
 def assert_told(deployment: Deployment, invoices: dict[str, Sale]) -> None:
     """P-02 to P-05: customers and who delivers are told what the oracle says, each once."""
-    told = [json.loads(value) for value in values(deployment, deployment.topics.loyalty)]
+    told = [json.loads(value) for value in values(deployment, deployment.topics.named("loyalty"))]
     assert Counter(one["InvoiceNumber"] for one in told) == Counter(
         number for number, one in invoices.items() if earned(one) is not None
     )
     assert_running_totals(told)
     assert last_totals(told) == totals(invoices)
-    shipments = [json.loads(value) for value in values(deployment, deployment.topics.shipment)]
+    shipments = [
+        json.loads(value) for value in values(deployment, deployment.topics.named("shipment"))
+    ]
     assert Counter(one["InvoiceNumber"] for one in shipments) == Counter(shipped(invoices))
     assert all(
         one["DeliveryAddress"] == invoices[one["InvoiceNumber"]]["DeliveryAddress"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from projections.registry import projections
 from projections.us_holder import US_EXCHANGES
 from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
@@ -20,6 +19,7 @@ from tests.model.rules import state_after
 from tests.postgresql import Server
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.creation import view_names
+from verdict.projection.declared import projections
 from verdict.reading.reader import Reader
 from verdict.wire.records import decode_event
 

@@ -4,44 +4,41 @@
 this module to make the shard's state, and so get the bug.
 """
 
-from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
+from verdict.application import Application, current, using
 from verdict.cli.up import serve
 from verdict.configuration.loading import load_settings
 from verdict.decider import running as deciding
-from verdict.model.decider import Decider, decider_of
-from verdict.operator import batch
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.shard_state import ShardState
 
 MENDED = "mended"
+USED = ExitStack()  # for as long as the worker lives
 
 
 def ailing(handle: StatefulProcessorHandle, folder: Path) -> ShardState:
     """Return the state of a shard in `folder` of the data directory; orders are decided badly."""
-    setattr(batch, "decider_of", deciders(folder.parent / MENDED))  # noqa: B010 (typed otherwise)
+    USED.enter_context(using(with_bug(current(), folder.parent / MENDED)))
     return LogStructuredState(handle, folder=folder)
 
 
-def deciders(mended: Path) -> Callable[[str], Decider[Any]]:
-    """Return the rules by name, as they are now."""
+def with_bug(application: Application, mended: Path) -> Application:
+    """Return the application with rules for orders that fail until `mended` is there."""
+    sound = application.aggregate("order")
 
-    def found(name: str) -> Decider[Any]:
-        sound = decider_of(name)
-        if name != "order" or mended.exists():
-            return sound
+    def decide(state: Any, command: Any) -> list[Any]:
+        if mended.exists():
+            return sound.decide(state, command)
+        raise ZeroDivisionError("planted")
 
-        def decide(state: Any, command: Any) -> list[Any]:
-            raise ZeroDivisionError("planted")
-
-        return replace(sound, decide=decide)
-
-    return found
+    others = (one for one in application.aggregates if one is not sound)
+    return replace(application, aggregates=(replace(sound, decide=decide), *others))
 
 
 if __name__ == "__main__":

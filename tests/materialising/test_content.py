@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from projections.registry import FIRST, KEYS, declared
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from verdict.as_of.content import Completed, Content, Record, completed
@@ -19,6 +18,7 @@ from verdict.as_of.destination import File
 from verdict.as_of.moment import AsOf, Resolved
 from verdict.as_of.scratch import scratch
 from verdict.errors import VerdictError
+from verdict.projection.declared import FIRST, declared, read_models
 from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition
 
@@ -55,8 +55,7 @@ def holders(reader: Reader) -> Completed:
 def test_every_read_model_has_a_key_of_columns_of_its_view(name: str, reader: Reader) -> None:
     columns = reader.select(f"SELECT * FROM {name}").columns
 
-    assert set(KEYS) == set(declared())
-    assert set(KEYS[name]) <= set(columns)
+    assert set(read_models()[name].key) <= set(columns)
     assert name in declared()[name](FIRST).views
 
 

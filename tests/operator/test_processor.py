@@ -16,11 +16,12 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from aggregates import order
 from commands.order import ModifyOrder
+from compose.application import app
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
 from tests.traffic import Traffic
+from verdict.application import using
 from verdict.decision.handle import Limits
-from verdict.operator import batch
 from verdict.operator.chunk import unpacked
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output
@@ -157,20 +158,20 @@ def test_two_commands_in_one_batch_see_each_other(make_state: MakeState) -> None
 
 @pytest.mark.proves("C-10")
 def test_a_bug_in_the_rules_costs_its_own_command_only(
-    make_state: MakeState, monkeypatch: pytest.MonkeyPatch
+    make_state: MakeState,
 ) -> None:
     """C-10: rejected as HANDLER_ERROR, kept as a dead letter, forgotten, and others go on."""
     place = {"type": "PlaceOrder", "client": "ada", "ticker": "AAPL",
              "side": "BUY", "quantity": 10, "limit_price_cents": 1}  # fmt: skip
-    sound = order.decider.decide
+    sound = order.order.decide
 
     def decide(state: Any, command: Any) -> list[Any]:
         if isinstance(command, ModifyOrder):
             raise ZeroDivisionError(f"division by zero in {object()}")
         return sound(state, command)
 
-    buggy = replace(order.decider, decide=decide)
-    monkeypatch.setattr(batch, "decider_of", {"order": buggy}.__getitem__)
+    buggy = replace(order.order, decide=decide)
+    others = (one for one in app.aggregates if one.name != "order")
     modify = {"type": "ModifyOrder", "quantity": 5}
     log = [
         json_command(0, 0, place),
@@ -179,7 +180,8 @@ def test_a_bug_in_the_rules_costs_its_own_command_only(
         json_command(3, 1, {"type": "FillOrder", "quantity": 1, "price_cents": 1}),
     ]
 
-    outputs = run(make_state, [log])
+    with using(replace(app, aggregates=(buggy, *others))):
+        outputs = run(make_state, [log])
 
     responses = [decode(Response, o.value) for o in outputs if o.topic == "order.responses"]
     reasons = [(one.reason, one.retriable, one.duplicate) for one in responses]

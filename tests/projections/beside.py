@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
 
-from projections.registry import declared
 from tests.projections.read_side import ReadSide, Rows
 from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
+from verdict.projection.declared import declared
 
 BESIDE = 2
 

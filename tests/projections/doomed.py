@@ -17,7 +17,6 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy import event as sql_event
 
-from projections.registry import projections
 from schemas.enrolment import LoginRecorded, ParticipantEnrolled, ParticipantMoved
 from schemas.order import OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
@@ -27,6 +26,7 @@ from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED, batch_of
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import open_database
+from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.wire.spans import Span
 from verdict.wire.topics import Topics

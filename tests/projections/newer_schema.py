@@ -2,26 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import pytest
 
-from schemas import position
+from compose.application import app
 from schemas.position import PositionTransferred
-from verdict.model import registry
+from verdict.application import using
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire import codec, records
 from verdict.wire import schema_files as catalogue
 from verdict.wire.avro_schema import RecordSchema
 from verdict.wire.schema_files import SchemaVersion
 
 SUBJECT, NEWER_ID = "position_event", 9_000
-CACHES: tuple[Any, ...] = (
-    registry.event_types, records._event_type, catalogue.by_id, catalogue.newest, codec.codec,
-    codec._parsed,
-)  # fmt: skip
 
 
 class Noted(PositionTransferred):
@@ -39,7 +35,8 @@ def newer_schema() -> Iterator[None]:
 
     Events are written with that version then, and those of the older one are still read.
     """
-    types = {**registry.event_types("position"), "PositionTransferred": Noted}
+    position = app.aggregate("position")
+    types = {**position.event_types, "PositionTransferred": Noted}
     members: tuple[Any, ...] = (*types.values(),)
     namespaced = RecordSchema("verdict.position", {"payload": members})
     schema: Any = namespaced.record(RecordedEvent)
@@ -48,18 +45,14 @@ def newer_schema() -> Iterator[None]:
 
     def versions_in(place: Any) -> Iterator[SchemaVersion]:
         yield from known(place)
-        yield newer
+        if place == catalogue.of_the_aggregates():
+            yield newer
 
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(catalogue, "versions_in", versions_in)
-            patch.setattr(position, "PositionEvent", reduce(or_, members))
-            _forget()
-            yield
-    finally:
-        _forget()
-
-
-def _forget() -> None:
-    for cached in CACHES:
-        cached.cache_clear()
+    released = replace(position, events=reduce(or_, members))
+    others = (one for one in app.aggregates if one is not position)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        using(replace(app, aggregates=(released, *others))),
+    ):
+        patch.setattr(catalogue, "versions_in", versions_in)
+        yield

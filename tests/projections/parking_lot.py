@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from projections.registry import projections
 from projections.us_holder import OpenPosition, evolve, us_holder
 from schemas.position import PositionTransferred
 from tests.projections.event_log import EventLog, opened
@@ -14,6 +13,7 @@ from verdict.parking.events import ParkedEvents
 from verdict.parking.kind import By
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
+from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
 from verdict.wire.topics import Topics

@@ -5,11 +5,11 @@ from typing import Any
 
 from sqlalchemy import Engine, MetaData, delete, select
 
-from projections.registry import projections
 from verdict.database import ownership
 from verdict.projection.applier import Applier
 from verdict.projection.creation import OWN_METADATA
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection

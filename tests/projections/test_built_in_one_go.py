@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from projections.registry import declared
 from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
 from schemas.order import OrderDeleted, OrderModified, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted, PositionTransferred
@@ -16,6 +15,7 @@ from tests.projections.state_log import BAD, StateLog
 from verdict.model.message import Event
 from verdict.projection import builder
 from verdict.projection.builder import Rebuildable, RowBuilder
+from verdict.projection.declared import declared
 
 pytestmark = pytest.mark.both_databases
 

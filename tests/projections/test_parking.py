@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from projections.registry import projections
 from projections.us_holder import evolve, us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase
@@ -18,6 +17,7 @@ from verdict.model.source import Source
 from verdict.projection import decision, holding
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch, Delivery, Unreadable
+from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection
 from verdict.read_models.running import PassedOverSince, see_that_it_must_stand

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event as sql_event
 
-from projections.registry import projections
 from projections.us_holder import evolve, us_holder
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.conftest import NewDatabase
@@ -22,6 +21,7 @@ from verdict.projection import creation
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
+from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.wire.topics import Topics

@@ -41,7 +41,7 @@ def test_us_exchanges_by_default(exchange: str) -> None:
 
 
 def test_what_counts_as_a_us_exchange_is_configuration() -> None:
-    projection = us_holder(exchanges=["LON"])
+    projection = us_holder(us_exchanges=["LON"])
 
     assert projection.group(OpenPosition("ada", "LON", 0)) == "ada"
     assert projection.group(OpenPosition("ada", "NASDAQ", 0)) is None

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.registry import declared
 from projections.us_holder import US_EXCHANGES
 from projections.us_holder_from_state import Holding, us_holder_from_state
 from projections.us_holder_from_state import shown as shown_of
@@ -22,6 +21,7 @@ from verdict.parking.events import ParkedEvents
 from verdict.parking.kind import By, NothingParked
 from verdict.projection import holding
 from verdict.projection.batch import Batch, Unreadable
+from verdict.projection.declared import declared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.wire.share_holding import ShareHolding
 

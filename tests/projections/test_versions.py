@@ -141,7 +141,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     tables = {name: rows for name, rows in built.dump().items() if "parked" not in name}
     log.add("p-bob", PositionClosed())
     batch = log.batch()
-    foreign = us_holder(exchanges=["NYSE"])
+    foreign = us_holder(us_exchanges=["NYSE"])
 
     for live in (False, True):
         refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
@@ -168,7 +168,7 @@ def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     def blind(position: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
         return None if event.aggregate_id == "p-ada" else evolve(position, event)
 
-    third = replace(us_holder(exchanges=["NASDAQ"], version=3), evolve=blind)
+    third = replace(us_holder(us_exchanges=["NASDAQ"], version=3), evolve=blind)
     build(built, third, log)
     with built.engine.begin() as connection:
         swap(connection, SECOND, FIRST)

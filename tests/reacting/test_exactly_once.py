@@ -75,7 +75,7 @@ def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     reacted.killed_at(Step.COMMITTED)
     reacted.run_to_the_end()
 
-    told = Counter(message.key() for message in reacted.on(topics.shipment))
+    told = Counter(message.key() for message in reacted.on(topics.named("shipment")))
     assert told == Counter(number.encode() for number in shipped(invoices))
     awards = reacted.on(topics.commands("loyalty"))
     assert len(awards) == sum(earned(one) is not None for one in invoices.values())
@@ -94,7 +94,7 @@ def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) ->
     reacted.run_to_the_end()
 
     assert len(reacted.on(topics.commands("loyalty"))) == 1
-    assert reacted.on(topics.shipment) == reacted.on(topics.dead_letters) == []
+    assert reacted.on(topics.named("shipment")) == reacted.on(topics.dead_letters) == []
 
 
 @pytest.mark.proves("C-11")
@@ -149,7 +149,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
 
 @pytest.mark.proves("P-07")
 def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
-    query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.shipment
+    query, topic = reactions_query(reactions_of(reacted.settings)), reacted.topics.named("shipment")
     first, second = (begin_anew(query, reacted.kafka) for _ in range(2))
     start = first.marker.offsets
     end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
@@ -166,7 +166,7 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
 
 @pytest.mark.proves("P-07")
 def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
-    reacted.send(reacted.topics.shipment, [("5582023", b"{}")])
+    reacted.send(reacted.topics.named("shipment"), [("5582023", b"{}")])
     query = reactions_query(reactions_of(reacted.settings))
     with pytest.raises(Misfit, match="would send all of it again"):
         begin_anew(query, reacted.kafka)

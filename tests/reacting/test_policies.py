@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from commands.loyalty import AwardPoints
 from commands.policies.award_points import award_points
-from commands.policies.registry import policies
+from compose.application import app
 from schemas.invoice import InvoiceRecorded
 from tests.schemas.examples import EVENTS, TRACE, recorded
 from verdict.model.command_envelope import Expectation
@@ -28,7 +28,7 @@ def happened(payload: Any, **more: Any) -> RecordedEvent:
 
 def because_of(**fields: Any) -> list[Asked]:
     assert isinstance(SALE, InvoiceRecorded)
-    return list(award_points().react(happened(SALE.model_copy(update=fields))))
+    return list(award_points.react(happened(SALE.model_copy(update=fields))))
 
 
 @pytest.mark.proves("P-03")
@@ -47,7 +47,7 @@ def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written
 def test_nobody_else_is() -> None:
     assert because_of(customer_type="NONPRIME") == []
     assert because_of(customer_type="PRIME", customer_card_no=None) == []
-    assert list(award_points().react(happened(EVENTS["order"][0]))) == []
+    assert list(award_points.react(happened(EVENTS["order"][0]))) == []
 
 
 @pytest.mark.proves("P-03")
@@ -55,7 +55,7 @@ def test_nobody_else_is() -> None:
 def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
     assert isinstance(SALE, InvoiceRecorded)
     event = happened(SALE.model_copy(update={"total_amount_cents": cents}))
-    (asked,) = award_points(factor).react(event)
+    (asked,) = award_points.bound({"loyalty_factor": factor}).react(event)
     assert isinstance(asked.command, AwardPoints)
     points = asked.command.points_hundredths
     assert points <= cents * factor < points + 1
@@ -64,7 +64,7 @@ def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
 @pytest.mark.proves("C-15")
 def test_a_command_of_a_policy_goes_on_with_the_flow_and_names_its_cause() -> None:
     event = happened(SALE, correlation_id="flow-1", traceparent=TRACE)
-    (asked,) = commands_of(award_points(), event)
+    (asked,) = commands_of(award_points, event, app.aggregate_of)
     assert (asked.aggregate_type, asked.envelope.aggregate_id) == ("loyalty", "4629185211")
     assert asked.envelope.correlation_id == "flow-1"
     assert asked.envelope.causation_id == event.event_id
@@ -81,13 +81,9 @@ def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
     again = replace(event, correlation_id="another flow")
 
     def ids(policy: Policy, event: RecordedEvent) -> list[str]:
-        return [asked.envelope.command_id for asked in commands_of(policy, event)]
+        return [asked.envelope.command_id for asked in commands_of(policy, event, app.aggregate_of)]
 
     assert ids(twice, event) == ids(twice, again)
     assert len({*ids(twice, event), *ids(other, event)}) == 4
     namespace = UUID(str(COMMAND_IDS))
     assert ids(twice, event)[1] == str(uuid5(namespace, f"twice\0{event.event_id}\x001"))
-
-
-def test_the_policies_of_this_distribution() -> None:
-    assert [policy.name for policy in policies()] == ["award_points"]

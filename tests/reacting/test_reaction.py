@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from commands.order import CancelOrder
-from commands.policies.registry import policies
-from projections.outbound.registry import notifications
+from compose.application import app
 from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
 from tests.schemas.examples import EVENTS, recorded
@@ -28,7 +27,7 @@ from verdict.wire.records import decode, encode_event
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
 
 TOPICS = Topics()
-REACTIONS = Reactions(TOPICS, policies(), notifications())
+REACTIONS = Reactions(TOPICS, app.policies, app.notifications)
 SALE, AWARDED = EVENTS["invoice"][0], EVENTS["loyalty"][0]
 assert isinstance(SALE, InvoiceRecorded)
 assert isinstance(AWARDED, PointsAwarded)
@@ -180,8 +179,8 @@ def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
 
     both = replace(
         REACTIONS,
-        policies=(Policy("asks", ("invoice",), asked), *policies()),
-        notifications=(replace(notifications()[0], name="tells", tell=told), *notifications()),
+        policies=(Policy("asks", ("invoice",), asked), *app.policies),
+        notifications=(replace(app.notifications[0], name="tells", tell=told), *app.notifications),
     )
     found = follows_from(invoice(), both)
     first, second = (decode(DeadLetter, one.value).error for one in found["dead-letters"])
@@ -232,10 +231,10 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
 @pytest.mark.proves("P-07")
 def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
     def half(event: RecordedEvent) -> Iterator[Asked]:
-        yield Asked("a", next(iter(policies()[0].react(event))).command)
+        yield Asked("a", next(iter(app.policies[0].react(event))).command)
         raise ZeroDivisionError("a bug")
 
-    broken = replace(REACTIONS, policies=(Policy("broken", ("invoice",), half), *policies()))
+    broken = replace(REACTIONS, policies=(Policy("broken", ("invoice",), half), *app.policies))
     found = follows_from(invoice(), broken)
     assert set(found) == {"dead-letters", "loyalty.commands", "shipment"}
     assert len(found["loyalty.commands"]) == 1  # nothing of the one that failed

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from commands.order import ModifyOrder
-from verdict.model.catalogue import command_types
+from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import END_OF_TIME, LARGEST, Event, Message
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import aggregate_types, event_types
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker, ShardState
@@ -90,7 +89,10 @@ def _fields(cls: type[Message]) -> st.SearchStrategy[dict[str, object]]:
 def events(aggregate_type: str) -> st.SearchStrategy[Event]:
     """Return any event of an aggregate."""
     return st.one_of(
-        [_fields(cls).map(cls.model_validate) for cls in event_types(aggregate_type).values()]
+        [
+            _fields(cls).map(cls.model_validate)
+            for cls in current().aggregate(aggregate_type).event_types.values()
+        ]
     )
 
 
@@ -99,7 +101,7 @@ def commands(aggregate_type: str) -> st.SearchStrategy[Command]:
     return st.one_of(
         [
             _fields(cls).filter(_acceptable(cls)).map(cls.model_validate)
-            for cls in command_types(aggregate_type).values()
+            for cls in current().aggregate(aggregate_type).command_types.values()
         ]
     )
 
@@ -132,7 +134,7 @@ def _recorded(aggregate_type: str) -> st.SearchStrategy[RecordedEvent]:
     )
 
 
-AGGREGATES = st.sampled_from(aggregate_types())
+AGGREGATES = st.sampled_from(current().aggregate_types)
 RECORDED_EVENTS = AGGREGATES.flatmap(_recorded)
 
 RESPONSE_FIELDS = {

@@ -11,18 +11,22 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
-from verdict.wire.generate import append, missing, wanted
+from verdict.wire.generate import append, missing, wanted_of_the_engine
 from verdict.wire.schema_files import (
+    FIRST_FREE_ID,
     SchemaIdClash,
     SchemaVersion,
     by_id,
-    folder,
     newest,
+    of_the_aggregates,
+    of_the_engine,
     versions_in,
 )
 
-PLACE = Path(str(folder()))
-ENTRIES: list[dict[str, Any]] = json.loads((PLACE / "ids.json").read_text())
+PLACES = [Path(str(of_the_engine())), Path(str(of_the_aggregates()))]
+LISTED: list[list[dict[str, Any]]] = [json.loads((p / "ids.json").read_text()) for p in PLACES]
+ENTRIES = [entry for entries in LISTED for entry in entries]
+FILES = {path.name: path for place in PLACES for path in place.glob("*.avsc")}
 SUBJECTS = sorted({entry["subject"] for entry in ENTRIES})
 
 
@@ -44,15 +48,15 @@ def test_the_classes_are_what_the_newest_schemas_say() -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["file"])
 def test_a_schema_file_never_changes(entry: dict[str, Any]) -> None:
-    found = sha256((PLACE / entry["file"]).read_bytes()).hexdigest()
+    found = sha256(FILES[entry["file"]].read_bytes()).hexdigest()
 
     assert found == entry["sha256"], f"{entry['file']} was changed: its bytes lie in Kafka"
 
 
 def test_the_schemas_of_the_first_release_keep_their_ids() -> None:
-    first = [(entry["id"], entry["subject"], entry["sha256"][:8]) for entry in ENTRIES[:8]]
+    listed = [(entry["id"], entry["subject"], entry["sha256"][:8]) for entry in ENTRIES]
 
-    assert first == [
+    assert sorted(listed)[:8] == [
         (1, "response", "ad30870d"),
         (2, "rejection", "9160ff12"),
         (3, "dead_letter", "09edd416"),
@@ -64,10 +68,13 @@ def test_the_schemas_of_the_first_release_keep_their_ids() -> None:
     ]
 
 
-def test_ids_are_unique_and_only_grow() -> None:
+def test_ids_are_unique_and_the_engine_s_only_grow() -> None:
     ids = [entry["id"] for entry in ENTRIES]
+    of_the_engine = [entry["id"] for entry in LISTED[0]]
 
-    assert ids == sorted(set(ids))
+    assert len(set(ids)) == len(ids)
+    assert of_the_engine == sorted(of_the_engine)
+    assert of_the_engine[-1] < FIRST_FREE_ID
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -78,9 +85,7 @@ def test_the_versions_of_a_subject_have_no_gap(subject: str) -> None:
 
 
 def test_every_file_is_listed_under_its_name() -> None:
-    files = {path.name for path in PLACE.iterdir()} - {"ids.json"}
-
-    assert files == {entry["file"] for entry in ENTRIES}
+    assert set(FILES) == {entry["file"] for entry in ENTRIES}
     for entry in ENTRIES:
         assert entry["file"] == f"{entry['subject']}.v{entry['version']}.avsc"
 
@@ -143,10 +148,10 @@ def test_the_check_notices_that_an_event_was_dropped() -> None:
 
 
 def test_a_changed_class_gets_a_new_version_under_a_new_id(tmp_path: Path) -> None:
-    schemas = dict(wanted(""))
+    schemas = dict(wanted_of_the_engine())
 
-    names = [append(tmp_path, "response", schemas["response"]) for _ in range(2)]
-    names.append(append(tmp_path, "marker", schemas["marker"]))
+    names = [append(tmp_path, "response", schemas["response"], number) for number in (1, 2)]
+    names.append(append(tmp_path, "marker", schemas["marker"], 3))
 
     assert names == ["response.v1.avsc", "response.v2.avsc", "marker.v1.avsc"]
     kept = list(versions_in(tmp_path))
@@ -156,6 +161,21 @@ def test_a_changed_class_gets_a_new_version_under_a_new_id(tmp_path: Path) -> No
         (3, "marker", 1),
     ]
     assert kept[0].schema == schemas["response"]
+
+
+def test_the_id_of_a_schema_of_an_application_follows_from_what_it_says(tmp_path: Path) -> None:
+    """Two people who write the same have the same; two teams hardly ever clash."""
+    schema = newest("order_event").schema
+    one, other = tmp_path / "one", tmp_path / "other"
+    for place in (one, other):
+        place.mkdir()
+        append(place, "order_event", schema)
+    append(one, "order_event", schema)
+
+    first, second = versions_in(one)
+    assert [first] == list(versions_in(other))
+    assert first.id != second.id
+    assert all(FIRST_FREE_ID <= version.id < 2**31 for version in (first, second))
 
 
 def test_two_packages_with_one_id_are_told_so() -> None:
@@ -169,7 +189,7 @@ def test_two_packages_with_one_id_are_told_so() -> None:
 
 
 def test_a_subject_without_a_schema_says_how_to_get_one() -> None:
-    with pytest.raises(LookupError, match="no schema for 'nothing': run `make schemas`"):
+    with pytest.raises(LookupError, match="no schema for 'nothing': run `verdict schemas write`"):
         newest("nothing")
 
 

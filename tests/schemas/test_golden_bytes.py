@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.schemas.examples import EXAMPLES, Example
-from verdict.model.catalogue import command_types
-from verdict.model.registry import aggregate_types, event_types
+from verdict.application import current
 from verdict.wire.schema_files import by_id, newest
 
 pytestmark = pytest.mark.proves("G-08")
@@ -62,10 +61,12 @@ def test_every_schema_that_ever_was_has_golden_bytes() -> None:
 
 
 def test_every_type_has_golden_bytes_in_the_newest_schema() -> None:
-    for aggregate_type in aggregate_types():
+    for aggregate_type in current().aggregate_types:
         events = GOLDEN[str(newest(f"{aggregate_type}_event").id)]
         commands = GOLDEN[str(newest(f"{aggregate_type}_command").id)]
-        assert set(events) == {f"{aggregate_type} {name}" for name in event_types(aggregate_type)}
+        assert set(events) == {
+            f"{aggregate_type} {name}" for name in current().aggregate(aggregate_type).event_types
+        }
         assert set(commands) == {
-            f"{aggregate_type} {name}" for name in command_types(aggregate_type)
+            f"{aggregate_type} {name}" for name in current().aggregate(aggregate_type).command_types
         }

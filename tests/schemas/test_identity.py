@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from commands.order import CancelOrder, DeleteOrder, ModifyOrder
 from commands.position import ClosePosition
 from tests.schemas.arbitrary import AGGREGATES, INSTANTS, commands
+from verdict.application import UnknownAggregate, current
 from verdict.model.command import Command
 from verdict.model.digest import command_digest
 from verdict.model.message import Message, epoch_millis, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import event_id
-from verdict.model.registry import UnknownAggregate, aggregate_types, class_prefix, module
 from verdict.model.source import Source
 from verdict.wire.topics import Topics
 
@@ -155,11 +155,6 @@ def test_topics_have_the_settings_of_the_contract() -> None:
 
 def test_an_unknown_aggregate_is_told_which_there_are() -> None:
     there = ("enrolment", "invoice", "loyalty", "order", "position")
-    assert aggregate_types() == there
+    assert current().aggregate_types == there
     with pytest.raises(UnknownAggregate, match=f"no aggregate 'car': there are {', '.join(there)}"):
-        module("schemas", "car")
-
-
-def test_the_classes_of_an_aggregate_begin_with_its_name() -> None:
-    assert class_prefix("order") == "Order"
-    assert class_prefix("purchase_order") == "PurchaseOrder"
+        current().aggregate("car")

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from verdict.application import current
 from verdict.local.broker import EmbeddedBroker
-from verdict.model.registry import aggregate_types
 from verdict.model.source import Source
 from verdict.wire.commands import decode_command
 from verdict.wire.records import encode
@@ -116,7 +116,7 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     prefix = re.sub(r"\W", "-", request.node.name)[:80]
     topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    names = [*topics.every_commands(), *map(topics.responses, aggregate_types())]
+    names = [*topics.every_commands(), *map(topics.responses, current().aggregate_types)]
     wanted = [NewTopic(name, PARTITIONS, 1) for name in names]
     for created in admin.create_topics(wanted).values():
         created.result(30)

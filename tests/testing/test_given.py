@@ -8,7 +8,7 @@ import pytest
 from commands.loyalty import AwardPoints
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.policies.award_points import award_points
-from projections.outbound.registry import notifications
+from projections.outbound.shipment import shipment
 from projections.us_holder import us_holder
 from schemas.invoice import InvoiceRecorded
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
@@ -149,18 +149,17 @@ def test_a_read_model_that_fails_is_said_with_the_event() -> None:
 def test_a_policy_asks_for_commands() -> None:
     award = AwardPoints(invoice_number="5582023", total_cents=11_687_00, points_hundredths=233_74)
     prime = SALE.model_copy(update={"customer_type": "PRIME"})
-    asked = given(happened("5582023", prime)).answered_by(award_points())
+    asked = given(happened("5582023", prime)).answered_by(award_points)
 
     asked.then(Asked("4629185211", award))
     given(happened("5582023", prime.model_copy(update={"customer_type": "NONPRIME"}))).answered_by(
-        award_points()
+        award_points
     ).then_nothing()
     with pytest.raises(AssertionError, match=re.escape(f"+ {Asked('4629185211', award)!r}")):
         asked.then_nothing()
 
 
 def test_a_notification_tells_of_it() -> None:
-    shipment = notifications()[0]
     given(PLACED).told_by(shipment).then_nothing()
     [told] = given(happened("7", SALE)).told_by(shipment).came
     assert told["InvoiceNumber"] == "7"

@@ -8,7 +8,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from projections.registry import FIRST, KEYS
 from verdict.as_of.content import Completed, Content, completed
 from verdict.as_of.decided import Decided
 from verdict.as_of.destination import Destination, File, Stdout
@@ -27,6 +26,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.projection.creation import view_names
 from verdict.projection.database import one_line, open_database
+from verdict.projection.declared import FIRST, read_models
 from verdict.projection.projection import Projection
 from verdict.read_models.as_built import as_built
 from verdict.read_models.declared_projection import declared_projection
@@ -103,7 +103,7 @@ class Materialiser:
                 fill(engine, self._projection, records, resolved)
             with Reader(url, view_names([self._projection])) as reader:
                 name = self._projection.name
-                yield Content(reader, name, KEYS[name]), resolved
+                yield Content(reader, name, read_models()[name].key), resolved
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
         options = {name: str(value) for name, value in self._kafka.settings.items()}
@@ -140,6 +140,6 @@ def _changing(settings: Settings, name: str) -> Projection:
     if not projection.tables:
         raise VerdictError(
             f"{name} holds what came in the order in which it came, and never changes: ask "
-            f'`verdict sql "select * from {name} where {KEYS[name][0]} <= …"`'
+            f'`verdict sql "select * from {name} where {read_models()[name].key[0]} <= …"`'
         )
     return projection

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from verdict.application import current
 from verdict.as_of.decided import Decided
 from verdict.as_of.errors import Compacted, NotByPosition, NotPassed
 from verdict.as_of.moment import AsOf, Resolved
@@ -12,7 +13,6 @@ from verdict.event_log.event_log import Gone
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.log import Span as Offsets
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import aggregate_types
 from verdict.projection.applier import wall_clock
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
@@ -153,7 +153,7 @@ class Resolver:
 
     def _commands(self) -> list[str]:
         """Return the topics of the commands that what is followed came of."""
-        kinds = {name: self._of(name) for name in aggregate_types()}
+        kinds = {name: self._of(name) for name in current().aggregate_types}
         return [
             self._topics.commands(name)
             for name, outputs in kinds.items()
@@ -164,4 +164,4 @@ class Resolver:
         return {self._topics.events(aggregate_type), self._topics.responses(aggregate_type)}
 
     def _holds_events(self, topic: str) -> bool:
-        return topic in map(self._topics.events, aggregate_types())
+        return topic in map(self._topics.events, current().aggregate_types)

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from verdict.application import current
 from verdict.as_of.filling import Records
 from verdict.as_of.scratch import scratch
 from verdict.audit.cut import Cut, cut
@@ -22,7 +23,6 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
 from verdict.kafka.access import Kafka
-from verdict.model.registry import aggregate_types
 from verdict.projection.database import open_database
 from verdict.reading.reader import reader_of
 
@@ -47,7 +47,7 @@ class Auditor:
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._settings = settings
-        self._types = aggregate_types() if aggregate_type is None else (aggregate_type,)
+        self._types = current().aggregate_types if aggregate_type is None else (aggregate_type,)
         self._only = aggregate_id
         self._tell = tell
         self.looked = Looked()

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from verdict.application import current
 from verdict.as_of.decided import Decided
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.model.registry import aggregate_types
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -37,7 +37,7 @@ def cut(kafka: Kafka, log: KafkaLog, topics: Topics) -> Cut:
     """
     decided = Decided(kafka, log, topics)
     before = decided.marker_offsets()
-    outputs = [of(name) for of in _outputs(topics) for name in aggregate_types()]
+    outputs = [of(name) for of in _outputs(topics) for name in current().aggregate_types]
     decided.await_settled([*outputs, topics.dead_letters])
     commands = topics.every_commands()
     bounds = {

@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 
-from projections.registry import FIRST, declared
 from verdict.as_of.filling import Records, fold
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.configuration.settings import Settings
@@ -20,6 +19,7 @@ from verdict.projection import built, position, versions
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import open_database, snapshot
+from verdict.projection.declared import FIRST, declared
 from verdict.projection.projection import Projection
 from verdict.read_models.as_built import with_built
 from verdict.read_models.declared_projection import declared_projection
@@ -93,7 +93,7 @@ class ReadModels:
             )
             return None
         as_set = declared()[name](version)
-        settings = with_built(self.settings, built.settings_of(connection, as_set))
+        settings = with_built(self.settings, name, built.settings_of(connection, as_set))
         return declared_projection(settings, name)(version)
 
     @contextmanager

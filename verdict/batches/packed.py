@@ -12,8 +12,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from verdict.application import current
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import event_types
 from verdict.model.source import Source
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.response import Response
@@ -84,7 +84,7 @@ def _event_row(event: RecordedEvent) -> tuple[Any, ...]:
 
 def _event(values: tuple[Any, ...]) -> RecordedEvent:
     plain, (aggregate_type, name), payload = values
-    cls = event_types(aggregate_type)[name]
+    cls = current().aggregate(aggregate_type).event_types[name]
     event: RecordedEvent = EVENT.record(plain, cls.model_validate_json(payload))
     return event
 

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import Message
 from pydantic import ValidationError
 
-from verdict.model.catalogue import command_types
+from verdict.application import current
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
@@ -82,7 +82,7 @@ def command(aggregate_type: str, value: bytes) -> Fields:
     try:
         fields = readable(CommandEnvelope.model_validate(sent))
         payload = dict(sent["payload"])
-        kind = command_types(aggregate_type)[payload.pop("type")]
+        kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
         shown = {"payload": readable(kind.model_validate(payload))}
     except (ValidationError, LookupError, TypeError):
         return sent

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import typer
 from pydantic import ValidationError
 
-from verdict.model.catalogue import command_types
+from verdict.application import current
 from verdict.model.command import Command
 
 
@@ -15,7 +15,7 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
     Raises:
         BadParameter: There is no such command, or a field is unknown, missing or wrong.
     """
-    known = command_types(aggregate_type)
+    known = current().aggregate(aggregate_type).command_types
     if name not in known:
         raise typer.BadParameter(
             f"{aggregate_type} has no command {name!r}: it has {', '.join(known)}"

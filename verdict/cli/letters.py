@@ -10,7 +10,6 @@ import typer
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from projections.registry import declared
 from verdict.cli.deciding_person import Who, Why, WhyIfAny, decided_by
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
@@ -25,6 +24,7 @@ from verdict.parking.letters import ParkedLetters
 from verdict.parking.records import StoppingRecords
 from verdict.projection.applier import database_failed
 from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
+from verdict.projection.declared import declared
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -42,7 +42,7 @@ Document = Annotated[
 
 
 def _events(engine: Engine, settings: Settings) -> Parked:
-    return ParkedEvents(engine, declared(settings.us_exchanges))
+    return ParkedEvents(engine, declared(settings.chosen))
 
 
 def _letters(engine: Engine, settings: Settings) -> Parked:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from verdict.application import current
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
 from verdict.kafka.access import Kafka
-from verdict.model.registry import aggregate_types
 
 
 def known_aggregate(name: str | None) -> str | None:
@@ -20,8 +20,8 @@ def known_aggregate(name: str | None) -> str | None:
     Raises:
         BadParameter: There is no such aggregate.
     """
-    if name is not None and name not in aggregate_types():
-        known = ", ".join(aggregate_types())
+    if name is not None and name not in current().aggregate_types:
+        known = ", ".join(current().aggregate_types)
         raise typer.BadParameter(f"no aggregate {name!r}: there are {known}")
     return name
 

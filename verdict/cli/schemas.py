@@ -10,8 +10,7 @@ from verdict.cli.output import note, show_json
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
-from verdict.model.registry import roots
-from verdict.wire.generate import missing
+from verdict.wire.generate import missing, write_those_of_the_aggregates
 from verdict.wire.schema_files import by_id
 
 app = typer.Typer(add_completion=False)
@@ -33,14 +32,15 @@ def check(registry: Registry = None, json: Json = False) -> None:
 
     Exit code 1 when a class has no file that says what it says, or the registry lacks a schema.
     """
-    changed = sorted(subject for root in roots() for subject, _ in missing(root))
+    changed = sorted(subject for subject, _ in missing())
     settings = settings_of(schema_registry_url=registry)
     lacking = _registry(settings).missing(_wanted(settings)) if settings.schema_registry_url else []
     if json:
         show_json({"schemas": len(by_id()), "changed": changed, "lacking": _facts(lacking)})
     if changed:
         raise VerdictError(
-            f"{', '.join(changed)} changed since the schema files were written: run `make schemas`"
+            f"{', '.join(changed)} changed since the schema files were written: run `verdict "
+            "schemas write`"
         )
     if lacking:
         raise VerdictError(
@@ -48,6 +48,21 @@ def check(registry: Registry = None, json: Json = False) -> None:
             f"v{lacking[0].schema.version}: run `verdict schemas publish`"
         )
     note(f"{len(by_id())} schemas are as the classes say")
+
+
+@app.command()
+def write(json: Json = False) -> None:
+    """Write a file for each schema of the application that is new or has changed.
+
+    Commit the files: they say what the bytes in Kafka mean, for ever.
+    """
+    files = [str(file) for file in write_those_of_the_aggregates()]
+    if json:
+        show_json({"written": files})
+    for file in files:
+        note(f"wrote {file}")
+    if not files:
+        note("every class is as its newest schema says")
 
 
 @app.command()

@@ -7,13 +7,13 @@ from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
+from verdict.application import current
 from verdict.cli.decoding import Fields, Kind, decoded, topic_of
 from verdict.cli.escapes import spelled_json
 from verdict.cli.options import kafka_options, known_aggregate, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
 from verdict.kafka.log import KafkaLog
-from verdict.model.registry import aggregate_types
 from verdict.wire.json_lines import json_line
 from verdict.wire.topics import Topics
 
@@ -68,7 +68,7 @@ def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]
         if aggregate is not None:
             raise typer.BadParameter("dead letters of all aggregates lie in one topic: use --id")
         return {topics.dead_letters: ""}
-    names = [aggregate] if aggregate else aggregate_types()
+    names = [aggregate] if aggregate else current().aggregate_types
     return {topic_of(topics, kind, name): name for name in names}
 
 

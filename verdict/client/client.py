@@ -8,12 +8,12 @@ from types import TracebackType
 
 from uuid_utils import uuid7
 
+from verdict.application import current
 from verdict.client.errors import NotDelivered, OutcomeUnknown, TooLarge, see_that_not_forked
 from verdict.client.outbox import Outbox
 from verdict.client.pending import Pending, Trouble
 from verdict.client.responses import Responses
 from verdict.client.waiting import Waiting
-from verdict.model.catalogue import aggregate_of
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.wire.commands import encode_command
@@ -113,7 +113,7 @@ class Client:
             issued_at=time.time_ns() // 1_000_000,
             payload={},
         )
-        aggregate_type = aggregate_of(type(command))
+        aggregate_type = current().aggregate_of(type(command))
         value = encode_command(aggregate_type, envelope, command)
         return self.send_encoded(aggregate_type, aggregate_id, envelope.command_id, value)
 

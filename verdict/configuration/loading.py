@@ -14,12 +14,13 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from verdict.application import VARIABLE
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
 
 PREFIX = Settings.model_config["env_prefix"]
-NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
+NO_SETTINGS = {IVY_SETTINGS, VARIABLE}  # read where there are no settings yet
 
 
 class SettingsInvalid(VerdictError):

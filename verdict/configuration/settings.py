@@ -160,6 +160,11 @@ class Settings(BaseSettings):
     )
 
     @property
+    def chosen(self) -> dict[str, object]:
+        """The settings of the application, by name."""
+        return {"us_exchanges": self.us_exchanges, "loyalty_factor": self.loyalty_factor}
+
+    @property
     def roles(self) -> Roles:
         """Who may see what of the read side."""
         return Roles(self.reader_role, self.auditor_role, self.operator_role)

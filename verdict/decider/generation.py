@@ -9,11 +9,10 @@ import os
 import shutil
 from pathlib import Path
 
+from verdict.application import current
 from verdict.decider.manifest import check_manifest, write_manifest
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.fit import FIRST_GENERATION
-from verdict.model.decider import decider_of
-from verdict.model.registry import aggregate_types
 from verdict.wire.marker import Marker
 
 FOLDER = "decider"
@@ -121,7 +120,7 @@ def newest_generation(data_dir: Path) -> int:
 
 def snapshot_formats() -> dict[str, int]:
     """Return the number of the snapshot format of every aggregate."""
-    return {name: decider_of(name).snapshot_format for name in aggregate_types()}
+    return {name: current().aggregate(name).snapshot_format for name in current().aggregate_types}
 
 
 def _has_begun(position: CheckpointPosition) -> bool:

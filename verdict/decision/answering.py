@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from verdict.application import current
 from verdict.decision.received import MalformedCommand, ReceivedCommand
 from verdict.decision.recording import StoredEvent, decided_at
 from verdict.decision.snapshot import Snapshot
-from verdict.model.decider import Decider, decider_of
+from verdict.model.aggregate import Aggregate
 from verdict.model.reason import Reason
 from verdict.wire.response import Details, Response, Status
 
@@ -21,7 +22,7 @@ class Rejected(Exception):  # an answer, not an error
 
 
 def acceptance(
-    decider: Decider[Any],
+    decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: tuple[StoredEvent, ...],
@@ -47,7 +48,7 @@ def acceptance(
 
 
 def rejection(
-    decider: Decider[Any],
+    decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     rejected: Rejected,
@@ -71,7 +72,7 @@ def rejection(
     )
 
 
-def _about(decider: Decider[Any], command: ReceivedCommand) -> dict[str, Any]:
+def _about(decider: Aggregate[Any], command: ReceivedCommand) -> dict[str, Any]:
     return {
         "command_id": command.envelope.command_id,
         "command_digest": command.digest,
@@ -108,6 +109,6 @@ def malformed(command: MalformedCommand) -> Response:
         correlation_id=command.correlation_id,
         source=command.record.source,
         decided_at=command.record.timestamp,
-        handler_version=decider_of(command.aggregate_type).handler_version,
+        handler_version=current().aggregate(command.aggregate_type).handler_version,
         last_hash=None,
     )

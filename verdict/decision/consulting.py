@@ -8,7 +8,7 @@ from verdict.decision.answering import Rejected
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.recording import StoredEvent, decided_at, record
 from verdict.decision.snapshot import Snapshot, snapshot_codec
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
@@ -25,7 +25,7 @@ class Decision(NamedTuple):
     stored: bytes | None
 
 
-def consult(decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> Decision:
+def consult(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> Decision:
     """Return the events that the rules decide on, numbered and encoded, and what they add up to.
 
     Encoding is part of it: events or a state that cannot be stored are a bug of the rules.
@@ -41,7 +41,7 @@ def consult(decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCom
             return Decision((), snapshot, None)
         time = decided_at(snapshot, command)
         after = Snapshot(snapshot.version + len(events), state, last_hash, time)
-        return Decision(recorded, after, snapshot_codec(decider.aggregate_type).encode(after))
+        return Decision(recorded, after, snapshot_codec(decider.name).encode(after))
     except Rejected:
         raise
     except Exception as error:  # a bug in the rules of one aggregate must not stop the others
@@ -49,7 +49,7 @@ def consult(decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCom
 
 
 def _decided(
-    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand
 ) -> list[Event]:
     try:
         events = decider.decide(snapshot.state, command.payload)

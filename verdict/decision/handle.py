@@ -8,8 +8,8 @@ from verdict.decision.consulting import consult
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
+from verdict.model.aggregate import Aggregate
 from verdict.model.command_envelope import Expectation
-from verdict.model.decider import Decider
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.reason import Reason
@@ -45,7 +45,7 @@ class Verdict:
 
 
 def handle(
-    decider: Decider[Any],
+    decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     earlier: Response | None,
@@ -77,7 +77,7 @@ def handle(
 
 
 def _answer_again(
-    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
 ) -> Verdict:
     if earlier.command_digest == command.digest:
         response = replace(
@@ -149,7 +149,7 @@ def _name(command: ReceivedCommand) -> str:
 
 
 def _accept(
-    decider: Decider[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
 ) -> Verdict:
     events, after, stored = consult(decider, snapshot, command)
     size = sum(len(event.value) for event in events)

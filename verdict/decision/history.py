@@ -5,9 +5,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+from verdict.application import current
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
-from verdict.model.decider import decider_of
 
 
 class Broken(Exception):
@@ -29,7 +29,7 @@ def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
             f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered"
         )
     try:
-        state = decider_of(event.aggregate_type).evolve(snapshot.state, event.payload)
+        state = current().aggregate(event.aggregate_type).evolve(snapshot.state, event.payload)
     except Exception as error:  # `evolve` is total over what was decided by these rules
         raise Broken(f"the rules fail at version {event.version}: {error!r}") from error
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)

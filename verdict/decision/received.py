@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from verdict.model.catalogue import command_types
+from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
 from verdict.model.digest import command_digest
@@ -224,7 +224,7 @@ def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
     name = sent.get("type")
     if not isinstance(name, str):
         raise _invalid("payload.type", "must name the command's type")
-    known = command_types(aggregate_type)
+    known = current().aggregate(aggregate_type).command_types
     if name not in known:
         message = f"{aggregate_type} has no command {_short(name)!r}: it has {', '.join(known)}"
         raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
@@ -253,7 +253,11 @@ def _invalid_fields(error: ValidationError, prefix: str = "") -> _Malformed:
 def _command_type(aggregate_type: str, sent: dict[str, Any]) -> str | None:
     payload = sent.get("payload")
     name = payload.get("type") if isinstance(payload, dict) else None
-    return name if isinstance(name, str) and name in command_types(aggregate_type) else None
+    return (
+        name
+        if isinstance(name, str) and name in current().aggregate(aggregate_type).command_types
+        else None
+    )
 
 
 def _name_or(value: Any, default: str) -> str:

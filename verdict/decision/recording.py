@@ -6,7 +6,7 @@ from typing import Any
 
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.snapshot import Snapshot
-from verdict.model.decider import Decider
+from verdict.model.aggregate import Aggregate
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.wire.records import encode_event
@@ -21,7 +21,7 @@ class StoredEvent:
 
 
 def record(
-    decider: Decider[Any],
+    decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: list[Event],

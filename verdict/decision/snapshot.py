@@ -1,11 +1,11 @@
 """What the operator remembers of one aggregate."""
 
 from dataclasses import dataclass
-from functools import cache
 from struct import Struct
 from typing import Any, Generic
 
-from verdict.model.decider import Decider, State, decider_of
+from verdict.application import current, of_the_application
+from verdict.model.aggregate import Aggregate, State
 from verdict.model.life_cycle import LifeCycle
 from verdict.wire.avro_reader import avro_reader
 from verdict.wire.avro_schema import RecordSchema
@@ -51,7 +51,7 @@ NEVER_EXISTED: Snapshot[Any] = Snapshot()
 class SnapshotCodec(Generic[State]):
     """Snapshots to bytes and back; a few dozen bytes plus the state in Avro."""
 
-    def __init__(self, decider: Decider[State]) -> None:
+    def __init__(self, decider: Aggregate[State]) -> None:
         self._decider = decider
         schema = _state_schema(decider)
         self._write = avro_writer(schema)
@@ -81,9 +81,7 @@ class SnapshotCodec(Generic[State]):
         """
         number, version, decided_at, active, hash_length = HEAD.unpack_from(kept)
         if number != self._decider.snapshot_format:
-            raise OutdatedSnapshot(
-                self._decider.aggregate_type, number, self._decider.snapshot_format
-            )
+            raise OutdatedSnapshot(self._decider.name, number, self._decider.snapshot_format)
         begin = HEAD.size + hash_length
         last_hash = kept[HEAD.size : begin]
         state = self._state(kept, begin) if active else None
@@ -96,11 +94,11 @@ class SnapshotCodec(Generic[State]):
         return self._decider.state.model_validate(fields)
 
 
-@cache
+@of_the_application
 def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
     """Return the codec of an aggregate's snapshots, made once per process."""
-    return SnapshotCodec(decider_of(aggregate_type))
+    return SnapshotCodec(current().aggregate(aggregate_type))
 
 
-def _state_schema(decider: Decider[Any]) -> Any:
+def _state_schema(decider: Aggregate[Any]) -> Any:
     return RecordSchema("snapshot", {}).record(decider.state)

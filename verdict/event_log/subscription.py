@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
+from verdict.application import current
 from verdict.configuration.found import bootstrap_servers
 from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.loading import load_settings
@@ -23,7 +24,6 @@ from verdict.event_log.event_log import Gone
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog, Span
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import aggregate_types
 from verdict.reading.reader import Reader, reader_of
 from verdict.wire.records import decode_event
 from verdict.wire.spans import Partition
@@ -241,7 +241,7 @@ class Subscription:
 
 
 def _followed(category: str | None) -> Sequence[str]:
-    known = aggregate_types()
+    known = current().aggregate_types
     if category is None:
         return known
     if category not in known:

@@ -1,8 +1,7 @@
 """Under which names Kafka and its marker know the decider; light, for those who only look."""
 
+from verdict.application import current
 from verdict.exactly_once.query import Query, query_of
-from verdict.model.decider import handler_versions
-from verdict.model.registry import aggregate_types
 from verdict.wire.topics import Topics
 
 NAME = "decider"
@@ -15,13 +14,13 @@ def decider_query(topics: Topics, shards: int) -> Query:
         topics: Of the deployment.
         shards: How many the very first start sets up.
     """
-    names = aggregate_types()
+    names = current().aggregate_types
     return query_of(
         topics,
         NAME,
         inputs=topics.every_commands(),
         outputs=[*map(topics.events, names), *map(topics.responses, names)],
         others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
-        handler_version=handler_versions(),
+        handler_version=current().handler_versions,
         first_shards=shards,
     )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from verdict.model.registry import aggregate_types
+from verdict.application import current
 from verdict.wire.topics import Topics
 
 MANY = "*"
@@ -67,12 +67,12 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
 
 def _sender(topics: Topics) -> Iterator[Acl]:
     yield from _topics(Role.SENDER, "Write", topics.every_commands())
-    yield from _topics(Role.SENDER, "Read", map(topics.responses, aggregate_types()))
+    yield from _topics(Role.SENDER, "Read", map(topics.responses, current().aggregate_types))
     yield Acl(Role.SENDER, "group", "literal", "verdict-client", "Describe")
 
 
 def _subscriber(topics: Topics) -> Iterator[Acl]:
-    followed = [*map(topics.events, aggregate_types()), topics.decisions]
+    followed = [*map(topics.events, current().aggregate_types), topics.decisions]
     yield from _topics(Role.SUBSCRIBER, "Read", followed)
     yield Acl(Role.SUBSCRIBER, "group", "prefixed", "verdict-", "Describe")
 

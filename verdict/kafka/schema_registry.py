@@ -16,8 +16,8 @@ from urllib.request import Request, urlopen
 
 from fastavro.schema import parse_schema, to_parsing_canonical_form
 
+from verdict.application import current
 from verdict.errors import Unreachable, VerdictError
-from verdict.model.registry import aggregate_types
 from verdict.wire.schema_files import SchemaVersion, by_id
 from verdict.wire.topics import Topics
 
@@ -51,7 +51,7 @@ def every_subject(topics: Topics) -> Iterator[Placed]:
         topics.markers: "marker",
         topics.decisions: "decision",
     }
-    for name in aggregate_types():
+    for name in current().aggregate_types:
         homes[topics.commands(name)] = f"{name}_command"
         homes[topics.events(name)] = f"{name}_event"
         homes[topics.responses(name)] = "response"

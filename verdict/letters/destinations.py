@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from verdict.model.registry import aggregate_types
+from verdict.application import current
 from verdict.wire.topics import Topics
 
 OF_KAFKA = "__"
@@ -69,5 +69,5 @@ def is_verdicts_own(topic: str) -> bool:
     """Tell whether a deployment, whatever its name and its prefix, speaks or is spoken to here."""
     every = Topics()
     of_aggregates = (every.commands, every.events, every.responses, every.rejected)
-    endings = [of(name) for of in of_aggregates for name in aggregate_types()]
+    endings = [of(name) for of in of_aggregates for name in current().aggregate_types]
     return topic.endswith((*endings, every.dead_letters, every.owners, ".markers", ".decisions"))

@@ -1,11 +1,11 @@
 """What a policy is, as a value, and how what it asks for becomes a command on a topic."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 from uuid_utils import UUID, uuid5
 
-from verdict.model.catalogue import aggregate_of
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.recorded_event import RecordedEvent
@@ -33,12 +33,20 @@ class Policy:
     Args:
         name: Of the policy, for ever: command ids derive from it.
         follows: The aggregate types whose events it looks at.
-        react: event → what is asked for because of it; pure: no clock, no chance, no I/O.
+        react: event, and `settings` → what is asked for because of it; pure: no clock, no chance,
+            no I/O.
+        settings: The application's settings that it depends on: `react` takes them by their names.
     """
 
     name: str
     follows: tuple[str, ...]
-    react: Callable[[RecordedEvent], Iterable[Asked]]
+    react: Callable[..., Iterable[Asked]]
+    settings: tuple[str, ...] = ()
+
+    def bound(self, chosen: Mapping[str, object]) -> "Policy":
+        """Return the policy as it is with these settings, by name; others are left alone."""
+        given = {name: chosen[name] for name in self.settings if name in chosen}
+        return replace(self, react=partial(self.react, **given), settings=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +58,17 @@ class Addressed:
     payload: Command
 
 
-def commands_of(policy: Policy, event: RecordedEvent) -> Iterator[Addressed]:
+def commands_of(
+    policy: Policy, event: RecordedEvent, aggregate_of: Callable[[type[Command]], str]
+) -> Iterator[Addressed]:
     """Yield the commands that `policy` asks for because of `event`, each time with the same ids.
 
     The correlation goes on, the cause is the event: a flow can be followed through every hop.
+
+    Args:
+        policy: Asks.
+        event: Why.
+        aggregate_of: Command class → the aggregate that it is addressed to.
     """
     for index, asked in enumerate(policy.react(event)):
         yield Addressed(

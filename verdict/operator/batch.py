@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+from verdict.application import current
 from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import (
@@ -14,7 +15,6 @@ from verdict.decision.received import (
     receive,
 )
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
-from verdict.model.decider import decider_of
 from verdict.model.reason import Reason
 from verdict.operator.output import Output, Outputs
 from verdict.operator.shard_state import Entry, ShardState, outcome_key, snapshot_key
@@ -79,7 +79,7 @@ class ShardBatch:
         at = snapshot_key(aggregate_type, aggregate_id)
         asked = outcome_key(aggregate_type, aggregate_id, command.envelope.command_id)
         verdict = handle(
-            decider_of(aggregate_type),
+            current().aggregate(aggregate_type),
             self._snapshot(aggregate_type, at),
             command,
             self._earlier(asked),

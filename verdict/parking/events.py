@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, Engine, select
 
-from projections.registry import FIRST, AtVersion
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.parking import waiting_events
@@ -22,6 +21,7 @@ from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Delivery, Unreadable
 from verdict.projection.built import BuiltOtherwise
 from verdict.projection.database import snapshot
+from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.holding import AggregateKey, Hold
 from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.missing_events import events_of

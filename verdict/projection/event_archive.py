@@ -22,11 +22,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
+from verdict.application import current
 from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
-from verdict.model.registry import aggregate_types, event_types
 from verdict.projection.archived_event import Identity, digest, event_of, identity, row
 from verdict.projection.batch import Delivery
 from verdict.projection.feedless import Feedless
@@ -71,7 +71,7 @@ class EventArchive(Feedless):
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the events topics of all aggregates."""
-        return [topics.events(aggregate_type) for aggregate_type in aggregate_types()]
+        return [topics.events(aggregate_type) for aggregate_type in current().aggregate_types]
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Append the events that are not there yet.
@@ -115,7 +115,9 @@ class EventArchive(Feedless):
             select(
                 columns.aggregate_type, columns.aggregate_id, columns.version, columns.hash
             ).where(
-                columns.aggregate_type.in_(aggregate_types()),  # so that the index can be used
+                columns.aggregate_type.in_(
+                    current().aggregate_types
+                ),  # so that the index can be used
                 is_any_of(connection, columns.aggregate_id, aggregate_ids),
             )
         )
@@ -185,7 +187,7 @@ def _view(table: Table) -> View:
 
 def personal() -> Mapping[str, Paths]:
     """Return where something personal lies in events, by the type of the event."""
-    every = [event_types(name) for name in aggregate_types()]
+    every = [current().aggregate(name).event_types for name in current().aggregate_types]
     names = sorted({name for types in every for name in types})
     return {
         name: sorted(

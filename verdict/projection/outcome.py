@@ -15,9 +15,9 @@ from sqlalchemy import (
     select,
 )
 
+from verdict.application import current
 from verdict.database.instant import InstantType
 from verdict.database.statements import Values
-from verdict.model.registry import aggregate_types
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Delivery, Record
 from verdict.projection.projection import Applied
@@ -54,7 +54,7 @@ def row(response: Record) -> Values:
 
 def every_responses(topics: Topics) -> Sequence[str]:
     """Return the responses topics of all aggregates."""
-    return [topics.responses(aggregate_type) for aggregate_type in aggregate_types()]
+    return [topics.responses(aggregate_type) for aggregate_type in current().aggregate_types]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ from sqlalchemy import (
     update,
 )
 
+from verdict.application import current
 from verdict.database.statements import add_new, is_any_of
-from verdict.model.registry import aggregate_types
 from verdict.projection.projection import View
 from verdict.wire.response import Response
 
@@ -74,7 +74,9 @@ def _mark_others(connection: Connection, table: Table, aggregate_ids: Iterable[s
         known.c.partition < table.c.partition,
     )
     touched = is_any_of(connection, table.c.aggregate_id, aggregate_ids)
-    aggregates = table.c.aggregate_type.in_(aggregate_types())  # so that the index can be used
+    aggregates = table.c.aggregate_type.in_(
+        current().aggregate_types
+    )  # so that the index can be used
     unmarked = table.c.another.is_(False)
     connection.execute(
         update(table).where(aggregates, touched, unmarked, lesser.exists()).values(another=True)

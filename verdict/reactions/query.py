@@ -1,7 +1,6 @@
 """Under which names Kafka and its marker know the reactions; light, for those who only look."""
 
-from commands.policies.registry import policies
-from projections.outbound.registry import notifications
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import Query, query_of
 from verdict.reactions.reaction import Reactions
@@ -11,7 +10,9 @@ NAME = "reactions"
 
 def reactions_of(settings: Settings) -> Reactions:
     """Return what this deployment does because of what arrives and happens."""
-    return Reactions(settings.topics, policies(settings.loyalty_factor), notifications())
+    application = current()
+    policies = [policy.bound(settings.chosen) for policy in application.policies]
+    return Reactions(settings.topics, policies, application.notifications)
 
 
 def reactions_query(reactions: Reactions) -> Query:

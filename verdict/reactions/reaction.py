@@ -6,7 +6,9 @@ from functools import partial
 from itertools import chain
 
 from commands.point_of_sale import NoInvoice, command_of
+from verdict.application import current
 from verdict.decision.received import CommandRecord, dead_letter
+from verdict.model.notification import Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.operator.output import Output
@@ -16,7 +18,6 @@ from verdict.wire.commands import encode_command
 from verdict.wire.exact_json import exact_json
 from verdict.wire.headers import Headers, joined
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
-from verdict.wire.notification import Notification
 from verdict.wire.records import decode_event, encode
 from verdict.wire.schema_files import by_id
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
@@ -63,7 +64,7 @@ class Reactions:
     @property
     def outputs(self) -> list[str]:
         """The topics that nobody else writes to, sorted."""
-        return sorted({each.topic(self.topics) for each in self.notifications})
+        return sorted({self.topics.named(each.topic) for each in self.notifications})
 
     def of(self, record: CommandRecord, retried: str | None = None) -> Iterator[Output]:
         """Yield what follows from a record, the same whenever it is asked.
@@ -126,12 +127,12 @@ class Reactions:
         yield self._command(Addressed("invoice", envelope, payload))
 
     def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
-        yield from map(self._command, commands_of(policy, event))
+        yield from map(self._command, commands_of(policy, event, current().aggregate_of))
 
     def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
         if (told := notification.tell(event)) is not None:
             headers = {**event_headers(event), "content-type": JSON}
-            topic = notification.topic(self.topics)
+            topic = self.topics.named(notification.topic)
             yield Output(
                 topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True
             )

@@ -1,8 +1,8 @@
 """What a projection's live version was built with, whatever is set where a verb is typed."""
 
-from projections.us_holder import exchanges_in
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.projection.declared import read_models
 from verdict.reading.reader import Reader, reader_of
 
 BUILT = """\
@@ -25,10 +25,10 @@ def as_built(settings: Settings, name: str) -> Settings:
             _, built = live_versions(reader).get(name, (0, ""))
     except VerdictError:  # away, of an older version, or not for this user
         return settings
-    return with_built(settings, built)
+    return with_built(settings, name, built)
 
 
-def with_built(settings: Settings, built: str) -> Settings:
+def with_built(settings: Settings, name: str, built: str) -> Settings:
     """Return the settings with what a projection says that it was built with."""
-    exchanges = exchanges_in(built)
-    return settings.model_copy(update={"us_exchanges": exchanges}) if exchanges else settings
+    chosen = read_models()[name].built_with(built) if name in read_models() else {}
+    return settings.model_copy(update=dict(chosen)) if chosen else settings

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from projections.registry import FIRST, AtVersion, declared
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.projection.declared import FIRST, AtVersion, declared
 
 
 class NotDeclared(VerdictError):
@@ -20,7 +20,7 @@ def declared_projection(settings: Settings, name: str) -> AtVersion:
     Raises:
         NotDeclared: There is none of that name.
     """
-    known = declared(settings.us_exchanges)
+    known = declared(settings.chosen)
     if name not in known:
         raise NotDeclared(name, known)
     return known[name]

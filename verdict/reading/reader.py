@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import URL
 
-from projections.registry import projections
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.projection.database import driver_missing, is_sqlite, parse
+from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.reader_role import READER
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
@@ -111,6 +111,6 @@ def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
     role = {
         Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,
     }[sees]  # fmt: skip
-    views = roles.open_to(role, readable(projections(settings.us_exchanges)))
+    views = roles.open_to(role, readable(projections(settings.chosen)))
     masked = sees is Sees.READER
     return Reader(database_url(settings), views, role, settings.sql_timeout_s, masked)

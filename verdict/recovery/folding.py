@@ -16,10 +16,10 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from verdict.application import current
 from verdict.decision.handle import Limits
 from verdict.errors import VerdictError
 from verdict.exactly_once.checkpoint import starting_offsets
-from verdict.model.registry import aggregate_types
 from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
@@ -91,7 +91,7 @@ class Folding:
             entries = self._snapshots(bounds).unionByName(self._outcomes(bounds))
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
-            whole = bounds.are_whole(map(self._topics.responses, aggregate_types()))
+            whole = bounds.are_whole(map(self._topics.responses, current().aggregate_types))
             (
                 compared(placed, whole)
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
@@ -122,7 +122,7 @@ class Folding:
 
     def _stored(self, topic_of: Callable[[str], str], bounds: Bounds) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
-        types = {topic_of(name): name for name in aggregate_types()}
+        types = {topic_of(name): name for name in current().aggregate_types}
         ends = {topic: bounds.ends[topic] for topic in types}
         records = (
             self._spark.read.format("kafka")

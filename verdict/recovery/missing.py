@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from verdict.application import current
 from verdict.decider.generation import newest_generation
 from verdict.errors import VerdictError
 from verdict.exactly_once.errors import UnreadableMarker
@@ -20,7 +21,6 @@ from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
-from verdict.model.registry import aggregate_types
 from verdict.model.source import Source
 from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
@@ -68,7 +68,7 @@ def marker_from_answers(ground: Foundation, query: Query, topics: Topics, data_d
 
 def _answered(ground: Foundation, topics: Topics) -> list[tuple[str, int, int]]:
     """Return (topic, partition, next offset) of the commands that have an answer."""
-    answers = [topics.dead_letters, *map(topics.responses, aggregate_types())]
+    answers = [topics.dead_letters, *map(topics.responses, current().aggregate_types)]
     records = (
         ground.spark.read.format("kafka")
         .options(**ground.source)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.running import limits_of
@@ -32,7 +33,6 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
 from verdict.kafka.log import KafkaLog
-from verdict.model.registry import aggregate_types
 from verdict.recovery.bounds import bounds_of
 from verdict.recovery.folding import Folding
 from verdict.recovery.missing import marker_from_answers, settled_marker
@@ -133,7 +133,7 @@ def _decided(
         VerdictError: What is asked for cannot be passed over, or commands are lost.
     """
     topics, kafka = settings.topics, ground.kafka
-    names = aggregate_types()
+    names = current().aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
     # what tills sent is passed over by the reactions, at their next start
     log = read_log(kafka, topics.every_commands(), [*folded, topics.point_of_sale])
@@ -162,7 +162,7 @@ def _seeded(
 ) -> Recovered:
     """Write the state with which the generation of `new` begins."""
     tell, on_step = observers
-    topics, names = settings.topics, aggregate_types()
+    topics, names = settings.topics, current().aggregate_types
     events, responses = map(topics.events, names), map(topics.responses, names)
     bounds = bounds_of(ground.kafka, [*events, *responses])
     generation = Generation(settings.data_dir, new.generation)

@@ -12,7 +12,6 @@ from types import TracebackType
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from projections.registry import projections
 from verdict.batches.source import KafkaBatches
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.kafka import librdkafka_options
@@ -36,6 +35,7 @@ from verdict.projection.database import (
     live_versions,
     open_database,
 )
+from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.reactions.running import reacting
 from verdict.read_models.followed_log import follow_this_log
@@ -276,7 +276,7 @@ def made_read_side(ground: Foundation, settings: Settings) -> tuple[Engine, Sequ
     """
     database = open_database(database_url(settings))
     try:
-        read_models = projections(settings.us_exchanges, live_versions(database))
+        read_models = projections(settings.chosen, live_versions(database))
         create_read_side(database, read_models, settings.roles)
         follow_this_log(database, ground.kafka, settings.topics.of_the_log())
     except BaseException:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from verdict.application import current
 from verdict.decision.history import fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
-from verdict.model.catalogue import aggregate_of
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import Event
+from verdict.model.notification import Notification
 from verdict.model.policy import Asked, Policy
 from verdict.model.source import Source
 from verdict.projection.projection import Projection
@@ -20,7 +21,6 @@ from verdict.testing.histories import START, STEP_MS, Happened, aggregate_type_o
 from verdict.testing.judging import Remembered, verdict_on
 from verdict.testing.outcome import Outcome
 from verdict.testing.shown import Shown
-from verdict.wire.notification import Notification
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Given:
             command_id: Default: one that nobody has used.
             deadline: When it must have reached Kafka, in epoch milliseconds; it does so at `now`.
         """
-        aggregate_type = aggregate_of(type(command))
+        aggregate_type = current().aggregate_of(type(command))
         envelope = CommandEnvelope(
             command_id=command_id or f"when-{self.now}",
             aggregate_id=aggregate_id or _first(aggregate_type),
@@ -152,7 +152,7 @@ def given(*events: Event | Happened) -> Given:
         given(placed).when(FillOrder(quantity=10, price_cents=1), expected_version=1).then(filled)
         given(placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
         given(happened("p-1", opened)).shown_by(us_holder()).then({"client": "ada", "positions": 1})
-        given(recorded).answered_by(award_points()).then(Asked("card-1", AwardPoints(...)))
+        given(recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
 
     Args:
         *events: One alone happened to `order-1`, if it is one of an order; see `happened`.

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from verdict.application import current
 from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.model.registry import aggregate_types, event_types
 from verdict.model.source import Source
 from verdict.wire.records import encode_event
 
@@ -34,11 +34,7 @@ def aggregate_type_of(event: Event) -> str:
     Raises:
         LookupError: No aggregate lists its type among its events.
     """
-    kind = type(event)
-    for aggregate_type in aggregate_types():
-        if event_types(aggregate_type).get(kind.__name__) is kind:
-            return aggregate_type
-    raise LookupError(f"{kind.__name__} is an event of no aggregate: add it to its module's union")
+    return current().aggregate_of(type(event))
 
 
 def recorded(

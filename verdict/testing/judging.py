@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from verdict.application import current
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import ReceivedCommand, arrived, receive
 from verdict.decision.snapshot import Snapshot
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
-from verdict.model.decider import decider_of
 from verdict.model.source import Source
 from verdict.wire.commands import encode_command
 from verdict.wire.response import Response
@@ -40,4 +40,4 @@ def verdict_on(
     received = receive(aggregate_type, arrived(place, at, key, value, len(value)))
     assert isinstance(received, ReceivedCommand), received
     earlier = remembered.get((aggregate_type, envelope.aggregate_id, envelope.command_id))
-    return handle(decider_of(aggregate_type), snapshot, received, earlier, Limits())
+    return handle(current().aggregate(aggregate_type), snapshot, received, earlier, Limits())

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
-from projections.registry import AtVersion
 from verdict.errors import VerdictError
 from verdict.projection import creation, versions
 from verdict.projection.built import begin_build, is_torso, versions_of
+from verdict.projection.declared import AtVersion
 from verdict.projection.position import exclude_others
 from verdict.projection.projection import Projection
 from verdict.versions.errors import NotBuilt

@@ -8,7 +8,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from projections.registry import FIRST, AtVersion
 from verdict.batches.source import KafkaBatches
 from verdict.configuration.found import bootstrap_servers, database_url
 from verdict.configuration.kafka import librdkafka_options, spark_options
@@ -20,6 +19,7 @@ from verdict.foundation.foundation import SOURCE, SPARK
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
 from verdict.projection.database import failing_in_words, open_database
+from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.position import AnotherRunner
 from verdict.read_models.declared_projection import declared_projection
 from verdict.spark.session import spark_session

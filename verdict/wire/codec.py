@@ -3,16 +3,16 @@
 This is Confluent's wire format, so its deserializers and every Kafka UI can read the topics.
 """
 
-from functools import cache
 from io import BytesIO
 from typing import Any
 
 import fastavro
 from fastavro.types import Schema
 
+from verdict.application import of_the_application
 from verdict.wire.avro_reader import Reader, avro_reader
 from verdict.wire.avro_writer import avro_writer
-from verdict.wire.schema_files import SchemaVersion, by_id, newest
+from verdict.wire.schema_files import FIRST_FREE_ID, SchemaVersion, by_id, newest
 
 MAGIC = b"\0"
 HEADER_BYTES = 5
@@ -74,8 +74,10 @@ class Codec:
         return fields
 
     def _is_ahead(self, value: bytes) -> bool:
-        """Whether it has an id that was given after all that are known here."""
-        return value[:1] == MAGIC and _id_of(value) > max(by_id())
+        """Whether it has an id of the engine that was given after the one that is known here."""
+        if value[:1] != MAGIC or not self._newest.id < (schema_id := _id_of(value)) < FIRST_FREE_ID:
+            return False
+        return schema_id not in by_id()
 
     def _read_older(self, schema_id: int) -> Reader:
         """Return what reads bytes of an older schema as one of the newest would be."""
@@ -112,24 +114,24 @@ def _id_of(value: bytes) -> int:
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 
-@cache
+@of_the_application
 def codec(subject: str) -> Codec:
     """Return the codec of a subject, made once per process."""
     return Codec(subject)
 
 
-@cache
+@of_the_application
 def _parsed(schema_id: int) -> Schema:
     """Parse a schema without its logical types: times stay integers, which is much faster."""
     return fastavro.parse_schema(_plain(by_id()[schema_id].schema))
 
 
-@cache
+@of_the_application
 def _has_optional_record(schema_id: int) -> bool:
     return optional_record(by_id()[schema_id].schema)
 
 
-@cache
+@of_the_application
 def _without_choice(schema_id: int) -> dict[str, str]:
     """Return field → the record's name where a union has one record and fastavro leaves it out."""
     schema = _parsed(schema_id)

@@ -1,25 +1,32 @@
-"""Write the schema files: `python -m verdict.wire.generate` after a class has changed.
+"""Write the schema files: `verdict schemas write` after a class has changed.
 
 Files and ids are append-only. A changed class gets a new version under a new id, and the old file
 stays, because its bytes lie in Kafka for ever.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from verdict.application import current
+from verdict.model.aggregate import Aggregate
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import aggregate_types, class_prefix, event_types, home, module
 from verdict.wire.avro_schema import RecordSchema, Schema
 from verdict.wire.bounds import check_bounded
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.marker import Marker
 from verdict.wire.response import Rejection, Response
-from verdict.wire.schema_files import folder, versions_in
+from verdict.wire.schema_files import (
+    FIRST_FREE_ID,
+    SchemaVersion,
+    of_the_aggregates,
+    of_the_engine,
+    versions_in,
+)
 
 SHARED = {
     "response": Response,
@@ -28,37 +35,46 @@ SHARED = {
     "marker": Marker,
     "decision": Decision,
 }
+IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry
 
 
-def wanted(root: str) -> Iterator[tuple[str, Schema]]:
-    """Yield (subject, schema) of all that the package with prefix `root` puts on a topic."""
-    if not root:
-        for subject, record in SHARED.items():
-            yield subject, RecordSchema("verdict", {}).record(record)
-    for aggregate_type in aggregate_types():
-        if home(aggregate_type) == root:
-            yield from _of_aggregate(aggregate_type, root)
+def wanted_of_the_engine() -> Iterator[tuple[str, Schema]]:
+    """Yield (subject, schema) of what every application has on its topics."""
+    for subject, record in SHARED.items():
+        yield subject, RecordSchema("verdict", {}).record(record)
 
 
-def _of_aggregate(aggregate_type: str, root: str) -> Iterator[tuple[str, Schema]]:
-    namespace = f"{root or 'verdict.'}{aggregate_type}"
-    commands = getattr(module("commands", aggregate_type), f"{class_prefix(aggregate_type)}Command")
-    asked = {"payload": get_args(commands) or (commands,)}
-    yield f"{aggregate_type}_command", RecordSchema(namespace, asked).record(CommandEnvelope)
-    happened = {"payload": tuple(event_types(aggregate_type).values())}
-    yield f"{aggregate_type}_event", RecordSchema(namespace, happened).record(RecordedEvent)
+def wanted_of_the_aggregates() -> Iterator[tuple[str, Schema]]:
+    """Yield (subject, schema) of the commands and events of the application."""
+    application = current()
+    for name in application.aggregate_types:
+        yield from _of_aggregate(application.aggregate(name), f"{application.namespace}.{name}")
 
 
-def missing(root: str = "") -> Iterator[tuple[str, Schema]]:
-    """Yield what differs from the newest committed schema of its subject."""
-    committed = {version.subject: version.schema for version in versions_in(folder(root))}
-    return (
-        (subject, schema) for subject, schema in wanted(root) if committed.get(subject) != schema
-    )
+def missing() -> list[tuple[str, Schema]]:
+    """Return what differs from the newest schema of its subject in the files."""
+    return [*missing_of_the_engine(), *missing_of_the_aggregates()]
 
 
-def append(place: Path, subject: str, schema: Schema) -> str:
+def missing_of_the_engine() -> list[tuple[str, Schema]]:
+    """Return what differs from the files of the engine."""
+    return _changed(wanted_of_the_engine(), versions_in(of_the_engine()))
+
+
+def missing_of_the_aggregates() -> list[tuple[str, Schema]]:
+    """Return what differs from the files of the application."""
+    return _changed(wanted_of_the_aggregates(), versions_in(of_the_aggregates()))
+
+
+def append(place: Path, subject: str, schema: Schema, next_id: int | None = None) -> str:
     """Add the next version of `subject` to the files in `place`; return the file's name.
+
+    Args:
+        place: The folder.
+        subject: What it is the schema of.
+        schema: The version.
+        next_id: Its id; None: one that follows from what it says. So two teams hardly ever have
+            the same for different ones, and two people who write the same schema have the same.
 
     Raises:
         UnboundedSchema: A few hostile bytes of it could end the process that reads them.
@@ -67,24 +83,62 @@ def append(place: Path, subject: str, schema: Schema) -> str:
     index = place / "ids.json"
     entries: list[dict[str, Any]] = json.loads(index.read_text()) if index.is_file() else []
     version = 1 + max((e["version"] for e in entries if e["subject"] == subject), default=0)
-    next_id = 1 + max((e["id"] for e in entries), default=0)
     name = f"{subject}.v{version}.avsc"
     text = json.dumps(schema, indent=2) + "\n"
     (place / name).write_text(text)
     digest = sha256(text.encode()).hexdigest()
-    entry = {"id": next_id, "subject": subject, "version": version, "file": name, "sha256": digest}
+    number = _free({e["id"] for e in entries}, digest) if next_id is None else next_id
+    entry = {"id": number, "subject": subject, "version": version, "file": name, "sha256": digest}
     entries.append(entry)
     index.write_text(json.dumps(entries, indent=2) + "\n")
     return name
 
 
+def write_those_of_the_engine() -> Iterator[Path]:
+    """Write a new version of every schema of the engine that differs; yield the files."""
+    place = _folder(of_the_engine())
+    for subject, schema in missing_of_the_engine():
+        next_id = 1 + max((one.id for one in versions_in(of_the_engine())), default=0)
+        yield place / append(place, subject, schema, next_id)
+
+
+def write_those_of_the_aggregates() -> Iterator[Path]:
+    """Write a new version of every schema of the application that differs; yield the files."""
+    place = _folder(of_the_aggregates())
+    for subject, schema in missing_of_the_aggregates():
+        yield place / append(place, subject, schema)
+
+
 def main() -> None:
-    """Write a new version of every schema that differs from its class."""
-    place = Path(str(folder()))
-    place.mkdir(exist_ok=True)
-    for subject, schema in list(missing()):
-        name = append(place, subject, schema)
-        print(f"wrote {place / name}")
+    """Write a new version of every schema that differs from its class, the engine's first."""
+    for file in (*write_those_of_the_engine(), *write_those_of_the_aggregates()):
+        print(f"wrote {file}")
+
+
+def _of_aggregate(aggregate: Aggregate[Any], namespace: str) -> Iterator[tuple[str, Schema]]:
+    asked = {"payload": tuple(aggregate.command_types.values())}
+    yield f"{aggregate.name}_command", RecordSchema(namespace, asked).record(CommandEnvelope)
+    happened = {"payload": tuple(aggregate.event_types.values())}
+    yield f"{aggregate.name}_event", RecordSchema(namespace, happened).record(RecordedEvent)
+
+
+def _changed(
+    wanted: Iterable[tuple[str, Schema]], committed: Iterable[SchemaVersion]
+) -> list[tuple[str, Schema]]:
+    newest = {version.subject: version.schema for version in committed}
+    return [(subject, schema) for subject, schema in wanted if newest.get(subject) != schema]
+
+
+def _free(taken: set[int], digest: str) -> int:
+    while (number := FIRST_FREE_ID + int(digest[:15], 16) % IDS) in taken:
+        digest = sha256(digest.encode()).hexdigest()
+    return number
+
+
+def _folder(place: Any) -> Path:
+    folder = Path(str(place))
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
-from functools import cache
 from typing import Any, TypeVar
 
+from verdict.application import current, of_the_application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.model.registry import event_types
 from verdict.model.source import Source
 from verdict.wire.codec import codec
 from verdict.wire.dead_letter import DeadLetter
@@ -77,6 +76,6 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
     return kind(**found)
 
 
-@cache
+@of_the_application
 def _event_type(aggregate_type: str, fullname: str) -> type[Event]:
-    return event_types(aggregate_type)[fullname.rpartition(".")[2]]
+    return current().aggregate(aggregate_type).event_types[fullname.rpartition(".")[2]]

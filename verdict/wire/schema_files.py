@@ -1,4 +1,8 @@
-"""Schema files and their ids: append-only, committed, readable without a registry."""
+"""Schema files and their ids: append-only, committed, readable without a registry.
+
+The engine's lie beside this module, the application's in its own package. An id never changes its
+meaning: those below `FIRST_FREE_ID` are the engine's, and of the first application.
+"""
 
 import json
 from collections.abc import Iterator
@@ -8,8 +12,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from verdict.model.registry import roots
+from verdict.application import current, of_the_application
+from verdict.errors import VerdictError
 from verdict.wire.bounds import check_bounded
+
+FIRST_FREE_ID = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +29,8 @@ class SchemaVersion:
     schema: dict[str, Any]
 
 
-class SchemaIdClash(ValueError):
-    """Two packages use one schema id for different schemas."""
+class SchemaIdClash(VerdictError):
+    """One schema id stands for two schemas."""
 
     def __init__(self, first: SchemaVersion, second: SchemaVersion) -> None:
         super().__init__(
@@ -32,9 +39,29 @@ class SchemaIdClash(ValueError):
         )
 
 
-def folder(root: str = "") -> Traversable:
-    """Return where the package with prefix `root` keeps its schema files and `ids.json`."""
-    return files(f"{root}schemas") / "avro"
+class NoSchema(VerdictError, LookupError):
+    """Something has no schema file yet."""
+
+
+def of_the_engine() -> Traversable:
+    """Return where the schema files of markers, responses and the like are."""
+    return files("verdict.wire") / "avro"
+
+
+def of_the_aggregates() -> Traversable:
+    """Return where the application keeps the schema files of its aggregates.
+
+    Raises:
+        VerdictError: It names a package that is not there.
+    """
+    package = current().schemas
+    try:
+        return files(package) / "avro"
+    except (ImportError, TypeError) as error:
+        raise VerdictError(
+            f"{current().name} keeps its schemas in the package {package!r}, which cannot be "
+            f"imported ({error}): mend `schemas` of the application"
+        ) from error
 
 
 def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
@@ -45,31 +72,39 @@ def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
         yield SchemaVersion(entry["id"], entry["subject"], entry["version"], schema)
 
 
-@cache
+@of_the_application
 def by_id() -> dict[int, SchemaVersion]:
     """Return every known schema version by id.
 
     Raises:
-        SchemaIdClash: Two packages claim the same id.
+        SchemaIdClash: One id is used twice.
         UnboundedSchema: A few hostile bytes of one of them could end this process.
     """
-    known: dict[int, SchemaVersion] = {}
-    for root in roots():
-        for version in versions_in(folder(root)):
-            if (other := known.setdefault(version.id, version)) is not version:
-                raise SchemaIdClash(other, version)
-            check_bounded(f"{version.subject} v{version.version}", version.schema)
-    return known
+    return _distinct({**_of_the_engine()}, of_the_aggregates())
 
 
-@cache
+@of_the_application
 def newest(subject: str) -> SchemaVersion:
     """Return the schema that `subject` is written with.
 
     Raises:
-        LookupError: No package has a schema of this subject.
+        NoSchema: There is no schema of this subject.
     """
-    found = [version for version in by_id().values() if version.subject == subject]
-    if not found:
-        raise LookupError(f"no schema for {subject!r}: run `make schemas`")
-    return max(found, key=lambda version: version.version)
+    # what the engine writes must not wait for an application to be mended
+    for known in (_of_the_engine, by_id):
+        if found := [version for version in known().values() if version.subject == subject]:
+            return max(found, key=lambda version: version.version)
+    raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
+
+
+@cache
+def _of_the_engine() -> dict[int, SchemaVersion]:
+    return _distinct({}, of_the_engine())
+
+
+def _distinct(known: dict[int, SchemaVersion], place: Traversable) -> dict[int, SchemaVersion]:
+    for version in versions_in(place):
+        if (other := known.setdefault(version.id, version)) is not version:
+            raise SchemaIdClash(other, version)
+        check_bounded(f"{version.subject} v{version.version}", version.schema)
+    return known

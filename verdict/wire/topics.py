@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from verdict.model.registry import aggregate_types
+from verdict.application import current
 
 FOREVER = "-1"
 OUTPUT_BYTES = 4 * 2**20  # an output may carry a whole command and more: twice Kafka's default
@@ -57,6 +57,10 @@ class Topics:
         of = self.aggregate_of(topic)
         return [self.commands(of), self.events(of), self.responses(of), self.rejected(of)]
 
+    def named(self, name: str) -> str:
+        """Return the topic that an application calls `name`."""
+        return f"{self.prefix}{name}"
+
     @property
     def dead_letters(self) -> str:
         return f"{self.prefix}dead-letters"
@@ -72,14 +76,6 @@ class Topics:
     @property
     def point_of_sale(self) -> str:
         return f"{self.prefix}POS"
-
-    @property
-    def shipment(self) -> str:
-        return f"{self.prefix}shipment"
-
-    @property
-    def loyalty(self) -> str:
-        return f"{self.prefix}loyalty"
 
     @property
     def markers(self) -> str:
@@ -103,7 +99,7 @@ class Topics:
 
     def every_commands(self) -> list[str]:
         """Return the commands topics of all aggregates, sorted."""
-        return [self.commands(aggregate_type) for aggregate_type in aggregate_types()]
+        return [self.commands(aggregate_type) for aggregate_type in current().aggregate_types]
 
     def of_the_log(self) -> list[str]:
         """Return all but the books that the deployment keeps for itself."""
@@ -112,7 +108,7 @@ class Topics:
 
     def all(self) -> Iterator[Topic]:
         """Yield what must exist, with the settings that must hold."""
-        for aggregate_type in aggregate_types():
+        for aggregate_type in current().aggregate_types:
             yield Topic(self.commands(aggregate_type), self.partitions, _commands())
             yield Topic(self.events(aggregate_type), self.partitions, _output())
             yield Topic(self.responses(aggregate_type), self.partitions, _output())
@@ -121,8 +117,8 @@ class Topics:
         yield Topic(self.retry, self.partitions, _output())
         yield Topic(self.share_holders, self.partitions, _states())
         yield Topic(self.point_of_sale, self.partitions, _commands())
-        yield Topic(self.shipment, self.partitions, _output())
-        yield Topic(self.loyalty, self.partitions, _output())
+        for name in dict.fromkeys(one.topic for one in current().notifications):
+            yield Topic(self.named(name), self.partitions, _output())
         yield Topic(self.markers, 1, _markers())
         yield Topic(self.decisions, 1, _output())
         yield Topic(self.owners, 1, _markers())

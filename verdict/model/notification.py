@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.topics import Topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +14,11 @@ class Notification:
     Args:
         name: Of the notification, for people.
         follows: The aggregate types whose events it looks at.
-        topic: Which topic of a deployment takes it.
+        topic: Which topic takes it, without the prefix of a deployment; nobody else writes to it.
         tell: event → what is told, as values that JSON can carry, or None for nothing; pure.
     """
 
     name: str
     follows: tuple[str, ...]
-    topic: Callable[[Topics], str]
+    topic: str
     tell: Callable[[RecordedEvent], dict[str, Any] | None]

@@ -1,0 +1,271 @@
+"""An application, as one value: all that the engine runs and knows of a business.
+
+A process uses one application. Nobody hands it down: Spark's workers, a record's codec and the
+command line ask for `current`, which finds it by its path, `MODULE:NAME`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from traceback import extract_tb
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from verdict.errors import VerdictError
+from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.message import Message
+from verdict.model.notification import Notification
+from verdict.model.policy import Policy
+from verdict.model.read_model import ReadModel
+
+VARIABLE = "VERDICT_APP"
+IN_A_CHECKOUT = "compose.application:app"
+
+Found = TypeVar("Found", bound=Callable[..., Any])
+
+
+class UnknownAggregate(LookupError):
+    """The application does not declare this aggregate."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"no aggregate {name!r}: there are {', '.join(known) or 'none'}")
+
+
+class NoApplication(VerdictError):
+    """There is no application where this process looks for one, or it cannot be loaded."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Application:
+    """What a business is made of; it refuses to be made of what does not fit together.
+
+    Args:
+        name: In messages for people.
+        aggregates: Its aggregates.
+        schemas: The package whose folder `avro` holds its schema files.
+        namespace: Begins the names in its Avro schemas, for ever.
+        read_models: Its read models, in the order in which a batch updates them.
+        policies: What is asked for because something happened.
+        notifications: What others are told because something happened.
+
+    Raises:
+        Misdeclared: Two have one name, or one speaks of what is not there; says which.
+    """
+
+    name: str
+    aggregates: tuple[Aggregate[Any], ...]
+    schemas: str
+    namespace: str
+    read_models: tuple[ReadModel, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    notifications: tuple[Notification, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._see_that_names_differ("aggregate", [one.name for one in self.aggregates])
+        self._see_that_names_differ("read model", [one.name for one in self.read_models])
+        # a letter names the one of them that is to be tried again
+        self._see_that_names_differ(
+            "policy or notification", [name for name, _ in self._followed_by]
+        )
+        self._see_that_classes_differ()
+        self._see_that_what_is_followed_is_there()
+
+    @cached_property
+    def aggregate_types(self) -> tuple[str, ...]:
+        """The names of its aggregates, sorted."""
+        return tuple(sorted(one.name for one in self.aggregates))
+
+    def aggregate(self, name: str) -> Aggregate[Any]:
+        """Return the aggregate of this name.
+
+        Raises:
+            UnknownAggregate: It does not declare one.
+        """
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise UnknownAggregate(name, self.aggregate_types) from None
+
+    def aggregate_of(self, kind: type[Message]) -> str:
+        """Return the name of the aggregate that has this class among its commands or events.
+
+        Raises:
+            LookupError: None has.
+        """
+        try:
+            return self._by_class[kind]
+        except KeyError:
+            raise LookupError(
+                f"{kind.__name__} belongs to no aggregate of {self.name}: add it to the commands "
+                "or events of one"
+            ) from None
+
+    @cached_property
+    def handler_versions(self) -> str:
+        """The versions of all rules in one line: `order=1 position=1`."""
+        every = ((name, self.aggregate(name).handler_version) for name in self.aggregate_types)
+        return " ".join(f"{name}={version}" for name, version in every)
+
+    @property
+    def _followed_by(self) -> list[tuple[str, tuple[str, ...]]]:
+        policies = [(one.name, one.follows) for one in self.policies]
+        return policies + [(one.name, one.follows) for one in self.notifications]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Aggregate[Any]]:
+        return {one.name: one for one in self.aggregates}
+
+    @cached_property
+    def _by_class(self) -> Mapping[type[Message], str]:
+        return {kind: one.name for one in self.aggregates for kind in _classes_of(one)}
+
+    def _see_that_names_differ(self, what: str, names: list[str]) -> None:
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise Misdeclared(f"{self.name} has two of the {what} {twice[0]!r}: rename one of them")
+
+    def _see_that_classes_differ(self) -> None:
+        owners: dict[type[Message], str] = {}
+        for one in self.aggregates:
+            for kind in _classes_of(one):
+                if (other := owners.setdefault(kind, one.name)) != one.name:
+                    raise Misdeclared(
+                        f"{kind.__name__} is of two aggregates, {other!r} and {one.name!r}: give "
+                        "each a class of its own"
+                    )
+
+    def _see_that_what_is_followed_is_there(self) -> None:
+        for name, follows in self._followed_by:
+            if unknown := sorted(set(follows) - set(self.aggregate_types)):
+                raise Misdeclared(
+                    f"{name!r} follows the aggregate {unknown[0]!r}, which {self.name} does "
+                    f"not have: there are {', '.join(self.aggregate_types) or 'none'}"
+                )
+
+
+def _classes_of(aggregate: Aggregate[Any]) -> Iterator[type[Message]]:
+    yield from aggregate.command_types.values()
+    yield from aggregate.event_types.values()
+
+
+_in_use: list[Application] = []
+_forget: list[Callable[[], None]] = []
+
+
+def current() -> Application:
+    """Return the application of this process; the first to ask loads it.
+
+    Raises:
+        NoApplication: There is none, or it cannot be loaded.
+        Misdeclared: It cannot be as it is declared.
+    """
+    if not _in_use:
+        _in_use.append(load(path_of_the_application()))
+    return _in_use[-1]
+
+
+@contextmanager
+def using(application: Application) -> Iterator[Application]:
+    """Let this process, not its children, use another application for a while."""
+    _in_use.append(application)
+    _forget_what_followed()
+    try:
+        yield application
+    finally:
+        _in_use.remove(application)
+        _forget_what_followed()
+
+
+def of_the_application(function: Found) -> Found:
+    """Remember what a function returns, which depends on the application, while that is used."""
+    remembering = cache(function)
+    _forget.append(remembering.cache_clear)
+    return cast(Found, remembering)
+
+
+def _forget_what_followed() -> None:
+    for forget in _forget:
+        forget()
+
+
+def path_of_the_application() -> str:
+    """Return which application is wanted, as `MODULE:NAME`.
+
+    Raises:
+        NoApplication: None is set, and this is no checkout of one.
+    """
+    if wanted := os.environ.get(VARIABLE):
+        return wanted
+    _look_here()
+    if _is_there(IN_A_CHECKOUT.partition(":")[0]):
+        return IN_A_CHECKOUT
+    raise NoApplication(
+        f"there is no application: {Path.cwd()} has no compose/application.py; name yours as "
+        f"MODULE:NAME with --app, {VARIABLE} or `app` in verdict.toml"
+    )
+
+
+def load(path: str) -> Application:
+    """Import an application, from the working directory too, and let child processes find it.
+
+    Args:
+        path: `MODULE:NAME`.
+
+    Raises:
+        NoApplication: There is nothing at `path` that can be loaded; says where it fails.
+        Misdeclared: It cannot be as it is declared.
+    """
+    module, colon, name = path.partition(":")
+    if not (module and colon and name):
+        raise NoApplication(f"{path!r} names no application: write it as MODULE:NAME")
+    _look_here()
+    try:
+        found = getattr(import_module(module), name, None)
+    except VerdictError:
+        raise
+    except Exception as error:  # somebody else's code
+        raise NoApplication(
+            f"the application {path} cannot be loaded: {type(error).__name__}: {error}"
+            f"{_place(error.__traceback__)}"
+        ) from error
+    if not isinstance(found, Application):
+        what = "is not there" if found is None else f"is a {type(found).__name__}"
+        raise NoApplication(f"{path} {what}: it must be a verdict.Application")
+    os.environ[VARIABLE] = path
+    return found
+
+
+def _look_here() -> None:
+    """Let modules be found in the working directory, as for `python -m`."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even its package
+        return False
+
+
+def _place(traceback: TracebackType | None) -> str:
+    """Return where in files of the application's own it failed, as the last thing to know."""
+    frames = [one for one in extract_tb(traceback) if not _is_foreign(one.filename)]
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def _is_foreign(file: str) -> bool:
+    ours = Path(__file__).parent
+    return (
+        file.startswith("<")
+        or Path(file).is_relative_to(ours)
+        or "site-packages" in file
+        or (Path(file).is_relative_to(sys.base_prefix))
+    )

@@ -1,0 +1,94 @@
+"""What one aggregate is, as a value: its rules, and the commands and events that they speak of."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import UnionType
+from typing import Any, Generic, TypeVar, cast, get_args
+
+from verdict.errors import VerdictError
+from verdict.model.command import Command
+from verdict.model.message import Event, Message
+
+State = TypeVar("State", bound=Message)
+Member = TypeVar("Member", bound=Message)
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
+
+
+class Misdeclared(VerdictError):
+    """What an application declares cannot be; the message says of what, and what to do."""
+
+
+@dataclass(frozen=True)
+class Aggregate(Generic[State]):
+    """One aggregate type, by the decider pattern of Jérémie Chassaing.
+
+    The state is None before the first event and after the last: that, with the version, is the
+    life cycle. `decide` is asked only from a state that the command's `starts_from` allows.
+
+    Args:
+        name: Begins the names of its topics and schemas, for ever: lower case, such as `order`.
+        state: The class that `evolve` returns; every field must fit Avro.
+        decide: (state, command) → events, or raises `Refused`; pure.
+        evolve: (state, event) → state; pure and total.
+        commands: What may be asked of it: a class, or classes joined by `|`.
+        events: What happens to it, likewise; in the order of its schema, so append new ones.
+        handler_version: Of the rules; raise it when `decide` answers differently.
+        snapshot_format: Of `state`; raise it when its fields change.
+
+    Raises:
+        Misdeclared: The name cannot be that of a topic, or a class is of another kind.
+    """
+
+    name: str
+    state: type[State]
+    decide: Callable[[State | None, Any], list[Any]]
+    evolve: Callable[[State | None, Any], State | None]
+    commands: type[Command] | UnionType
+    events: type[Event] | UnionType
+    handler_version: str = "1"
+    snapshot_format: int = 1
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise Misdeclared(
+                f"aggregate {self.name!r} cannot have this name: take a letter, then at most 79 "
+                "more letters, digits and _, all in lower case"
+            )
+        _see_that(self.name, "state", self.state, Message)
+        for command in self.command_types.values():
+            _see_that(self.name, "command", command, Command)
+        for event in self.event_types.values():
+            _see_that(self.name, "event", event, Event)
+
+    @cached_property
+    def command_types(self) -> Mapping[str, type[Command]]:
+        """The classes of its commands, by name."""
+        return _by_name(self.name, cast(Any, self.commands))
+
+    @cached_property
+    def event_types(self) -> Mapping[str, type[Event]]:
+        """The classes of its events, by name."""
+        return _by_name(self.name, cast(Any, self.events))
+
+
+def _by_name(aggregate: str, union: Any) -> dict[str, type[Any]]:
+    members = get_args(union) or (union,)
+    names = [getattr(member, "__name__", repr(member)) for member in members]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise Misdeclared(
+            f"aggregate {aggregate!r} has two classes named {min(twice)}: rename one, as records "
+            "name their class"
+        )
+    return dict(zip(names, members, strict=True))
+
+
+def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> None:
+    if not (isinstance(found, type) and issubclass(found, wanted)):
+        name = getattr(found, "__name__", repr(found))
+        raise Misdeclared(
+            f"the {what} {name} of aggregate {aggregate!r} is no {wanted.__name__}: make it a "
+            f"subclass of verdict.{wanted.__name__}"
+        )

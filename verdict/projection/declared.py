@@ -1,0 +1,68 @@
+"""Which read models there are: the engine's own two, then those of the application."""
+
+from collections.abc import Callable, Mapping
+
+from verdict.application import current, of_the_application
+from verdict.model.aggregate import Misdeclared
+from verdict.model.read_model import ReadModel
+from verdict.projection.event_archive import event_archive
+from verdict.projection.outcome import outcome
+from verdict.projection.projection import Projection
+
+FIRST = 1
+
+AtVersion = Callable[[int], Projection]
+
+OF_EVERY_APPLICATION = (
+    ReadModel(name="event_archive", key=("global_position",), at=event_archive),
+    ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
+)
+
+
+@of_the_application
+def read_models() -> Mapping[str, ReadModel]:
+    """Return the read models by name, in the order in which a batch updates them.
+
+    Raises:
+        Misdeclared: The application calls one of its own as the engine calls one.
+    """
+    own = {one.name: one for one in OF_EVERY_APPLICATION}
+    of_application = {one.name: one for one in current().read_models}
+    if clash := sorted(own.keys() & of_application):
+        raise Misdeclared(
+            f"{current().name} has a read model {clash[0]!r}, and so has every application: "
+            "rename yours"
+        )
+    return own | of_application
+
+
+def declared(chosen: Mapping[str, object] | None = None) -> Mapping[str, AtVersion]:
+    """Return the read models, as functions of their version.
+
+    Args:
+        chosen: The application's settings by name; what is missing has its default.
+    """
+    return {name: _at_version(one, chosen or {}) for name, one in read_models().items()}
+
+
+def projections(
+    chosen: Mapping[str, object] | None = None, live: Mapping[str, int] | None = None
+) -> list[Projection]:
+    """Return the read models at the versions that readers see.
+
+    Args:
+        chosen: The application's settings by name; what is missing has its default.
+        live: By name; one that is missing has its first version.
+    """
+    known = live or {}
+    return [at(known.get(name, FIRST)) for name, at in declared(chosen).items()]
+
+
+def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersion:
+    given = {name: chosen[name] for name in read_model.settings if name in chosen}
+
+    def at_version(version: int) -> Projection:
+        projection: Projection = read_model.at(version=version, **given)
+        return projection
+
+    return at_version
