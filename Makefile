@@ -8,10 +8,10 @@ SERVICES := tests/e2e
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := verdict schemas commands aggregates projections compose
+PACKAGES := verdict schemas commands aggregates projections compose docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint check test test-all services parts bench chaos format schemas lock
+.PHONY: help setup demo lint check test test-all services parts bench chaos format schemas reference lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ format: setup ## Format the code and mend what ruff can mend
 
 schemas: setup ## Write the Avro files again from the Python types
 	$(BIN)/python -m verdict.wire.generate
+
+reference: setup ## Write docs/reference/ again from the code
+	$(BIN)/python -m docs.generate
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \

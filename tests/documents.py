@@ -1,4 +1,4 @@
-"""README as data: its code, its tables, and its commands with the output it shows."""
+"""Documents as data: their code, their tables, and their commands with the output they show."""
 
 import re
 import subprocess
@@ -6,32 +6,58 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
 END = "-- end of the output --"
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str) -> list[str]:
-    """Return README's code blocks of one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+class Document:
+    """A page in Markdown, by its path from the root of the checkout."""
+
+    def __init__(self, name: str) -> None:
+        self.path = ROOT / name
+        self.text = self.path.read_text()
+
+    def blocks(self, language: str) -> list[str]:
+        """Return the code blocks of one language."""
+        return [block for found, block in FENCED.findall(self.text) if found == language]
+
+    def files(self, language: str) -> dict[str, str]:
+        """Return the blocks whose first line is a comment with the name of a file."""
+        named = (
+            re.fullmatch(r"# (\S+)\n(.*)", block, re.DOTALL) for block in self.blocks(language)
+        )
+        return {match[1]: match[2] for match in named if match}
+
+    def excerpts(self) -> list[tuple[str, list[str]]]:
+        """Return what is shown of files that are there: their names, and the parts in order."""
+        shown = [one for one in self.blocks("python") if one.startswith("# from ")]
+        named = (one.removeprefix("# from ").partition("\n") for one in shown)
+        return [(name, parts.split("...\n")) for name, _, parts in named]
+
+    def code(self) -> str:
+        """Return all that is shown as code, a piece a line."""
+        fenced = [block for _, block in FENCED.findall(self.text)]
+        return "\n".join([*fenced, *re.findall(r"`([^`]+)`", FENCED.sub("", self.text))])
+
+    def links(self) -> set[str]:
+        """Return where links lead to, but for those to other sites."""
+        return set(re.findall(r"\]\((?!http)([^)]+)\)", FENCED.sub("", self.text)))
+
+    def table(self, heading: str) -> list[list[str]]:
+        """Return the rows of the table whose row of column names begins with `heading`."""
+        after = self.text.partition(f"| {heading} |")[2].split("\n\n")[0].splitlines()[2:]
+        return [[cell.strip() for cell in row.strip("|").split("|")] for row in after]
 
 
-def files(language: str) -> dict[str, str]:
-    """Return the blocks whose first line is a comment with the name of a file."""
-    named = (re.fullmatch(r"# (\S+)\n(.*)", block, re.DOTALL) for block in blocks(language))
-    return {match[1]: match[2] for match in named if match}
-
-
-def code() -> str:
-    """Return all that README shows as code, a piece a line."""
-    fenced = re.findall(r"^```\w+\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    prose = re.sub(r"^```\w+\n.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL)
-    return "\n".join([*fenced, *re.findall(r"`([^`]+)`", prose)])
-
-
-def table(heading: str) -> list[list[str]]:
-    """Return the rows of the table under the row of column names that begins with `heading`."""
-    after = README.partition(f"| {heading} |")[2].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in after]
+README = Document("README.md")
+PAGES = [
+    README,
+    *(
+        Document(path.relative_to(ROOT).as_posix())
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+    ),
+    *(Document(name) for name in ("GUARANTEES.md", "DECISIONS.md", "BENCHMARKS.md")),
+]
 
 
 class Shell:

@@ -1,9 +1,8 @@
-"""What the documents say is there is there, and README's commands do what it shows.
+"""What the documents say is there is there, and commands do what README shows.
 
-A little longer than others: each of README's tables has its counterpart in the code.
+A little longer than others: whatever a page names has its counterpart in the code.
 """
 
-import ast
 import json
 import os
 import re
@@ -11,135 +10,74 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from subprocess import PIPE
 from tomllib import loads
-from types import ModuleType
 
 import pytest
-from sqlalchemy import inspect
 
-from tests.documents import README, ROOT, Shell, blocks, code, commands, files, shape, table
+from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
 from tests.e2e.deployment import VERDICT, await_ready, stop
 from verdict.cli import letters, projection
 from verdict.cli.verbs import VERBS
 from verdict.configuration.settings import Settings
 from verdict.model.reason import Reason
-from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
 from verdict.wire.response import Response
-from verdict.wire.topics import FOREVER, Topic, Topics
 
-GUARANTEES = (ROOT / "GUARANTEES.md").read_text()
-ROWS = (
-    *(f"C-{number:02}" for number in range(1, 19)),
-    *("H-01", "H-02", "H-03", "H-04", "H-05", "H-06", "H-07", "H-08", "H-09", "H-10"),
-    *(
-        "O-01",
-        "O-02",
-        "O-03",
-        "T-01",
-        "A-01",
-        "A-02",
-        "A-03",
-        "A-04",
-        "A-05",
-        "A-06",
-        "A-07",
-        "B-06",
-        "B-07",
-        "B-09",
-        "P-01",
-        "P-02",
-        "P-03",
-        "P-04",
-        "P-05",
-        "P-06",
-        "P-07",
-        *(f"R-{number:02}" for number in range(1, 9)),
-        "U-02",
-    ),
-)
-NAMED_AS_MISSING: set[str] = set()
-PACKAGES = ("schemas", "commands", "aggregates", "projections", "compose", "tests")
+USING = Document("docs/using.md")
+EXTENDING = Document("docs/extending.md")
+PACKAGES = "verdict|schemas|commands|aggregates|projections|compose|tests|docs"  # at the root
+LONGEST = {"README.md": 220, "docs/using.md": 190, "docs/operating.md": 190, "GUARANTEES.md": 200}
+CODE_BEFORE = 60
 FOLLOWS_S = 60
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 
 
 def test_every_target_of_make_is_there() -> None:
     there = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
-    named = set(re.findall(r"^(?:\$ )?make ([a-z-]+)", code(), re.MULTILINE))
+    code = "\n".join(page.code() for page in PAGES)
+    named = set(re.findall(r"^(?:\$ )?make ([a-z-]+)", code, re.MULTILINE))
 
     assert named >= {"check", "demo", "test"}
     assert named <= there
 
 
-def test_every_verb_is_there_and_named() -> None:
+@each_page
+def test_every_verb_that_is_used_is_there(page: Document) -> None:
     verbs = {verb.name for verb in VERBS}
-    listed = [row[0].strip("`").removeprefix("verdict ") for row in table("verb")]
-    used = set(re.findall(r"^(?:\$ )?verdict ([a-z]+)", code(), re.MULTILINE))
-
-    assert sorted(listed) == sorted(verbs)
-    assert used - verbs == NAMED_AS_MISSING
-
-
-@pytest.mark.parametrize("verb", [projection, letters])
-def test_every_verb_below_a_verb_is_listed(verb: ModuleType) -> None:
-    name = verb.__name__.rpartition(".")[2]
-    [said] = [row[1] for row in table("verb") if row[0] == f"`verdict {name}`"]
-    commands = verb.app.registered_commands
-
-    assert re.findall(r"`(\w+)`", said) == [
-        command.name or command.callback.__name__ for command in commands
-    ]
-
-
-def test_every_setting_has_the_default_that_is_named() -> None:
-    named = {row[0].strip("`"): row[1] for row in table("setting")}
-    defaults = {name: field.get_default() for name, field in Settings.model_fields.items()}
-    defaults["data_dir"] = "per user"
-
-    assert named == {name: _shown(value) for name, value in defaults.items()}
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    return str(value) if value else "0" if value == 0 else ""
-
-
-def test_every_view_has_the_columns_that_are_named(tmp_path: Path) -> None:
-    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
-    create_read_side(engine, projections())
-    there = {
-        name: [column["name"] for column in inspect(engine).get_columns(name)]
-        for name in readable(projections())
+    below = {
+        (name, command.name or command.callback.__name__)
+        for name, verb in (("projection", projection), ("letters", letters))
+        for command in verb.app.registered_commands
+        if command.callback is not None
     }
-    engine.dispose()
 
-    named = [(row[0].strip("`"), row[2].split(", ")) for row in table("view")]
-    assert sorted(named) == sorted(there.items())
+    used = re.findall(r"^(?:\$ )?verdict ([a-z]+)(?: ([a-z]+))?", page.code(), re.MULTILINE)
 
-
-def test_every_topic_is_kept_as_long_as_is_said() -> None:
-    named = {name: row[2] for row in table("topic") for name in re.findall(r"`(\S+)`", row[0])}
-
-    assert named == {topic.name: _kept(topic) for topic in Topics().all()}
+    assert {verb for verb, _ in used} <= verbs
+    assert {one for one in used if one[0] in ("projection", "letters") and one[1]} <= below
 
 
-def _kept(topic: Topic) -> str:
-    retention = topic.settings.get("retention.ms")
-    if retention is None:
-        return "compacted"
-    return "for ever" if retention == FOREVER else f"{int(retention) // 86_400_000} days"
+@each_page
+def test_every_setting_that_is_set_is_there(page: Document) -> None:
+    named = set(re.findall(r"\bVERDICT_([A-Z_]+)\b", page.code()))
+
+    assert {name.lower() for name in named} <= {*Settings.model_fields, "app", "name"}
+
+
+@pytest.mark.parametrize(("name", "lines"), LONGEST.items())
+def test_it_can_be_read_in_the_time_that_it_is_meant_for(name: str, lines: int) -> None:
+    assert len(Document(name).text.splitlines()) <= lines
+
+
+def test_code_comes_first() -> None:
+    assert README.text[: README.text.index("```python")].count("\n") < CODE_BEFORE
 
 
 def test_every_reason_is_named_with_whether_it_may_be_tried_again() -> None:
-    rows = {row[0]: row[2] for row in table("reason")}
+    rows = {row[0]: row[2] for row in README.table("reason")}
 
     assert set(rows) == set(Reason)
     assert {name for name, advice in rows.items() if "`retriable`" in advice} == {
@@ -148,27 +86,56 @@ def test_every_reason_is_named_with_whether_it_may_be_tried_again() -> None:
 
 
 def test_a_response_has_the_fields_that_are_shown() -> None:
-    shown = json.loads(blocks("json")[1])
-
-    assert list(shown) == [field.name for field in fields(Response)]
+    assert list(json.loads(USING.blocks("json")[0])) == [*Response.__annotations__]
 
 
-def test_every_file_that_is_named_is_there() -> None:
-    named = set(re.findall(rf"\b(?:{'|'.join(PACKAGES)})/[\w./]*\w", code()))
-    named |= set(re.findall(r"\]\((?!http)([^)]+)\)", README))
+@each_page
+def test_every_file_that_is_named_is_there(page: Document) -> None:
+    named = set(re.findall(rf"(?<![\w./-])(?:{PACKAGES})/[\w./]*\w", page.code()))
+    shown = {*page.files("python")}
 
-    missing = {name for name in named if not (ROOT / name).exists()}
-    assert missing == {name for name in files("python") if name.partition("/")[0] in PACKAGES}
+    assert {name for name in named if not (ROOT / name).exists()} <= shown
 
 
-def test_the_rules_that_are_shown_are_the_rules() -> None:
-    shown = [block for block in blocks("python") if block.startswith("# from ")]
+@each_page
+def test_every_link_leads_somewhere(page: Document) -> None:
+    places = [page.path.parent / link.partition("#")[0] for link in page.links() if link[0] != "#"]
 
-    for name, _, parts in (block.removeprefix("# from ").partition("\n") for block in shown):
-        rules = (ROOT / name).read_text()
-        for part in parts.split("...\n"):
-            assert part in rules
-    assert len(shown) == 2
+    assert [str(place) for place in places if not place.exists()] == []
+
+
+@each_page
+def test_what_is_shown_of_a_file_is_in_it(page: Document) -> None:
+    for name, parts in page.excerpts():
+        text = (ROOT / name).read_text()
+        assert [part for part in parts if part not in text] == []
+
+
+def test_the_words_of_the_log_that_operators_are_told_are_in_the_code() -> None:
+    said = " ".join(path.read_text() for path in sorted((ROOT / "verdict").rglob("*.py")))
+    spoken = " ".join(re.sub(r'"\s+f?r?"', "", said).split())
+    told = " ".join(Document("docs/operating.md").text.split())
+    symptoms = re.findall(r"\*\*`([^`]+)`\*\*", told)
+
+    pieces = {piece for one in symptoms for piece in re.split(r"\s*…[:,;.]?\s*", one) if piece}
+    assert len(symptoms) > 30
+    assert [one for one in pieces if one.strip("() ") not in spoken] == []
+
+
+def test_what_the_demo_shows_here_is_tested() -> None:
+    tested = (ROOT / "tests" / "demo" / "test_demo.py").read_text()
+    [shown] = [block for block in README.blocks("text") if block.startswith("$ make demo")]
+
+    ticks = [tick for tick in re.findall(r"✓ .+", shown) if not re.search(r"\d", tick)]
+    assert ticks
+    assert [tick for tick in ticks if tick not in tested] == []
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    version = loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+
+    assert re.findall(r"^## \[([\d.]+)\]", changes, re.MULTILINE)[0] == version
 
 
 @pytest.mark.process
@@ -176,7 +143,7 @@ def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
     """In a copy of the checkout, as README says: three files, one name, `make schemas`."""
     for package in ("schemas", "commands", "aggregates", "projections", "compose"):
         shutil.copytree(ROOT / package, tmp_path / package)
-    for name, text in files("python").items():
+    for name, text in EXTENDING.files("python").items():
         if name.startswith(("schemas/", "commands/", "aggregates/", "projections/")):
             (tmp_path / name).write_text(text)
     application = tmp_path / "compose" / "application.py"
@@ -213,82 +180,6 @@ for output in ShardBatch(Topics(), Limits(), Empty()).decide([record]): print(ou
     assert decided.stdout.split() == ["parcel.events", "parcel.responses"], decided.stderr
 
 
-def test_every_guarantee_names_tests_that_exist() -> None:
-    named = set(re.findall(r"(tests/[\w/]+\.py)::(\w+)", GUARANTEES))
-
-    assert {(file, name) for file, name in named if name not in _tests(file)} == set()
-
-
-@cache
-def _tests(file: str) -> set[str]:
-    return set(_names(file))
-
-
-def _names(file: str) -> Iterator[str]:
-    for node in _statements(file):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
-        if isinstance(node, ast.Assign):
-            yield from (name.id for name in node.targets if isinstance(name, ast.Name))
-
-
-def test_every_promise_is_proven_by_make_test() -> None:
-    """`make test-all` and `make chaos` prove more of the same."""
-    _, *promises = re.split(r"^### ", GUARANTEES, flags=re.MULTILINE)
-    proven = {
-        promise
-        for promise in promises
-        for file, name in re.findall(r"(tests/[\w/]+\.py)::(\w+)", promise)
-        if not {"thorough", "campaign"} & _marks(file, name)
-    }
-
-    assert [one.partition("\n")[0] for one in promises if one not in proven] == []
-
-
-def _marks(file: str, name: str) -> set[str]:
-    """Return how a test is marked, and all that its module marks."""
-    marking = [part for node in _statements(file) for part in _marking(node, name)]
-    return {
-        node.attr for part in marking for node in ast.walk(part) if isinstance(node, ast.Attribute)
-    }
-
-
-@cache
-def _statements(file: str) -> list[ast.stmt]:
-    return ast.parse((ROOT / file).read_text()).body
-
-
-def _marking(node: ast.stmt, name: str) -> list[ast.expr]:
-    if isinstance(node, ast.FunctionDef) and node.name == name:
-        return [one for one in node.decorator_list if "parametrize" not in ast.unparse(one)]
-    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
-        return [node.value]
-    return []
-
-
-def test_every_promise_has_a_row() -> None:
-    rows = re.findall(r"^### ([A-Z]-\d\d)", GUARANTEES, re.MULTILINE)
-
-    assert len(rows) == len(set(rows))
-    assert set(ROWS) <= set(rows)
-
-
-def test_the_demo_that_is_shown_is_the_one_that_is_tested() -> None:
-    tested = (ROOT / "tests" / "demo" / "test_demo.py").read_text()
-    [shown] = [block for block in blocks("text") if block.startswith("$ make demo")]
-
-    ticks = [tick for tick in re.findall(r'"(✓ [^"]+)"', tested) if not re.search(r"\d\d", tick)]
-    assert ticks
-    assert [tick for tick in ticks if tick not in shown] == []
-
-
-def test_the_changelog_begins_with_this_version() -> None:
-    version = loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    changes = (ROOT / "CHANGELOG.md").read_text()
-
-    assert re.findall(r"^## \[([\d.]+)\]", changes, re.MULTILINE)[0] == version
-
-
 KCAT = f"""#!{sys.executable}
 # takes the arguments of kcat that README uses; kcat itself is no package of Python
 import argparse, pathlib
@@ -310,10 +201,10 @@ assert producer.flush(30) == 0
 def folder(tmp_path: Path) -> Path:
     """Return a directory with all that README's commands find in the checkout, and a kcat."""
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    for name, text in files("python").items():
+    for name, text in README.files("python").items():
         if "/" not in name:
             (tmp_path / name).write_text(text)
-    (tmp_path / "position.json").write_text(blocks("json")[0])
+    (tmp_path / "position.json").write_text(README.blocks("json")[0])
     (tmp_path / "kcat").write_text(KCAT)
     (tmp_path / "kcat").chmod(0o755)
     return tmp_path
@@ -323,10 +214,12 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
-    """All of "Run it as a service", with the embedded broker, as a newcomer does it."""
+    """From "Run it" on, with the embedded broker, as a newcomer does it."""
     environment = {name: os.environ[name] for name in os.environ if not name.startswith("VERDICT_")}
     environment |= {"COLUMNS": "100", "PATH": f"{folder}:{os.environ['PATH']}"}
-    [[(exported, _), (started, ready)], *rest] = [list(commands(b)) for b in blocks("console")]
+    [[(exported, _), (started, ready)], *rest] = [
+        list(commands(b)) for b in [*README.blocks("console"), *USING.blocks("console")]
+    ]
     assert started == "verdict up"
     here = {"VERDICT_DATA_DIR": str(folder / ".verdict")}
     with subprocess.Popen(
@@ -349,7 +242,7 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
         finally:
             service.kill()
     refused = json.loads(answers.splitlines()[2])
-    shown = json.loads(blocks("json")[1])
+    shown = json.loads(USING.blocks("json")[0])
     assert shape(json.dumps({name: refused[name] for name in shown})) == shape(json.dumps(shown))
 
 

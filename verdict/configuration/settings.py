@@ -64,14 +64,18 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
-    deployment: KafkaName = Field("verdict", description="Names markers and transactions.")
+    deployment: KafkaName = Field(
+        "verdict", description="Names markers and transactions: one per Kafka and purpose."
+    )
     topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
     data_dir: Path = Field(
         default_factory=lambda: user_data_path("verdict"),
-        description="What the service keeps: checkpoint, embedded broker, SQLite.",
+        description="Checkpoint, state, embedded broker, SQLite.",
     )
-    bootstrap_servers: str | None = Field(None, description="Kafka; unset: the embedded one.")
-    database_url: SecretStr | None = Field(None, description="Unset: SQLite in data_dir.")
+    bootstrap_servers: str | None = Field(None, description="Your Kafka; unset: the embedded one.")
+    database_url: SecretStr | None = Field(
+        None, description="sqlite:////path or postgresql://user@host/db; unset: in data_dir."
+    )
     reader_role: RoleName = Field(
         READER, description="PostgreSQL role that may select the views, nothing personal in events."
     )
@@ -105,10 +109,18 @@ class Settings(BaseSettings):
     batch_limit_s: PositiveInt = Field(
         60, description="A batch that is under way for longer is said: log, `verdict status`."
     )
-    transaction_timeout_s: PositiveInt = Field(15, description="Of one batch's transaction.")
-    command_limit_bytes: Bytes = Field(64 * 1024, description="Of one command.")
-    events_limit_bytes: Bytes = Field(MIB, description="Of one command's events.")
-    command_memory_hours: PositiveInt = Field(24, description="Command ids are remembered so long.")
+    transaction_timeout_s: PositiveInt = Field(
+        15, description="Of one batch's transaction; more when a full batch needs it."
+    )
+    command_limit_bytes: Bytes = Field(
+        64 * 1024, description="Of one command; more is a dead letter; 1572864 at most."
+    )
+    events_limit_bytes: Bytes = Field(
+        MIB, description="Of all events of one command; more is TOO_LARGE; 1572864 at most."
+    )
+    command_memory_hours: PositiveInt = Field(
+        24, description="How long a command id is remembered at least."
+    )
     retry_attempts: Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)] = Field(
         3, description="Of a dead letter that does not say it; then it is parked."
     )
@@ -119,25 +131,41 @@ class Settings(BaseSettings):
         tuple[Annotated[str, AfterValidator(topic_or_prefix)], ...],
         NoDecode,
         BeforeValidator(listed),
-    ] = Field((), description="Where letters may go, besides where verdict takes things in.")
-    retry_poll_ms: PositiveInt = Field(500, description="How often to look for letters to send.")
-    sql_timeout_s: PositiveInt = Field(60, description="A query on the read side may take so long.")
+    ] = Field(
+        (),
+        description="Where letters may go besides commands topics, POS and retry: parcels, shop.*",
+    )
+    retry_poll_ms: PositiveInt = Field(
+        500, description="How often to look for letters that are due."
+    )
+    sql_timeout_s: PositiveInt = Field(
+        60, description="How long a query on the read side may take, with all its rows."
+    )
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
-        US_EXCHANGES, min_length=1, description="What us_holder counts as US."
+        US_EXCHANGES,
+        min_length=1,
+        description="What us_holder and us_holder_from_state count as US.",
     )
 
     loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
         FACTOR, description="Points for each unit of money on an invoice."
     )
 
-    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    kafka_user: str | None = None
-    kafka_password: SecretStr | None = None
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
+        "PLAINTEXT", description="How Kafka is spoken to."
+    )
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        "SCRAM-SHA-512", description="With SASL."
+    )
+    kafka_user: str | None = Field(None, description="With SASL.")
+    kafka_password: SecretStr | None = Field(None, description="With SASL.")
     kafka_ca_file: FilePath | None = Field(None, description="PEM.")
     kafka_certificate_file: FilePath | None = Field(None, description="PEM, with its chain.")
-    kafka_key_file: FilePath | None = Field(None, description="PEM, PKCS 8.")
-    kafka_key_password: SecretStr | None = None
+    kafka_key_file: FilePath | None = Field(
+        None,
+        description="PEM, PKCS 8; encrypted: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES (Java 17).",
+    )
+    kafka_key_password: SecretStr | None = Field(None, description="Of the key file.")
     kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
     spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
 
@@ -146,17 +174,18 @@ class Settings(BaseSettings):
     )
 
     smtp_url: SmtpUrl | None = Field(
-        None, description="Mail server; smtp://, smtp+starttls:// or smtps://, host and port."
+        None, description="smtp://host:port in clear, smtp+starttls:// or smtps:// with TLS."
     )
-    smtp_user: str | None = None
-    smtp_password: SecretStr | None = None
+    smtp_user: str | None = Field(None, description="To log in, with TLS only.")
+    smtp_password: SecretStr | None = Field(None, description="Of the user.")
     smtp_ca_file: FilePath | None = Field(None, description="PEM; unset: this machine's.")
     mail_from: str | None = Field(None, description="Sender of the weekly mail.")
     mail_address_template: str | None = Field(
         None, description="{client}@example.com, or an entry point of verdict.mail_addresses."
     )
     mail_lease_s: Annotated[int, Field(ge=600)] = Field(
-        900, description="A worker's mails are left to it so long."
+        900,
+        description="How long a mail is left to the worker that has it, or whose share it is in.",
     )
 
     @property

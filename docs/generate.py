@@ -1,0 +1,348 @@
+"""Writes `docs/reference/`: what the code says of its names, so that no page says it otherwise.
+
+`make reference` runs it; a test compares what is there with what it would write.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic.fields import FieldInfo
+from sqlalchemy import inspect
+
+from docs.proofs import promises, proofs
+from verdict.cli.connection import PANEL
+from verdict.cli.send import REJECTED
+from verdict.cli.verbs import VERBS, loaded
+from verdict.configuration.settings import Settings
+from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
+from verdict.wire import letter
+from verdict.wire.topics import FOREVER, Topic, Topics
+
+FOLDER = Path(__file__).parent / "reference"
+DAY_MS = 86_400_000
+WRITTEN = "<!-- written by `make reference` -->"
+
+ABOUT = {
+    "us_holder": "a client who holds at least one open position on a US exchange",
+    "us_holder_change": (
+        "a client's first such position or the end of the last; `seq` has no gaps, `kind` is "
+        "entered or left; what a swap changes has an empty `position_id` and `event_id` `swap:…`"
+    ),
+    "us_holder_from_state": "the same, from the topic `share-holders`",
+    "client_recent_order": "one of a client's newest 30 orders; place 1 is the newest",
+    "program_tally": (
+        "a program with participants; `last_login` is the latest of those who are in it"
+    ),
+    "event_archive": (
+        "an event; `global_position` has no gaps, `value` is the record's bytes and `hash` their "
+        "SHA-256"
+    ),
+    "outcome": "an answered command record, at its place in Kafka",
+    "scattered_key": (
+        "an aggregate with commands on several partitions, where its order of sending is lost"
+    ),
+    "projection_position": (
+        "how far a version of a projection has come in one partition, committed with its rows "
+        "(`projection_live` tells which versions readers see); the rows of `letters` say how far "
+        "dead letters were taken in"
+    ),
+    "followed_topic": (
+        "a topic that the read side was filled from, by Kafka's own ids; other topics are refused"
+    ),
+    "projection_held": (
+        "an aggregate that waits in one projection: for a missing event, or with the error of one"
+        " that cannot be applied; or a key of `share-holders` whose newest record cannot be read "
+        "(type: the topic, version: the offset plus 1)"
+    ),
+    "projection_parked": "a projection that failed and stands still, with the error",
+    "projection_intervention": (
+        "what somebody did about an event that cannot be applied; `kind` is replay, edit, evict "
+        "or accept, `before` and `after` are what the projection uses in its place, NULL passes "
+        "it over"
+    ),
+    "decision": (
+        "what somebody decided to pass over in the log, for all who read it: the offsets from "
+        "`offset` up to `until`"
+    ),
+    "projection_live": "the version of a projection that readers see, and the one before",
+    "projection_built": "what the tables of a version were built with besides the records",
+    "letter": (
+        "a dead letter that waits for its next try, or is parked, with the error; `bytes` is what"
+        " goes back to `retry_topic`"
+    ),
+    "letter_intervention": (
+        "what somebody did to a parked letter, and the SHA-256 of the bytes that it was done to"
+    ),
+    "mail_outbox": (
+        "a client's mail of an ISO week, `positions` as of its end; `status` is DUE, SENT or "
+        "FAILED; never rebuilt"
+    ),
+    "us_holder_version": "how far an aggregate has come in the projection, a removed one too",
+    "client_recent_order_version": (
+        "how far an aggregate has come in the projection, a removed one too"
+    ),
+    "program_tally_version": ("how far an aggregate has come in the projection, a removed one too"),
+}
+HOLDS = {
+    ".commands": "what was asked, Avro or JSON",
+    ".events": "what happened; each event with the hash of the one before it",
+    ".responses": "one answer per command",
+    ".rejected": "each rejection once, with the command's bytes",
+    "dead-letters": "what could not be read or handled, with its bytes and place",
+    "retry": "dead letters that are tried again, unless they name another topic",
+    "share-holders": "positions that others keep, for `us_holder_from_state`",
+    "POS": "invoices as tills send them: JSON, key = store",
+    "shipment": "every home delivery's invoice, for who delivers: JSON, key = invoice number",
+    "loyalty": "what an invoice earned and the total with it: JSON, key = card",
+    ".markers": "how far the decider, the reactions and the lake have come",
+    ".decisions": "what a person has decided to pass over, by whom and why",
+    "owners": "which deployment the topics under this prefix belong to, by their ids",
+}
+HEADERS = {
+    letter.RETRY_ATTEMPT: ("retries made so far", "0"),
+    letter.RETRY_ATTEMPTS: ("how many there may be, then it is parked", "`retry_attempts`"),
+    letter.RETRY_TOPIC: (
+        "where to go back to: a commands topic, `POS`, `retry`, or what the setting `retry_topics` "
+        "opens",
+        "`retry`",
+    ),
+    letter.RETRY_BACKOFF: (
+        "how long to wait before each: `fixed:1s,10s,1m`, `exponential:1s,2,1h` (first, factor, "
+        "longest), or the name of an entry point in the group `verdict.backoffs`, a function from "
+        "a `Letter` to seconds",
+        "`retry_backoff`",
+    ),
+    letter.RETRY_ID: ("set on the way out: a retry that is sent twice carries the same", ""),
+    letter.RETRY_REACTION: ("of verdict's own letters: which policy or notification failed", ""),
+}
+WORDS = {  # of JSON Schema's formats and types
+    "password": "secret",
+    "path": "path",
+    "file-path": "path",
+    "string": "text",
+    "array": "list",
+    "object": "table",
+}
+CODES = (
+    (0, "it is done"),
+    (VerdictError.exit_code, "failure; the message says what happened and what to do"),
+    (2, "wrong command line"),
+    (REJECTED, "rejected, which is a result"),
+    (TimedOut.exit_code, "timed out waiting: what was awaited may still happen"),
+    (Unreachable.exit_code, "Kafka, the database or the mail server does not answer"),
+    (EnvironmentIncomplete.exit_code, "this machine lacks Java, a jar or a fitting Python"),
+    (130, "Ctrl-C"),
+)
+
+
+def pages() -> dict[str, str]:
+    """Return every page of the reference by its file name."""
+    written = {
+        "index.md": _index(),
+        "views.md": _views(),
+        "topics.md": _topics(),
+        "settings.md": _settings(),
+        "command-line.md": _command_line(),
+        "proofs.md": _proofs(),
+    }
+    return {name: "\n".join((WRITTEN, "", *lines, "")) for name, lines in written.items()}
+
+
+def write() -> None:
+    """Put the pages in the place of those that are there."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table; a line has no break in a cell."""
+    heads = [*heads]
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _index() -> Iterator[str]:
+    yield "# Reference"
+    yield ""
+    yield "Written from the code by `make reference`; a test holds that it is what the code says."
+    yield ""
+    yield "- [Views](views.md): what `verdict sql` can select, with all columns"
+    yield "- [Topics](topics.md): names, retention and settings; the headers of dead letters"
+    yield "- [Settings](settings.md): names, types, defaults"
+    yield "- [Command line](command-line.md): verbs, options, exit codes"
+    yield "- [Proofs](proofs.md): which tests show which promise of GUARANTEES.md"
+
+
+def _views() -> Iterator[str]:
+    yield "# Views"
+    yield ""
+    yield "In SQLite and PostgreSQL alike; times are ISO 8601 texts in one, `timestamptz` in the"
+    yield "other. How to ask them: [using](../using.md#ask)."
+    for name, columns in _columns().items():
+        yield from ("", f"## {name}", "", ABOUT[name], "", f"`{'`, `'.join(columns)}`")
+
+
+def _columns() -> dict[str, list[str]]:
+    with TemporaryDirectory() as folder:
+        engine = open_database(f"sqlite:///{folder}/read.db")
+        create_read_side(engine, projections())
+        there = inspect(engine)
+        columns = {
+            name: [one["name"] for one in there.get_columns(name)]
+            for name in readable(projections())
+        }
+        engine.dispose()
+    return columns
+
+
+def _topics() -> Iterator[str]:
+    yield "# Topics"
+    yield ""
+    yield "Created at the start when they are missing, and checked: a setting that differs refuses"
+    yield "the start and is named. Keys are aggregate ids. Values are Avro in Confluent's framing;"
+    yield "schemas and ids are in `schemas/avro/`, and no registry is needed. What verdict writes"
+    yield "carries CloudEvents 1.0 headers, but for the markers. Read with"
+    yield "`isolation.level=read_committed`. `topic_prefix` stands before every name, `deployment`"
+    yield "is the `verdict` in those of its own."
+    yield ""
+    yield from table(
+        ("topic", "holds", "kept", "partitions"),
+        (
+            (f"`{topic.name}`", _holds(topic.name), kept(topic), str(topic.partitions))
+            for topic in Topics().all()
+        ),
+    )
+    yield ""
+    yield "## Headers of dead letters"
+    yield ""
+    yield "All of them optional, texts in UTF-8; of one that is there twice the last counts."
+    yield ""
+    rows = ((f"`{name}`", *said) for name, said in HEADERS.items())
+    yield from table(("header", "means", "else"), rows)
+
+
+def _holds(name: str) -> str:
+    return next(said for part, said in HOLDS.items() if name == part or name.endswith(part))
+
+
+def kept(topic: Topic) -> str:
+    """Return for how long a topic keeps its records."""
+    retention = topic.settings.get("retention.ms")
+    if retention is None:
+        return "compacted"
+    return "for ever" if retention == FOREVER else f"{int(retention) // DAY_MS} days"
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings"
+    yield ""
+    yield "Flag > `VERDICT_…` in the environment > `.env` > `verdict.toml` (both in the working"
+    yield "directory) > default. An unknown name in a file is an error, one in the environment is"
+    yield "not noticed: `verdict config show` says where each value comes from. `deployment` is set"
+    yield 'as `VERDICT_DEPLOYMENT`, or as `deployment = "…"` in `verdict.toml`. Anything else of'
+    yield 'Kafka passes through: `VERDICT_KAFKA={"…": "…"}` by librdkafka\'s names, `spark_kafka`'
+    yield "by Java's; `verdict.toml` has them as tables."
+    yield ""
+    yield from table(
+        ("setting", "type", "default", "meaning"),
+        (
+            (f"`{name}`", _type(field), _default(name, field), field.description or "")
+            for name, field in Settings.model_fields.items()
+        ),
+    )
+
+
+def _type(field: FieldInfo) -> str:
+    said = Settings.model_json_schema()["properties"]
+    name = next(name for name, one in Settings.model_fields.items() if one is field)
+    return " or ".join(_types(said[name]))
+
+
+def _types(schema: dict[str, Any]) -> Iterator[str]:
+    if others := schema.get("anyOf"):
+        for one in others:
+            yield from _types(one)
+    elif values := schema.get("enum"):
+        yield ", ".join(map(str, values))
+    elif schema["type"] != "null":
+        yield WORDS.get(schema.get("format") or schema["type"], schema["type"])
+
+
+def _default(name: str, field: FieldInfo) -> str:
+    if name == "data_dir":
+        return "per user"
+    value = field.get_default()
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value) if value else "0" if value == 0 else ""
+
+
+def _command_line() -> Iterator[str]:
+    yield "# Command line"
+    yield ""
+    yield "Data on stdout, all else on stderr. Every verb but `demo` also takes where its service"
+    yield "is: `--data-dir`, `--deployment`, `--bootstrap-servers`, `--database-url`; and `--help`."
+    yield ""
+    yield "## Exit codes"
+    yield ""
+    yield from table(("code", "means"), ((str(code), said) for code, said in CODES))
+    for verb in VERBS:
+        command = loaded(verb.name)
+        yield from ("", f"## verdict {verb.name}")
+        for name, leaf in getattr(command, "commands", {}).items():
+            yield from ("", f"### verdict {verb.name} {name}")
+            yield from _leaf(leaf)
+        if not hasattr(command, "commands"):
+            yield from _leaf(command)
+
+
+def _leaf(command: object) -> Iterator[str]:
+    about, params = getattr(command, "help", ""), getattr(command, "params", [])
+    yield from ("", "```text", *(line.rstrip() for line in about.strip().splitlines()), "```")
+    shown = [one for one in params if one.rich_help_panel != PANEL and not one.hidden]
+    if rows := [_option(one) for one in shown if "completion" not in one.name]:
+        yield ""
+        yield from table(("option", "", "default"), rows)
+
+
+def _option(param: object) -> tuple[str, str, str]:
+    names, said = getattr(param, "opts", []), getattr(param, "show_default", None)
+    optional = getattr(param, "param_type_name", "") == "option"
+    shown = ", ".join(names) if optional else str(getattr(param, "name", "")).upper()
+    if optional and (takes := getattr(param, "metavar", None)):
+        shown = f"{shown} {takes}"
+    default = getattr(param, "default", None)
+    given = said if isinstance(said, str) else "" if default in (None, False, ()) else str(default)
+    return f"`{shown}`", getattr(param, "help", "") or "", given
+
+
+def _proofs() -> Iterator[str]:
+    yield "# Proofs"
+    yield ""
+    yield "Each promise of [GUARANTEES.md](../../GUARANTEES.md), and the tests that are marked with"
+    yield 'its id (`@pytest.mark.proves("C-05")`). `make test` runs them, but for those that name'
+    yield "what does. `.venv/bin/python -m pytest FILE -k NAME` runs one, one of `make chaos` with"
+    yield "`-m campaign` besides."
+    for promise, title in promises().items():
+        yield from ("", f"## {promise}", "", title, "")
+        for proof in proofs().get(promise, []):
+            later = "" if proof.run_by == "make test" else f" ({proof.run_by})"
+            yield f"- `{'::'.join(filter(None, (proof.file, proof.test)))}`{later}"
+
+
+if __name__ == "__main__":
+    write()
