@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate, Misdeclared
@@ -23,6 +23,9 @@ from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.read_model import ReadModel
+
+if TYPE_CHECKING:
+    from verdict.testing.in_memory import InMemory
 
 VARIABLE = "VERDICT_APP"
 IN_A_CHECKOUT = "compose.application:app"
@@ -82,6 +85,24 @@ class Application:
     def aggregate_types(self) -> tuple[str, ...]:
         """The names of its aggregates, sorted."""
         return tuple(sorted(one.name for one in self.aggregates))
+
+    def in_memory(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        clock: Callable[[], int] | None = None,
+    ) -> "InMemory":
+        """Run it in this process, on SQLite, without Kafka and Spark; see `InMemory`.
+
+        For tests, notebooks and small tools: it is gone with the process.
+
+        Args:
+            settings: Its settings by name; what is missing has its default.
+            clock: Gives the time of each record in epoch milliseconds; default: this machine's.
+        """
+        from verdict.testing.in_memory import InMemory, wall_clock
+
+        return InMemory(self, settings, clock=clock or wall_clock)
 
     def aggregate(self, name: str) -> Aggregate[Any]:
         """Return the aggregate of this name.

@@ -1,18 +1,31 @@
 """Under which names Kafka and its marker know the reactions; light, for those who only look."""
 
+from collections.abc import Mapping
+
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import Query, query_of
 from verdict.reactions.reaction import Reactions
+from verdict.wire.topics import Topics
 
 NAME = "reactions"
 
 
 def reactions_of(settings: Settings) -> Reactions:
     """Return what this deployment does because of what arrives and happens."""
+    return reactions_with(settings.topics, settings.chosen)
+
+
+def reactions_with(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
+    """Return what a deployment does because of what arrives and happens.
+
+    Args:
+        topics: Of the deployment.
+        chosen: The application's settings by name; what is missing has its default.
+    """
     application = current()
-    policies = [policy.bound(settings.chosen) for policy in application.policies]
-    return Reactions(settings.topics, policies, application.notifications)
+    policies = [policy.bound(chosen) for policy in application.policies]
+    return Reactions(topics, policies, application.notifications)
 
 
 def reactions_query(reactions: Reactions) -> Query:

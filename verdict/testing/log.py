@@ -92,6 +92,16 @@ class MemoryLog:
         """
         return [record for partition in self._of(topic) for record in partition]
 
+    def newest_first(self, topic: str, partition: int) -> Iterator[LogRecord]:
+        """Yield the records of a partition from its end, then those of the others.
+
+        Raises:
+            NoSuchTopic: There is none of that name.
+        """
+        every = self._of(topic)
+        for number in sorted(range(len(every)), key=lambda number: number != partition):
+            yield from reversed(every[number])
+
     def since(self, taken: Mapping[Partition, int]) -> Iterator[LogRecord]:
         """Yield what lies behind the offsets `taken`, of their partitions."""
         for (topic, number), offset in taken.items():

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import event
 
@@ -14,13 +15,15 @@ from verdict.projection.missing_events import missing_events
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Applied, Projection
 from verdict.reading.reader import TIMEOUT_S
-from verdict.reading.selected import Parameters, Selected
+from verdict.reading.selected import Parameters
 from verdict.reading.sqlite_reader import SqliteReader
 from verdict.testing.log import MemoryLog
 from verdict.wire.spans import Span
 from verdict.wire.topics import Topics
 
 FILE = "verdict.db"
+
+Row = dict[str, Any]
 
 
 class ReadSide:
@@ -71,14 +74,15 @@ class ReadSide:
         batch = Batch(deliveries, spans)
         return [_applied(applier, batch) for applier in self.appliers]
 
-    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
-        """Run one SELECT on the views, as an auditor does.
+    def select(self, statement: str, parameters: Parameters = ()) -> list[Row]:
+        """Return the rows of one SELECT on the views, by column, as an auditor sees them.
 
         Raises:
             NotForReaders: It touches more than the views.
             VerdictError: It is no SQL, names what does not exist, or takes too long.
         """
-        return self._reader.select(statement, parameters)
+        found = self._reader.select(statement, parameters)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def close(self) -> None:
         """Let the file go."""

@@ -60,8 +60,7 @@ class Shown:
             side = ReadSide(Path(folder), Topics(), [self.read_model], lambda: 0)
             try:
                 self._see(side)
-                found = side.select(f"SELECT * FROM {self.view}")
-                return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+                return side.select(f"SELECT * FROM {self.view}")
             finally:
                 side.close()
 

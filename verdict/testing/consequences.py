@@ -1,0 +1,125 @@
+"""Everything that follows from a record: verdicts, what policies ask for, what others are told."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord, arrived
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState
+from verdict.reactions.reaction import Reactions
+from verdict.testing.log import LogRecord, MemoryLog
+from verdict.wire.headers import pairs
+from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.topics import OUTPUT_BYTES
+
+MOST = 10_000  # records that follow from one: a policy that answers itself never ends
+
+Clock = Callable[[], int]
+Reader = Callable[[LogRecord], Iterable[Output]]
+
+
+class NeverQuiet(RuntimeError):
+    """What one record led to led to more, and so on."""
+
+    def __init__(self, first: LogRecord, last: LogRecord) -> None:
+        super().__init__(
+            f"{MOST} records followed from {first.source} and there are more, the last is "
+            f"{last.source}: a policy answers to what it causes itself; give it an end"
+        )
+
+
+class Consequences:
+    """Lets happen what a service would, in the order in which records came.
+
+    Args:
+        log: Where records are, and what follows from them goes.
+        reactions: Policies, notifications, and the topics of the deployment.
+        clock: Gives the time of each record that follows, in epoch milliseconds.
+        limits: What bounds a decision.
+        command_limit_bytes: Of one command.
+    """
+
+    def __init__(
+        self,
+        log: MemoryLog,
+        reactions: Reactions,
+        clock: Clock,
+        limits: Limits,
+        command_limit_bytes: int,
+    ) -> None:
+        self._log = log
+        self._topics = reactions.topics
+        self._reactions = reactions
+        self._clock = clock
+        self._limits = limits
+        self._command_limit = command_limit_bytes
+        self._state = DictState()
+        commands = self._topics.every_commands()
+        self._readers: dict[str, Reader] = dict.fromkeys(reactions.inputs, self._react)
+        self._readers |= dict.fromkeys(commands, self._decide)
+
+    def of(self, first: LogRecord, given: frozenset[str] = frozenset()) -> list[Output]:
+        """Let everything happen that follows from a record of the log.
+
+        Args:
+            first: The record.
+            given: Topics whose records come from elsewhere: what is meant for them stays out.
+
+        Returns:
+            What stayed out.
+
+        Raises:
+            NeverQuiet: It has no end.
+        """
+        waiting, left_out = deque([first]), list[Output]()
+        for _ in range(MOST):
+            if not waiting:
+                return left_out
+            record = waiting.popleft()
+            read = self._readers.get(record.topic)
+            for output in [*read(record)] if read else ():
+                if output.topic in given:
+                    left_out.append(output)
+                else:
+                    waiting.append(self._published(output))
+        raise NeverQuiet(first, waiting[-1])
+
+    def _published(self, output: Output) -> LogRecord:
+        headers: Pairs = tuple(
+            (name, value.encode() if isinstance(value, str) else value)
+            for name, value in pairs(output.headers)
+        )
+        return self._log.append(output.topic, output.key, output.value, self._clock(), headers)
+
+    def _decide(self, record: LogRecord) -> Iterator[Output]:
+        batch = ShardBatch(self._topics, self._limits, self._state)
+        yield from batch.decide([_taken(record, self._command_limit)])
+        batch.commit()
+
+    def _react(self, record: LogRecord) -> Iterator[Output]:
+        sent = record.topic == self._topics.point_of_sale
+        taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
+        name = _header(record, RETRY_REACTION)
+        named = None if name is None else name.decode(errors="backslashreplace")
+        return self._reactions.of(taken, named)
+
+
+def _taken(record: LogRecord, limit: int) -> CommandRecord:
+    return arrived(
+        record.source, record.timestamp, record.key, record.value, limit, _attempt(record)
+    )
+
+
+def _attempt(record: LogRecord) -> int:
+    """Return how often a record was tried again, 0 where its header makes no sense."""
+    try:
+        return max(int(_header(record, RETRY_ATTEMPT) or b""), 0)
+    except ValueError:
+        return 0
+
+
+def _header(record: LogRecord, name: str) -> bytes | None:
+    """Return the last header of that name."""
+    return next((value for found, value in reversed(record.headers) if found == name), None)

@@ -1,0 +1,69 @@
+"""Dead letters in memory: kept in the table that people look at, and sent again when due."""
+
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Engine
+
+from verdict.database.statements import append
+from verdict.letters.destinations import Destinations
+from verdict.letters.due import Retry, claim, remove
+from verdict.letters.receiving import Rules, row_of
+from verdict.projection.letter import table
+from verdict.testing.log import LogRecord, MemoryLog
+from verdict.wire.letter import Letter
+from verdict.wire.topics import Topics
+
+ATTEMPTS, BACKOFF = 3, "exponential:1s,2,1h"  # as the settings have it
+MOST = 1000
+
+
+class Letters:
+    """The letters of a deployment.
+
+    Args:
+        database: With the tables of the read side.
+        topics: Of the deployment.
+        log: Where they lie.
+        clock: Epoch milliseconds.
+    """
+
+    def __init__(
+        self, database: Engine, topics: Topics, log: MemoryLog, clock: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._log = log
+        self._taken = log.ends([topics.dead_letters])
+        self._taken = dict.fromkeys(self._taken, 0)
+        self._rules = Rules(
+            attempts=ATTEMPTS,
+            backoff=BACKOFF,
+            retry_topic=topics.retry,
+            problem_with=Destinations(topics, (), lambda: log.names).problem_with,
+            now=clock,
+        )
+
+    def take_in(self) -> None:
+        """Keep the letters that have come."""
+        rows = [row_of(_letter(record), self._rules) for record in self._log.since(self._taken)]
+        if rows:
+            with self._database.begin() as connection:
+                append(connection, table, rows)
+        self._taken = self._log.ends([place.topic for place in self._taken])
+
+    def due(self) -> Sequence[Retry]:
+        """Return what is to be sent again by now, and forget it."""
+        with self._database.begin() as connection:
+            retries = claim(connection, self._clock(), MOST)
+            remove(connection, retries)
+        return retries
+
+
+def _letter(record: LogRecord) -> Letter:
+    return Letter(
+        source=record.source,
+        timestamp=record.timestamp,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )
