@@ -139,12 +139,13 @@ def test_the_changelog_begins_with_this_version() -> None:
 
 
 @pytest.mark.process
-def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
-    """In a copy of the checkout, as README says: three files, one name, `make schemas`."""
+def test_the_aggregate_that_is_shown_passes_the_tests_that_are_shown(tmp_path: Path) -> None:
+    """In a copy of the checkout, as is said: three files, one name, `make schemas`."""
     for package in ("schemas", "commands", "aggregates", "projections", "compose"):
         shutil.copytree(ROOT / package, tmp_path / package)
+    (tmp_path / "tests").mkdir()
     for name, text in EXTENDING.files("python").items():
-        if name.startswith(("schemas/", "commands/", "aggregates/", "projections/")):
+        if not name.startswith("shop/"):
             (tmp_path / name).write_text(text)
     application = tmp_path / "compose" / "application.py"
     listed = application.read_text().replace("aggregates=(", "aggregates=(parcel, ")
@@ -152,32 +153,15 @@ def test_the_aggregate_that_is_shown_decides(tmp_path: Path) -> None:
     listed = listed.replace("read_models=(", f"read_models=({model}, ")
     imports = "from aggregates.parcel import parcel\nfrom projections.delivery import delivery\n"
     application.write_text(imports + listed)
-    asked = {
-        "command_id": "c-1",
-        "aggregate_id": "p-1",
-        "expected_version": "NO_STREAM",
-        "payload": {"type": "SendParcel", "address": "Main Street 1"},
-    }
-    decide = f"""
-from verdict.decision.handle import Limits
-from verdict.operator.batch import ShardBatch
-from verdict.decision.received import CommandRecord
-from verdict.model.source import Source
-from verdict.wire.topics import Topics
-class Empty:
-    def get(self, key): return None
-value = {json.dumps(asked).encode()!r}
-record = CommandRecord(Source("parcel.commands", 0, 0), 1, b"p-1", value, len(value), None)
-for output in ShardBatch(Topics(), Limits(), Empty()).decide([record]): print(output.topic)
-"""
-    run = [sys.executable, "-m", "verdict.wire.generate"], [sys.executable, "-c", decide]
+    tests = "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"
+    run = [sys.executable, "-m", "verdict.wire.generate"], [sys.executable, *tests]
 
-    made, decided = (
+    made, tested = (
         subprocess.run(command, cwd=tmp_path, capture_output=True, text=True) for command in run
     )
 
     assert made.stdout.count("parcel_") == 2, made.stderr
-    assert decided.stdout.split() == ["parcel.events", "parcel.responses"], decided.stderr
+    assert " 4 passed" in f" {tested.stdout}".replace("\n", " "), tested.stdout
 
 
 KCAT = f"""#!{sys.executable}
