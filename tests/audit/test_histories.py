@@ -88,6 +88,20 @@ def test_versions_at_places_that_people_passed_over_are_no_finding() -> None:
     assert told(audited(first, said=(2, None), passed=[11])) == [(Check.VERSIONS, 2, 1)]
 
 
+def test_one_place_that_was_passed_over_excuses_one_version_of_all_aggregates() -> None:
+    decided = PassedOver.of([(*EVENTS, 13, 14)])
+    histories = Histories("position", True, partial(decided.count, EVENTS))
+    for number, name in enumerate(["p-1", "p-2", "p-3"]):
+        response = replace(ACCEPTED, aggregate_id=name, to_version=1, last_hash=b"x")
+        histories.answer(response, Source("position.responses", 0, number))
+
+    [finding] = histories.close()
+
+    assert finding.check is Check.VERSIONS
+    assert "3 versions of 'p-1', 'p-2', 'p-3' are missing" in finding.what
+    assert "pass over 1 places in their partition only: 2 at least" in finding.what
+
+
 def outcomes(
     *seen: tuple[int, Seen],
     asked: Iterator[int] | range = range(3),

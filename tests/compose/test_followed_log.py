@@ -8,6 +8,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, text
 
+from verdict.event_log.followed_log import beyond, follow_this_log, refuse_other_topics
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.local.broker import EmbeddedBroker
@@ -15,7 +16,6 @@ from verdict.projection import position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.followed import Followed
 from verdict.projection.letter import FOLLOWER
-from verdict.read_models.followed_log import beyond, follow_this_log, refuse_other_topics
 from verdict.wire.spans import Partition
 
 TOPIC = "followed-log"

@@ -166,11 +166,12 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
 ) -> None:
     """C-16, C-17, G-03: a stranger's records, and a command that must not be read."""
     deployment = Deployment(broker.bootstrap_servers, "recover-skip", tmp_path / "d")
-    topics = deployment.topics
-    placed = lived(deployment, seed=61)
+    topics, placed = deployment.topics, lived(deployment, seed=61)
     number = deployment.generation().number
-    strange = write(broker, topics.events("order"), b"order-1", b"garbage")
-    tombstone = write(broker, topics.responses("order"), b"order-1", None)
+    strange, tombstone, rejected = (
+        write(broker, topic, b"order-1", None if "responses" in topic else b"garbage")
+        for topic in (topics.events("order"), topics.responses("order"), topics.rejected("order"))
+    )
     write(broker, topics.dead_letters, b"theirs", b"a letter of another service")
     _, bomb = (
         write(broker, topics.commands("position"), name.encode(), opening(name))
@@ -184,18 +185,20 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
     assert deployment.generation().number == number
     assert deployment.cli("recover", "--skip", bomb).returncode == 2, "without a reason"
 
-    skipped = [option for place in (strange, tombstone, bomb) for option in ("--skip", place)]
+    places = strange, rejected, tombstone, bomb  # by the names of their topics
+    skipped = [option for place in places for option in ("--skip", place)]
     word = ("--by", "ada", "--why", "the job of the 3rd")
     assert recovered(deployment, *skipped, *word)["generation"] == number + 1
     with deployment.running():
         again = place(deployment)
-        places = "select topic || ':' || partition || ':' || offset from decision order by topic"
-        deployment.reaches(places, [strange, tombstone, bomb])
+        decided = "select topic || ':' || partition || ':' || offset from decision order by topic"
+        deployment.reaches(decided, [*places])
         deployment.reaches(
             "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'",
             ["p-before"],
         )
         parked = deployment.cli("letters", "list", "--json")
+        assert [place for place in places if place in deployment.cli("verify").stdout] == []
     assert "passed over by ada: the job of the 3rd" in parked.stdout
     assert (again.duplicate, again.event_ids) == (True, placed.event_ids)
 

@@ -26,9 +26,10 @@ from verdict.as_of.moment import AsOf
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive_position import NoSuchPosition
 from verdict.event_log.event_log import Gone
+from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
-from verdict.projection import intervention
+from verdict.projection import followed, intervention
 from verdict.projection.applier import Applier, wall_clock
 from verdict.projection.batch import Batch
 from verdict.projection.intervention import Intervention, Kind
@@ -252,6 +253,20 @@ def test_what_kafka_has_dropped_comes_from_the_archive(world: World, tmp_path: P
     world.write()
     holders = [row[0] for row in world.told("us_holder", "now", tmp_path)[0]]
     assert holders == sorted([*(row[0] for row in before[0]), "emil"])
+
+
+def test_a_read_side_that_was_filled_from_another_kafka_tells_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    traffic(world, 1, Random(4))
+    world.archive()
+    with world.read_side.engine.begin() as connection:
+        followed.note(connection, "another-cluster", {world.topic: "another-id"})
+
+    with pytest.raises(
+        AnotherLog, match=r"the read side belongs to another log: .*another-cluster"
+    ):
+        world.told("us_holder", "now", tmp_path)
 
 
 def test_what_is_neither_archived_nor_in_kafka_or_nobody_wrote_is_named(

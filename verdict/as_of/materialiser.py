@@ -16,13 +16,12 @@ from verdict.as_of.moment import AsOf, Resolved
 from verdict.as_of.resolving import Resolver
 from verdict.as_of.scratch import scratch
 from verdict.as_of.to_topic import KafkaTopic
-from verdict.configuration.found import bootstrap_servers
-from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.creation import view_names
 from verdict.projection.database import one_line, open_database
@@ -52,11 +51,7 @@ class Materialiser:
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
         self._projection = _changing(as_built(settings, name), name)
-        servers = {"bootstrap.servers": bootstrap_servers(settings)}
-        self._kafka = Kafka(
-            settings=librdkafka_options(settings) | servers,
-            transaction_timeout_s=settings.transaction_timeout_s,
-        )
+        self._kafka = kafka_of(settings)
 
     def run(self, as_of: AsOf, to: str) -> tuple[Completed, bool]:
         """Write the rows as of some position, each once, and then the completion marker.
@@ -69,9 +64,11 @@ class Materialiser:
             What was written, and whether it was: False when the topic had it already.
 
         Raises:
+            AnotherLog: The read side was filled from another Kafka, or topics that are gone.
             VerdictError: The position cannot be told, or the destination not be written to; it
                 has nothing new then, but for stdout, where the marker is missing.
         """
+        refuse_another_read_side(self._settings, self._kafka)
         with self._log() as log:
             destination = self._destination(to, log)
             destination.check()
@@ -89,6 +86,7 @@ class Materialiser:
         Raises:
             VerdictError: The position cannot be told.
         """
+        refuse_another_read_side(self._settings, self._kafka)
         with self._log() as log, self._told(log, as_of) as (content, _):
             yield content
 

@@ -19,10 +19,11 @@ from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog, Gone
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
-from verdict.kafka.access import Kafka
+from verdict.kafka.access import kafka_of
 from verdict.projection.database import open_database
 from verdict.reading.reader import reader_of
 
@@ -51,9 +52,7 @@ class Auditor:
         self._only = aggregate_id
         self._tell = tell
         self.looked = Looked()
-        self._kafka = Kafka(
-            settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
-        )
+        self._kafka = kafka_of(settings)
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is not as it was written; all of it was decided when this began.
@@ -115,6 +114,7 @@ class Auditor:
             copies.close()
 
     def _read_models(self, events: EventLog, parts: ExitStack, folder: Path) -> Iterator[Finding]:
+        refuse_another_read_side(self._settings, self._kafka)
         engine = open_database(database_url(self._settings))
         parts.callback(engine.dispose)
         records = Records(events, self._settings.topics, partial(reader_of, self._settings))

@@ -16,6 +16,8 @@ from verdict.model.source import Source
 from verdict.wire.response import Response
 from verdict.wire.spans import Span
 
+SHOWN = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Tip:
@@ -43,7 +45,7 @@ class Histories:
         answered: Whether all responses are there, that is, Kafka has dropped none of the partition.
         passed_over: Says how many offsets of a span people decided to pass over. Versions that are
             missing are no finding where as many lie between the events before and behind them:
-            whose event lay there nobody can read.
+            whose event lay there nobody can read. All together cannot miss more than lie there.
 
     Attributes:
         decided: By aggregate, how many of its versions are missing by such a decision.
@@ -105,6 +107,20 @@ class Histories:
                 yield self._end(name, tip, f"{what}{said.version}")
             elif said.digest is not None and tip.digest not in (None, said.digest):
                 yield self._altered(name, tip, said)
+        yield from self._more_than_decided()
+
+    def _more_than_decided(self) -> Iterator[Finding]:
+        """Yield what is wrong when more is missing than can have lain at what was passed over."""
+        missing, places = self.decided.total(), self._passed_over(Span(0, sys.maxsize))
+        if missing > places:
+            names = ", ".join(map(repr, sorted(self.decided)[:SHOWN]))
+            more = f" and {len(self.decided) - SHOWN} more" if len(self.decided) > SHOWN else ""
+            what = (
+                f"{missing:,} versions of {names}{more} are missing, and people decided to pass "
+                f"over {places:,} places in their partition only: {missing - places:,} at least "
+                "were lost in another way"
+            )
+            yield Finding(check=Check.VERSIONS, what=what, aggregate_type=self.aggregate_type)
 
     def _followed(self, tip: Tip, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
         if placed.version > tip.version + 1:

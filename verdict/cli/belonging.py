@@ -3,15 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from verdict.cli.options import kafka_of
 from verdict.configuration.settings import Settings
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
-from verdict.kafka.identity import Identities
-from verdict.projection.followed import Followed
-from verdict.read_models.followed_log import refuse_other_topics
-from verdict.reading.reader import reader_of
-
-FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
+from verdict.kafka.access import kafka_of
 
 
 def belonging(settings: Settings) -> dict[str, Any]:
@@ -23,15 +18,7 @@ def belonging(settings: Settings) -> dict[str, Any]:
     """
     kafka = kafka_of(settings)
     refuse_another_log(settings, kafka)
-    with reader_of(settings) as reader:
-        rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
-    noted = Followed(
-        frozenset(cluster_id for _, _, cluster_id in rows),
-        {topic: topic_id for topic, topic_id, _ in rows},
-    )
-    topics = settings.topics.of_the_log()
-    found = Identities(kafka).identity({*topics, *noted.topic_ids})
-    refuse_other_topics("the read side", noted, topics, found)
+    refuse_another_read_side(settings, kafka)
     return {}
 
 

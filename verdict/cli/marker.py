@@ -1,11 +1,12 @@
 """The markers, for those who only look at them."""
 
-from verdict.cli.options import kafka_of, kafka_options
+from verdict.cli.options import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
+from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker

@@ -11,7 +11,11 @@ from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
+<<<<<<< HEAD
 from verdict.kafka.access import Kafka
+=======
+from verdict.model.registry import aggregate_types
+>>>>>>> 79f5074 (Refuse a read side of another Kafka wherever it is read or built, and count what a decision excuses)
 
 
 def known_aggregate(name: str | None) -> str | None:
@@ -41,10 +45,3 @@ def settings_of(**flags: Any) -> Settings:
     for warning in misnamed(os.environ):
         note(f"verdict: {warning}")
     return load_settings(**given(), **flags)
-
-
-def kafka_of(settings: Settings) -> Kafka:
-    """Return the way to Kafka for the parts that read markers."""
-    return Kafka(
-        settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
-    )

@@ -31,7 +31,7 @@ def told_by(service: Service, silent_s: float) -> Iterator[str]:
             "something has stopped it (SIGSTOP, a debugger), or it hangs; stop it and start again"
         )
     for name, why in service.stopped.items():
-        yield f"the {name} stopped: {why}"
+        yield f"the {name} stands still: {why}"
     for query, batch in service.overdue.items():
         yield (
             f"batch {batch.batch_id} of {query} has been under way since "

@@ -5,9 +5,10 @@ from dataclasses import asdict
 import typer
 
 from verdict.cli.marker import decider_marker
-from verdict.cli.options import Json, kafka_of, kafka_options, settings_of
+from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.foundation.ensured_topics import created_topics, refuse_another_log
+from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 

@@ -6,6 +6,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+
 LOG = logging.getLogger("verdict.kafka")
 STATE = re.compile(r"in state (\w+)")
 
@@ -25,6 +28,17 @@ class Kafka:
 
     def __str__(self) -> str:
         return f"Kafka at {self.settings.get('bootstrap.servers')}"
+
+
+def kafka_of(settings: Settings) -> Kafka:
+    """Return the way to the Kafka that is set, or to that of the service that runs.
+
+    Raises:
+        Unreachable: No Kafka is set and no service runs.
+    """
+    return Kafka(
+        settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
+    )
 
 
 class Deadline:

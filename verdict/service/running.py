@@ -19,6 +19,7 @@ from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import copied_decisions
+from verdict.event_log.followed_log import follow_this_log
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.foundation.foundation import SPARK, Foundation, lay_foundation
 from verdict.foundation.log_watch import LogWatch
@@ -38,7 +39,6 @@ from verdict.projection.database import (
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.reactions.running import reacting
-from verdict.read_models.followed_log import follow_this_log
 from verdict.read_models.read_side import ReadSide
 from verdict.read_models.running import Projecting
 from verdict.recovery.progress import Tell, untold

@@ -14,8 +14,10 @@ from verdict.configuration.kafka import librdkafka_options, spark_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.foundation.foundation import SOURCE, SPARK
+from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
 from verdict.projection.database import failing_in_words, open_database
@@ -67,6 +69,7 @@ class Rebuilder:
         self._name = name
         self._at_version = _buildable(settings, name)
         self._servers = bootstrap_servers(settings)
+        self._kafka = kafka_of(settings)
         self._tell = tell
         self._on_step = on_step
 
@@ -138,6 +141,7 @@ class Rebuilder:
         engine = open_database(database_url(self._settings))
         try:
             with failing_in_words(engine):
+                refuse_another_read_side(self._settings, self._kafka)
                 yield engine
         except AnotherRunner as error:
             raise VerdictError(f"{error}; then try again") from error

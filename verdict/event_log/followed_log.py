@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Engine
 
+from verdict.configuration.settings import Settings
 from verdict.database.statements import exclude_others
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
@@ -11,8 +12,10 @@ from verdict.kafka.offsets import Offsets
 from verdict.kafka.reading import Reader
 from verdict.projection import followed, position
 from verdict.projection.database import failing_in_words, shown, snapshot
+from verdict.reading.reader import reader_of
 from verdict.wire.spans import Partition
 
+FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
 REMEDY = (
     "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
     "or name a database that is empty, which is filled from this Kafka's log"
@@ -48,6 +51,24 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
         if said := beyond(reached, ends):
             raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {REMEDY}")
         followed.note(connection, found.cluster_id or "", found.topic_ids)
+
+
+def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
+    """Return if the database that is read was filled from the topics of this Kafka.
+
+    Raises:
+        AnotherLog: It was filled from another cluster, or from topics that are no more.
+        Unreachable: The database or Kafka does not answer.
+    """
+    with reader_of(settings) as reader:
+        rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
+    noted = followed.Followed(
+        frozenset(cluster_id for _, _, cluster_id in rows),
+        {topic: topic_id for topic, topic_id, _ in rows},
+    )
+    topics = settings.topics.of_the_log()
+    found = Identities(kafka).identity({*topics, *noted.topic_ids})
+    refuse_other_topics("the read side", noted, topics, found)
 
 
 def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
