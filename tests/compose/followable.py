@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
 from verdict.batches.stream import Decoder
 from verdict.kafka.log import KafkaLog, Span
-from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
@@ -36,7 +35,11 @@ class Followable:
             read_side.engine, read_side.projections["event_archive"], topics, live=False
         )
         self._ends = dict.fromkeys(range(4), 0)
-        TopicAdmin(self.options, topics).create_missing()
+        needed = (self.topic, topics.decisions)
+        admin = AdminClient(self.options)
+        made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
+        for created in admin.create_topics(made).values():
+            created.result(30)
 
     def happen(self, rounds: int) -> None:
         """Let every position have so many events more, in transactions, one of them aborted."""
