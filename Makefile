@@ -11,7 +11,8 @@ EXAMPLES := quick
 PACKAGES := verdict schemas commands aggregates projections compose docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint check test test-all services parts bench chaos format schemas reference lock
+.PHONY: help setup demo lint check rules test test-all services parts bench chaos format schemas \
+  reference lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +28,12 @@ setup: ## Check Python and Java, fill .venv from the lock, fetch the jars
 demo: setup ## Run the whole path on throw-away data and tell its story
 	@$(BIN)/verdict demo
 
-check: lint ## Lint, and run the tests that need nothing but Python
-	$(PYTEST) -m "not ($(NEEDS) or thorough or campaign)"
+check: setup ## Lint, and run the tests that need nothing but Python
+	@$(MAKE) --no-print-directory -j2 EXAMPLES=$(EXAMPLES) lint rules
+
+# nothing is shared between them, so they run on all cores
+rules:
+	$(PYTEST) -q -n auto -m "not ($(NEEDS) or thorough or campaign)"
 
 test: check ## Check, then test on a real broker, a real Spark and both databases
 	@$(MAKE) --no-print-directory -j2 EXAMPLES=$(EXAMPLES) services parts
