@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.projections.event_log import EventLog, opened
@@ -36,7 +37,7 @@ class Followable:
         )
         self._ends = dict.fromkeys(range(4), 0)
         needed = (self.topic, topics.decisions)
-        admin = AdminClient(self.options)
+        admin = AdminClient({**self.options})
         made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
         for created in admin.create_topics(made).values():
             created.result(30)

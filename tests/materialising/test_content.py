@@ -123,6 +123,18 @@ def test_a_place_that_takes_no_file_is_named_before_anything_is_done(
         File(tmp_path / place).check()
 
 
+@pytest.mark.parametrize("place", ["data/verdict.db", "data/new/../x", "away.db", "link"])
+def test_nothing_of_the_service_is_replaced(tmp_path: Path, place: str) -> None:
+    """I-03: the service's own database was overwritten by one wrong --to."""
+    (tmp_path / "data" / "new").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "away.db")
+
+    with pytest.raises(VerdictError, match="lies where the service keeps what is its own"):
+        File(tmp_path / place, [tmp_path / "data", tmp_path / "away.db"]).check()
+
+    File(tmp_path / "away.db.copy", [tmp_path / "data", tmp_path / "away.db"]).check()
+
+
 @pytest.mark.process
 def test_what_a_killed_run_left_is_removed_and_what_a_running_one_has_is_not(
     tmp_path: Path,

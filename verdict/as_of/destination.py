@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -34,14 +35,22 @@ class File:
 
     Args:
         path: Of the file; what is there is replaced, and stays as it is until then.
+        ours: Files and folders of the service's own, which nothing replaces.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ours: Iterable[Path] = ()) -> None:
         self._path = path
+        self._ours = [one.resolve() for one in ours]
         self._beside = path.with_name(f".{path.name}.{os.getpid()}.new")
 
     def check(self) -> None:
-        """Fail when the folder does not take a file of that name."""
+        """Fail when the folder does not take a file of that name, or the file is the service's."""
+        whole = self._path.resolve()
+        if any(whole.is_relative_to(one) for one in self._ours):
+            raise VerdictError(
+                f"{self._path} lies where the service keeps what is its own, which this would "
+                "replace: name a file elsewhere with --to"
+            )
         try:
             if self._path.is_dir():
                 raise VerdictError(f"{self._path} is a folder: name the file in it")

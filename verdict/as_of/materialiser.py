@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
 from verdict.as_of.content import Completed, Content, completed
@@ -16,11 +16,13 @@ from verdict.as_of.moment import AsOf, Resolved
 from verdict.as_of.resolving import Resolver
 from verdict.as_of.scratch import scratch
 from verdict.as_of.to_topic import KafkaTopic
+from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
+from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.creation import view_names
@@ -116,7 +118,17 @@ class Materialiser:
         if to.startswith(TOPIC):
             name = to.removeprefix(TOPIC)
             return KafkaTopic(name, self._kafka, log, self._settings.topics)
-        return Stdout() if to == "-" else File(Path(to))
+        return Stdout() if to == "-" else File(Path(to), _of_the_service(self._settings))
+
+
+def _of_the_service(settings: Settings) -> Iterator[Path]:
+    """Yield where the service keeps its own: no file of a reader's may take the place of any."""
+    yield settings.data_dir
+    yield lake_dir(settings)
+    database = make_url(database_url(settings))
+    if database.get_backend_name() == "sqlite" and database.database:
+        for beside in ("", "-wal", "-shm"):
+            yield Path(f"{database.database}{beside}")
 
 
 @contextmanager

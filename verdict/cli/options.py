@@ -11,11 +11,6 @@ from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
-<<<<<<< HEAD
-from verdict.kafka.access import Kafka
-=======
-from verdict.model.registry import aggregate_types
->>>>>>> 79f5074 (Refuse a read side of another Kafka wherever it is read or built, and count what a decision excuses)
 
 
 def known_aggregate(name: str | None) -> str | None:
