@@ -16,6 +16,7 @@ from schemas.order import (
 )
 from verdict.database.instant import InstantType
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.described import described
 from verdict.projection.newest import Newest, newest_table
 from verdict.projection.row_projection import RowProjection, version_view
 from verdict.projection.stored_rows import row_table
@@ -93,17 +94,31 @@ def client_recent_order(version: int = 1) -> RowProjection[Order]:
     )
     of = orders.c
     Index(f"{orders.name}_newest", of.group_key, of.placed_at, of.aggregate_id)
+    Index(f"{orders.name}_status", of.status)
     newest: Newest[Order] = Newest(
         table=newest_table(f"client_recent_order_v{version}", metadata),
         members=orders,
         by="placed_at",
         shown=SHOWN,
     )
-    shown = newest.view(
-        "client",
-        "place",
-        of.aggregate_id.label("order_id"),
-        *(of[name] for name in Order._fields if name != "client"),
+    shown = described(
+        newest.view(
+            "client",
+            "place",
+            of.aggregate_id.label("order_id"),
+            *(of[name] for name in Order._fields if name != "client"),
+        ),
+        f"The newest {SHOWN} orders of each client, as they are now.",
+        client="Who placed the order.",
+        place=f"1 is the client's newest order, {SHOWN} the oldest that is shown.",
+        order_id="Id of the order.",
+        ticker="What is bought or sold.",
+        side="BUY or SELL.",
+        quantity="How much was ordered, after modifications.",
+        filled_quantity="How much of it is filled.",
+        limit_price_cents="The worst price to accept, in cents.",
+        status="OPEN, PARTIALLY_FILLED, COMPLETED or CANCELLED.",
+        placed_at="When it was placed.",
     )
     return RowProjection(
         name="client_recent_order",

@@ -14,6 +14,7 @@ from schemas.enrolment import (
 )
 from verdict.database.instant import InstantType
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.described import described
 from verdict.projection.row_projection import RowProjection, version_view
 from verdict.projection.stored_rows import row_table
 from verdict.projection.tally import CountedGroups, Tally
@@ -91,7 +92,14 @@ def program_tally(version: int = 1) -> RowProjection[Participant]:
             },
         ),
         views={
-            "program_tally": select(tally),
+            "program_tally": described(
+                select(tally),
+                "How many participants each program has.",
+                program="The program.",
+                number_active="How many of its participants are active.",
+                number_inactive="How many are not.",
+                last_login="The latest login of any of them.",
+            ),
             **version_view("program_tally", "enrolment", participants),
         },
     )

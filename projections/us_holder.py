@@ -15,7 +15,8 @@ from schemas.position import (
 )
 from verdict.database.instant import InstantType
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.change_feed import ChangeFeed, feed_table
+from verdict.projection.change_feed import ChangeFeed, feed_table, feed_view
+from verdict.projection.described import described
 from verdict.projection.membership import Membership
 from verdict.projection.row_projection import RowProjection, version_view
 from verdict.projection.stored_rows import row_table
@@ -24,6 +25,7 @@ from verdict.projection.tally import CountedGroups
 US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 
 
+FEED = ("client", "position_id")  # who enters and leaves, and by which member of the group
 SETTINGS = "US exchanges: "
 
 
@@ -95,7 +97,7 @@ def us_holder(
         Column("positions", BigInteger, nullable=False),
         Column("since", InstantType, nullable=False),
     )
-    changes = feed_table("us_holder_change_v1", metadata, key="client", member="position_id")
+    changes = feed_table("us_holder_change_v1", metadata, *FEED)
     return RowProjection(
         name="us_holder",
         version=version,
@@ -111,11 +113,19 @@ def us_holder(
                 counts=("positions",),
                 reads={"since": func.min(positions.c.opened_at)},
             ),
-            feed=ChangeFeed(changes, key="client", member="position_id"),
+            feed=ChangeFeed(changes, *FEED),
         ),
         views={
-            "us_holder": select(holders),
-            "us_holder_change": select(changes),
+            "us_holder": described(
+                select(holders),
+                "Clients who hold at least one position on a US exchange now.",
+                client="The client.",
+                positions="How many such positions the client holds.",
+                since="When the earliest of them was opened.",
+            ),
+            "us_holder_change": feed_view(
+                changes, "Who became a holder of US positions, and who ceased to be one.", *FEED
+            ),
             **version_view("us_holder", "position", positions),
         },
         sequences=(changes.name,),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 
 from projections.us_holder import US_EXCHANGES, settings_with
+from verdict.projection.described import described
 from verdict.projection.state_projection import StateProjection
 from verdict.projection.stored_rows import row_table
 from verdict.projection.tally import CountedGroups, Tally
@@ -67,7 +68,14 @@ def us_holder_from_state(
             groups=CountedGroups(table=holders, members=holdings, counts=("positions",), reads={}),
             counts={"positions": None},
         ),
-        views={"us_holder_from_state": select(holders)},
+        views={
+            "us_holder_from_state": described(
+                select(holders),
+                "Clients who hold US positions, as the topic share-holders says.",
+                client="The client.",
+                positions="How many such positions the client holds.",
+            )
+        },
         settings=settings_with(us_exchanges),
     )
 

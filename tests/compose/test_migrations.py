@@ -32,6 +32,7 @@ from verdict.projection.database import create_read_side, is_sqlite, open_databa
 from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
+from verdict.projection.own_views import OWN_VIEWS
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179
 KEPT = (
@@ -79,6 +80,19 @@ def forms(engine: Engine) -> Forms:
     }
 
 
+def indexes(engine: Engine) -> list[str]:
+    """Return what makes every index, but for those that keep rows apart."""
+    known = (
+        "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY sql"
+        if is_sqlite(engine.url)
+        else f"SELECT indexdef FROM pg_indexes WHERE schemaname = '{TABLES}' ORDER BY indexdef"
+    )
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(known).scalars()
+        plain = (one.replace('"', "").replace("IF NOT EXISTS ", "") for one in found)
+        return sorted(" ".join(one.split()) for one in plain)
+
+
 def raw(url: str, statements: tuple[str, ...]) -> list[Rows]:
     """Return the rows as a driver reads them, without any code of ours."""
     parsed = make_url(url)
@@ -113,6 +127,7 @@ def test_it_has_the_form_of_a_new_one(side: ReadSide, new_database: NewDatabase)
     new = ReadSide(new_database())
 
     assert forms(side.engine) == forms(new.engine)
+    assert indexes(side.engine) == indexes(new.engine)
     numbers = "SELECT number, name FROM verdict_migration_v1 ORDER BY 1"
     with side.engine.connect() as ours, new.engine.connect() as theirs:
         assert [*ours.execute(text(numbers))] == [*theirs.execute(text(numbers))]
@@ -188,7 +203,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(side: ReadSide)
 def test_a_view_shows_what_its_table_got(side: ReadSide, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever adds a column need not think of the views."""
     shown = select(letter.table.c.id, letter.table.c.status, literal(7).label("more"))
-    monkeypatch.setattr(creation, "OWN_VIEWS", {**creation.OWN_VIEWS, "letter": shown})
+    monkeypatch.setattr(creation, "OWN_VIEWS", {**OWN_VIEWS, "letter": shown})
 
     create_read_side(side.engine, projections())
 

@@ -4,6 +4,7 @@ What we make is written down together with its identity, so a table or view that
 under one of our names is never taken for ours, nor touched.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, inspect, select, text
@@ -95,6 +96,22 @@ def ours(connection: Connection, schema: str | None, names: Collection[str]) -> 
     if foreign:
         raise SomebodyElses(schema, foreign)
     return {name: known[name][1] for name in names if name in there}
+
+
+def versions_of(connection: Connection, schema: str | None, base: str) -> list[str]:
+    """Return the names of all versions of a table that are there and ours.
+
+    Args:
+        connection: Inside a transaction.
+        schema: Of our tables, None where there are none.
+        base: The name without the version.
+
+    Raises:
+        SomebodyElses: One is there and was not made by us.
+    """
+    numbered = re.compile(rf"{re.escape(base)}_v\d+")
+    names = [name for name in _there(connection, schema) if numbered.fullmatch(name)]
+    return [*ours(connection, schema, names)]
 
 
 def note(connection: Connection, schema: str | None, made: Mapping[str, str]) -> None:

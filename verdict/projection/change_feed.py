@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
 from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.statements import append
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.described import View, described
 
 
 class Cause(NamedTuple):
@@ -68,6 +69,26 @@ class ChangeFeed:
             for seq, entry in zip(numbers, entries, strict=True)
         ]
         append(connection, self.table, rows)
+
+
+def feed_view(table: Table, about: str, key: str, member: str) -> View:
+    """Return what shows the feed to readers.
+
+    Args:
+        table: From `feed_table`.
+        about: A sentence about the feed.
+        key: As for `feed_table`.
+        member: As for `feed_table`.
+    """
+    columns = {
+        "seq": "Counts the changes from 1 without gaps: remember the last one that you have seen.",
+        key: "Who entered or left.",
+        "kind": "`entered` or `left`.",
+        member: "What was behind it; empty when a new version of the read model was.",
+        "event_id": "Id of the event behind it.",
+        "at": "When that was decided.",
+    }
+    return described(select(table), about, **columns)
 
 
 def feed_table(name: str, metadata: MetaData, key: str, member: str) -> Table:

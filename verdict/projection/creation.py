@@ -1,8 +1,8 @@
 """Makes what a projection needs in the database; making it again changes nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from verdict.database import sequence
 from verdict.database.statements import exclude_others
@@ -20,25 +20,14 @@ from verdict.projection import (
     reader_role,
     versions,
 )
-from verdict.projection.projection import Projection, View
+from verdict.projection.own_views import OWN_VIEWS
+from verdict.projection.projection import Projection
 from verdict.projection.reader_role import Roles
 
 OWN_METADATA = (
     position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
     intervention.metadata, letter.metadata, built.metadata, decision.metadata, followed.metadata,
 )  # fmt: skip
-OWN_VIEWS: Mapping[str, View] = {
-    "projection_position": select(position.table),
-    "followed_topic": select(followed.table),
-    "projection_held": select(holding.table),
-    "projection_parked": select(parking.table),
-    "projection_live": select(versions.table),
-    "projection_built": select(built.table),
-    "letter": select(letter.table),
-    "letter_intervention": select(letter.intervention),
-    "projection_intervention": select(intervention.table),
-    "decision": select(decision.table),
-}
 
 
 def create(connection: Connection, projections: Sequence[Projection]) -> None:

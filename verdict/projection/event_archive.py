@@ -11,6 +11,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -25,19 +26,23 @@ from sqlalchemy.dialects import postgresql
 from verdict.application import current
 from verdict.database import sequence
 from verdict.database.instant import InstantType
+from verdict.database.json_field import JsonField
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
 from verdict.projection.archived_event import Identity, digest, event_of, identity, row
 from verdict.projection.batch import Delivery
+from verdict.projection.described import View, described
 from verdict.projection.feedless import Feedless
 from verdict.projection.masking import Paths, for_who_may_see, masked
-from verdict.projection.projection import Applied, Unprojectable, View
+from verdict.projection.projection import Applied, Unprojectable
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
 PositionType = BigInteger().with_variant(Integer, "sqlite")
 JsonType = Text().with_variant(postgresql.JSONB(), "postgresql")
+
+CORRELATION = "correlation_id"
 
 Found = dict[Identity, Delivery]
 
@@ -150,9 +155,15 @@ def _see_that_it_is_the_same(delivery: Delivery, known: str) -> None:
 
 def event_archive(version: int = 1) -> EventArchive:
     """Return the projection."""
+    table = archive_table(MetaData(), version)
+    return EventArchive(table=table, views={"event_archive": _view(table)}, version=version)
+
+
+def archive_table(metadata: MetaData, version: int = 1) -> Table:
+    """Return the table; it is never built again, so there is no other version of it yet."""
     table = Table(
         f"event_archive_v{version}",
-        MetaData(),
+        metadata,
         Column("global_position", PositionType, primary_key=True, autoincrement=False),
         Column("aggregate_type", Text, nullable=False),
         Column("aggregate_id", Text, nullable=False),
@@ -170,7 +181,10 @@ def event_archive(version: int = 1) -> EventArchive:
         UniqueConstraint("aggregate_type", "aggregate_id", "version"),
         UniqueConstraint("topic", "partition", "offset"),
     )
-    return EventArchive(table=table, views={"event_archive": _view(table)}, version=version)
+    Index(f"{table.name}_event", table.c.event_id)
+    Index(f"{table.name}_time", table.c.decided_at)
+    Index(f"{table.name}_correlation", JsonField(table.c.metadata, CORRELATION))
+    return table
 
 
 def _view(table: Table) -> View:
@@ -182,7 +196,29 @@ def _view(table: Table) -> View:
         "metadata": cast(columns.metadata, JsonType),
         "value": for_who_may_see(columns.value, columns.value),
     }
-    return select(*(shown.get(c.name, c).label(c.name) for c in columns))
+    selected = select(
+        *(shown.get(c.name, c).label(c.name) for c in columns),
+        JsonField(columns.metadata, CORRELATION).label(CORRELATION),
+    )
+    return described(
+        selected,
+        "Every event, as it lies in Kafka.",
+        global_position="Counts all events from 1 without gaps; they show up in this order.",
+        aggregate_type="Type of the aggregate that it happened to.",
+        aggregate_id="Id of the aggregate.",
+        version="Counts the aggregate's events from 1.",
+        event_id="Id of the event.",
+        event_type="Type of the event.",
+        payload="What happened, as JSON; what is personal is null unless you may see it.",
+        metadata="What was known when it was decided, as JSON.",
+        value="The bytes of the record; none unless you may see what is personal.",
+        hash="SHA-256 of those bytes.",
+        topic="Topic of the record.",
+        partition="Partition of the record.",
+        offset="Offset of the record.",
+        decided_at="When it was decided.",
+        correlation_id="Id of the flow that it belongs to.",
+    )
 
 
 def personal() -> Mapping[str, Paths]:

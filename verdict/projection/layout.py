@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
 from verdict.database import ownership
-from verdict.projection.projection import View
+from verdict.projection.described import View, about_view, columns_of, query_of
 
 TABLES = "projections"
 VIEWS = "public"
@@ -123,12 +123,33 @@ def _renew(connection: Connection, name: str, selected: View) -> None:
 
 def _create(connection: Connection, name: str, selected: View, or_replace: bool = False) -> None:
     schema = views_schema(connection)
-    connection.execute(CreateView(selected, name, schema=schema, or_replace=or_replace))
+    made = CreateView(query_of(selected), name, schema=schema, or_replace=or_replace)
+    connection.execute(made)
+    if comments := _comments(connection, name, selected):
+        connection.exec_driver_sql(comments)
     ownership.note(connection, schema, {name: _definition(connection, name, selected)})
 
 
 def _definition(connection: Connection, name: str, selected: View) -> str:
-    return str(CreateView(selected, name).compile(dialect=connection.dialect))
+    made = str(CreateView(query_of(selected), name).compile(dialect=connection.dialect))
+    return made + _comments(connection, name, selected)
+
+
+def _comments(connection: Connection, name: str, view: View) -> str:
+    """Return the SQL that says of a view what it says of itself, where a database keeps that."""
+    if not _has_schemas(connection):
+        return ""
+    quote = connection.dialect.identifier_preparer.quote
+    place = f"{VIEWS}.{quote(name)}"
+    said = {f"VIEW {place}": about_view(view)} | {
+        f"COLUMN {place}.{quote(column.name)}": column.about for column in columns_of(view)
+    }
+    return "; ".join(f"COMMENT ON {what} IS {_literal(about)}" for what, about in said.items())
+
+
+def _literal(text: str) -> str:
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'" if text else "NULL"
 
 
 def _has_schemas(connection: Connection) -> bool:

@@ -1,8 +1,11 @@
 """The outbox of mails: never rebuilt and never dropped, as it says what has left the house."""
 
+from collections.abc import Mapping
+
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, select
 
 from verdict.database.instant import InstantType
+from verdict.projection.described import View, described
 
 metadata = MetaData()
 # a week is in it together with all of its mails: who finds it need not work them out
@@ -26,4 +29,18 @@ mails = Table(
     Column("sent_at", InstantType),
     Column("error", Text),
 )
-VIEWS = {"mail_outbox": select(*(column for column in mails.c if column.name != "bucket"))}
+VIEWS: Mapping[str, View] = {
+    "mail_outbox": described(
+        select(*(column for column in mails.c if column.name != "bucket")),
+        "The weekly mails: one for each holder and week, and what became of it.",
+        week="ISO week that the mail is about, such as 2026-W47.",
+        client="Who gets it.",
+        positions="How many US positions the client held then.",
+        status="DUE, SENT or FAILED.",
+        message_id="Message-ID of the mail, the same whenever it is sent.",
+        worker="Which worker has it.",
+        lease_until="Until when that worker has it for itself.",
+        sent_at="When it was sent.",
+        error="Why it could not be sent.",
+    )
+}

@@ -19,13 +19,14 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
+    tuple_,
 )
 
 from verdict.database.instant import InstantType
 from verdict.database.statements import is_any_of, put
+from verdict.projection.described import Query
 from verdict.projection.feedless import Feedless
 from verdict.projection.fold import Change, Row
-from verdict.projection.projection import View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,26 +97,38 @@ class Newest(Feedless, Generic[Row]):
             )
         )
 
-    def view(self, group: str, place: str, *columns: ColumnElement[Any]) -> View:
-        """Return what shows the newest: the group, the place (1 is the newest), and `columns`."""
+    def view(self, group: str, place: str, *columns: ColumnElement[Any]) -> Query:
+        """Return what shows the newest: the group, the place (1 is the newest), and `columns`.
+
+        A member's place is counted from the members that are as new or newer, and no further than
+        matters. Numbering a group's members by a window would be the same; but then no condition
+        of a reader could reach the members, and asking for one would number all there are.
+        """
         members, shown = self.members.c, self.table.c
-        in_order = (members[self.by].desc(), members.aggregate_id.desc())
-        ranked = (
-            select(
-                shown.group_key.label(group),
-                func.row_number(type_=BigInteger)
-                .over(partition_by=shown.group_key, order_by=in_order)
-                .label(place),
-                *columns,
+        other = self.members.alias("other")
+        no_older = (
+            select(literal_column("1"))
+            .where(
+                other.c.group_key == members.group_key,
+                tuple_(other.c[self.by], other.c.aggregate_id)
+                >= tuple_(members[self.by], members.aggregate_id),
             )
+            # as many may be as old as the last one as there are, and each would count them all
+            .limit(literal_column(str(self.shown + 1)))
+            .correlate(self.members)
+            .subquery("no_older")
+        )
+        counted = select(func.count(type_=BigInteger)).select_from(no_older).scalar_subquery()
+        placed = (
+            select(shown.group_key.label(group), counted.label(place), *columns)
             .join_from(
                 self.table,
                 self.members,
                 and_(members.group_key == shown.group_key, members[self.by] >= shown.since),
             )
-            .subquery("ranked")
+            .subquery("placed")
         )
-        return select(ranked).where(ranked.c[place] <= self.shown)  # more are as old as the last
+        return select(placed).where(placed.c[place] <= literal_column(str(self.shown)))
 
     def _moved(self, change: Change[Row]) -> Iterator[str]:
         before, after = change.before, change.after

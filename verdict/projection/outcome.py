@@ -20,6 +20,7 @@ from verdict.database.instant import InstantType
 from verdict.database.statements import Values
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Delivery, Record
+from verdict.projection.described import View, described
 from verdict.projection.projection import Applied
 from verdict.projection.scattered_key import key_partition, note, note_all, scattered
 from verdict.wire.response import Response
@@ -80,6 +81,30 @@ class OutcomeProjection(AppendProjection):
         note_all(connection, self.places, self.table)
 
 
+def _shown(table: Table) -> View:
+    return described(
+        select(table),
+        "What became of each command record that was answered.",
+        command_id="Id of the command; a repeated one has a row for each record of it.",
+        aggregate_type="Type of the aggregate that it was for.",
+        aggregate_id="Id of the aggregate.",
+        command_type="Type of the command.",
+        status="ACCEPTED or REJECTED.",
+        reason="Code of the reason for which it was rejected.",
+        message="The reason in words.",
+        expected_version="The version that its sender expected, as it was sent.",
+        actual_version="The version that the aggregate had.",
+        from_version="The version before the events that it caused.",
+        to_version="The version after them.",
+        duplicate="Whether its id was answered before, and this is that answer again.",
+        correlation_id="Id of the flow that it belongs to.",
+        topic="Topic of the command.",
+        partition="Partition of the command.",
+        offset="Offset of the command.",
+        decided_at="When it was decided.",
+    )
+
+
 def outcome(version: int = 1) -> OutcomeProjection:
     """Return the projection; it can be joined by command, by correlation and by aggregate."""
     outcomes = Table(
@@ -104,6 +129,7 @@ def outcome(version: int = 1) -> OutcomeProjection:
         Column("decided_at", InstantType, nullable=False),
     )
     Index(f"{outcomes.name}_command", outcomes.c.command_id)
+    Index(f"{outcomes.name}_time", outcomes.c.decided_at)
     Index(f"{outcomes.name}_correlation", outcomes.c.correlation_id)
     Index(f"{outcomes.name}_aggregate", outcomes.c.aggregate_type, outcomes.c.aggregate_id)
     places = key_partition(outcomes.metadata, version)
@@ -114,5 +140,5 @@ def outcome(version: int = 1) -> OutcomeProjection:
         places=places,
         row=row,
         follows=every_responses,
-        views={"outcome": select(outcomes), "scattered_key": scattered(places)},
+        views={"outcome": _shown(outcomes), "scattered_key": scattered(places)},
     )

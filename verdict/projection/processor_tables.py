@@ -3,13 +3,14 @@
 It says what has left the system, which no replay may do again.
 """
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from verdict.database.statements import exclude_others
 from verdict.projection import layout, mail_outbox, migrations
-from verdict.projection.creation import view_names
+from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection, View
 
 METADATA = (mail_outbox.metadata,)
@@ -25,6 +26,12 @@ def create(connection: Connection) -> None:
     layout.put_views(connection, VIEWS)
 
 
+def views_of(projections: Sequence[Projection]) -> Mapping[str, View]:
+    """Return all views that readers may select from, by their names, sorted."""
+    shown = [projection.views for projection in projections]
+    return dict(sorted(ChainMap(*map(dict, (*shown, OWN_VIEWS, VIEWS))).items()))
+
+
 def readable(projections: Sequence[Projection]) -> list[str]:
     """Return the names of all views that readers may select from, sorted."""
-    return sorted({*view_names(projections), *VIEWS})
+    return [*views_of(projections)]

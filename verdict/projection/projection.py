@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import Connection, MetaData, Select, Table
+from sqlalchemy import Connection, MetaData, Table
 
 from verdict.projection.batch import Delivery
+from verdict.projection.described import View as View
 from verdict.wire.topics import Topics
-
-View = Select[*tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self
 
-from sqlalchemy import ColumnElement, Connection, MetaData, Table, literal_column, select
+from sqlalchemy import ColumnElement, Connection, MetaData, Table, Text, literal_column, select
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import RowBuilder
+from verdict.projection.described import described
 from verdict.projection.fold import Change, Evolve, Fold, Group, Remains, Row
 from verdict.projection.projection import Applied, Projection, View
 from verdict.projection.stored_rows import StoredRows, as_it_is, is_of_types
@@ -155,9 +156,17 @@ def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[st
     kind: ColumnElement[str] = (
         table.c.aggregate_type
         if aggregate_type is None
-        else literal_column(f"'{aggregate_type}'").label("aggregate_type")
+        else literal_column(f"'{aggregate_type}'", Text).label("aggregate_type")
     )
     selected = select(kind, table.c.aggregate_id, table.c.version)
     if is_of_types(table):
         selected = selected.where(as_it_is(table))
-    return {f"{name}_version": selected}
+    shown = described(
+        selected,
+        f"How far each {aggregate_type or 'aggregate'} has come in {name}: whether it shows a "
+        "command yet.",
+        aggregate_type="Type of the aggregate.",
+        aggregate_id="Id of the aggregate, be it deleted or not.",
+        version="Its version after the last event that is applied.",
+    )
+    return {f"{name}_version": shown}

@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from verdict.application import current
 from verdict.database.statements import add_new, is_any_of
-from verdict.projection.projection import View
+from verdict.projection.described import View, described
 from verdict.wire.response import Response
 
 
@@ -100,4 +100,11 @@ def scattered(table: Table) -> View:
     """Return what the view shows: each aggregate that is on several partitions, and how many."""
     aggregate = (table.c.aggregate_type, table.c.aggregate_id)
     partitions = (func.count() + 1).label("partitions")  # the least is not marked
-    return select(*aggregate, partitions).where(table.c.another.is_(True)).group_by(*aggregate)
+    found = select(*aggregate, partitions).where(table.c.another.is_(True)).group_by(*aggregate)
+    return described(
+        found,
+        "Aggregates whose commands came on several partitions, so that their order is not told.",
+        aggregate_type="Type of the aggregate.",
+        aggregate_id="Id of the aggregate.",
+        partitions="On how many partitions they came.",
+    )

@@ -1,0 +1,71 @@
+"""What views say of themselves: one declaration, for PostgreSQL's catalogue and for our readers."""
+
+import pytest
+from sqlalchemy import Column, Engine, MetaData, Table, Text, select, text
+
+from projections.registry import projections
+from tests.postgresql import Server
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.described import about_view, columns_of, described
+from verdict.projection.processor_tables import views_of
+
+COMMENTS = """\
+SELECT c.relname, coalesce(a.attname, ''), d.description FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public' AND c.relkind = 'v'
+JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_class'::regclass
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND d.objsubid > 0"""
+
+
+def declared() -> dict[tuple[str, str], str]:
+    """Return what is said of each view, and of each of its columns, by their names."""
+    found = {}
+    for name, view in views_of(projections()).items():
+        found[name, ""] = about_view(view)
+        found |= {(name, column.name): column.about for column in columns_of(view)}
+    return found
+
+
+def comments(engine: Engine) -> dict[tuple[str, str], str]:
+    """Return what PostgreSQL says of them."""
+    with engine.connect() as connection:
+        return {(view, column): said for view, column, said in connection.execute(text(COMMENTS))}
+
+
+def test_every_view_and_column_says_in_a_sentence_what_it_shows() -> None:
+    said = declared()
+
+    assert len(said) > 100
+    assert [what for what, about in said.items() if not about.endswith(".")] == []
+
+
+def test_every_column_says_what_readers_get_of_it() -> None:
+    kinds = {
+        column.type for view in views_of(projections()).values() for column in columns_of(view)
+    }
+
+    assert kinds == {"text", "integer", "boolean", "time", "bytes", "json"}
+
+
+def test_a_column_that_is_not_there_or_not_described_is_refused() -> None:
+    table = Table("t", MetaData(), Column("here", Text))
+
+    with pytest.raises(ValueError, match="here, nowhere"):
+        described(select(table), "A table.", nowhere="Is not there.")
+
+
+def test_postgresql_says_the_same_also_after_a_sentence_has_changed(postgresql: Server) -> None:
+    with postgresql.database() as url:
+        engine = open_database(url)
+        create_read_side(engine, projections())
+        first = comments(engine)
+        with engine.begin() as connection:
+            # as if an older version had said something else
+            connection.execute(text("COMMENT ON VIEW us_holder IS 'It''s old.'"))
+            connection.execute(
+                text("UPDATE verdict_relation_v1 SET definition = 'older' WHERE name = 'us_holder'")
+            )
+        create_read_side(engine, projections())
+
+        assert first == declared()
+        assert comments(engine) == first
+        engine.dispose()
