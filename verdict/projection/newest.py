@@ -113,7 +113,8 @@ class Newest(Feedless, Generic[Row]):
                 tuple_(other.c[self.by], other.c.aggregate_id)
                 >= tuple_(members[self.by], members.aggregate_id),
             )
-            # as many may be as old as the last one as there are, and each would count them all
+            # any number of them may be of one time, and each would count all the others
+            .order_by(other.c[self.by].desc(), other.c.aggregate_id.desc())
             .limit(literal_column(str(self.shown + 1)))
             .correlate(self.members)
             .subquery("no_older")
