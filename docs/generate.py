@@ -6,11 +6,9 @@
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic.fields import FieldInfo
-from sqlalchemy import inspect
 
 from docs.proofs import promises, proofs
 from verdict.cli.connection import PANEL
@@ -18,9 +16,9 @@ from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.settings import Settings
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
-from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
+from verdict.projection.described import about_view, columns_of
+from verdict.projection.processor_tables import views_of
 from verdict.wire import letter
 from verdict.wire.topics import FOREVER, Topic, Topics
 
@@ -28,67 +26,6 @@ FOLDER = Path(__file__).parent / "reference"
 DAY_MS = 86_400_000
 WRITTEN = "<!-- written by `make reference` -->"
 
-ABOUT = {
-    "us_holder": "a client who holds at least one open position on a US exchange",
-    "us_holder_change": (
-        "a client's first such position or the end of the last; `seq` has no gaps, `kind` is "
-        "entered or left; what a swap changes has an empty `position_id` and `event_id` `swap:…`"
-    ),
-    "us_holder_from_state": "the same, from the topic `share-holders`",
-    "client_recent_order": "one of a client's newest 30 orders; place 1 is the newest",
-    "program_tally": (
-        "a program with participants; `last_login` is the latest of those who are in it"
-    ),
-    "event_archive": (
-        "an event; `global_position` has no gaps, `value` is the record's bytes and `hash` their "
-        "SHA-256"
-    ),
-    "outcome": "an answered command record, at its place in Kafka",
-    "scattered_key": (
-        "an aggregate with commands on several partitions, where its order of sending is lost"
-    ),
-    "projection_position": (
-        "how far a version of a projection has come in one partition, committed with its rows "
-        "(`projection_live` tells which versions readers see); the rows of `letters` say how far "
-        "dead letters were taken in"
-    ),
-    "followed_topic": (
-        "a topic that the read side was filled from, by Kafka's own ids; other topics are refused"
-    ),
-    "projection_held": (
-        "an aggregate that waits in one projection: for a missing event, or with the error of one"
-        " that cannot be applied; or a key of `share-holders` whose newest record cannot be read "
-        "(type: the topic, version: the offset plus 1)"
-    ),
-    "projection_parked": "a projection that failed and stands still, with the error",
-    "projection_intervention": (
-        "what somebody did about an event that cannot be applied; `kind` is replay, edit, evict "
-        "or accept, `before` and `after` are what the projection uses in its place, NULL passes "
-        "it over"
-    ),
-    "decision": (
-        "what somebody decided to pass over in the log, for all who read it: the offsets from "
-        "`offset` up to `until`"
-    ),
-    "projection_live": "the version of a projection that readers see, and the one before",
-    "projection_built": "what the tables of a version were built with besides the records",
-    "letter": (
-        "a dead letter that waits for its next try, or is parked, with the error; `bytes` is what"
-        " goes back to `retry_topic`"
-    ),
-    "letter_intervention": (
-        "what somebody did to a parked letter, and the SHA-256 of the bytes that it was done to"
-    ),
-    "mail_outbox": (
-        "a client's mail of an ISO week, `positions` as of its end; `status` is DUE, SENT or "
-        "FAILED; never rebuilt"
-    ),
-    "us_holder_version": "how far an aggregate has come in the projection, a removed one too",
-    "client_recent_order_version": (
-        "how far an aggregate has come in the projection, a removed one too"
-    ),
-    "program_tally_version": ("how far an aggregate has come in the projection, a removed one too"),
-}
 HOLDS = {
     ".commands": "what was asked, Avro or JSON",
     ".events": "what happened; each event with the hash of the one before it",
@@ -192,21 +129,9 @@ def _views() -> Iterator[str]:
     yield ""
     yield "In SQLite and PostgreSQL alike; times are ISO 8601 texts in one, `timestamptz` in the"
     yield "other. How to ask them: [using](../using.md#ask)."
-    for name, columns in _columns().items():
-        yield from ("", f"## {name}", "", ABOUT[name], "", f"`{'`, `'.join(columns)}`")
-
-
-def _columns() -> dict[str, list[str]]:
-    with TemporaryDirectory() as folder:
-        engine = open_database(f"sqlite:///{folder}/read.db")
-        create_read_side(engine, projections())
-        there = inspect(engine)
-        columns = {
-            name: [one["name"] for one in there.get_columns(name)]
-            for name in readable(projections())
-        }
-        engine.dispose()
-    return columns
+    for name, view in views_of(projections()).items():
+        yield from ("", f"## {name}", "", about_view(view), "")
+        yield from table(("column", "type", "about"), columns_of(view))
 
 
 def _topics() -> Iterator[str]:

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, Text, select, text
 
-from projections.registry import projections
 from tests.postgresql import Server
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of, described
 from verdict.projection.processor_tables import views_of
 

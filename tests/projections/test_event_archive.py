@@ -41,6 +41,7 @@ def test_an_event_is_archived_with_all_that_is_known_of_it(
     )  # fmt: skip
     assert rest == [
         value, sha256(value).hexdigest(), *delivery[:3], iso_time(START + SECOND),
+        "flow-1",
     ]  # fmt: skip
     event = decode_event("position", rest[0])
     assert (event, event_id) == (delivery.record, event.event_id)

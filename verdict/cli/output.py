@@ -1,5 +1,6 @@
 """What people and programs see: tables or JSON on stdout, everything else on stderr."""
 
+import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -26,6 +27,25 @@ def show_json(value: Any, flush: bool = False) -> None:
     sys.stdout.write(spelled_json(json_line(value).decode()) + "\n")
     if flush:
         sys.stdout.flush()
+
+
+def show_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows as CSV (RFC 4180, but for lines that end as everywhere) with a header.
+
+    NULL is empty, bytes are hexadecimal, JSON is its text. Off a terminal a text is as it is.
+    """
+    write = csv.writer(sys.stdout, lineterminator="\n").writerow
+    write(map(_field, columns))
+    for row in rows:
+        write(map(_field, row))
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | dict):
+        value = json_line(value).decode()
+    return spelled(value) if isinstance(value, str) and sys.stdout.isatty() else value
 
 
 def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
@@ -71,11 +91,17 @@ def show(*parts: Any) -> None:
             console.print(shown, soft_wrap=isinstance(part, str), markup=False, highlight=False)
 
 
+def show_records(made: Table, console: Console | None = None) -> None:
+    """Print a table record by record, one value a line."""
+    console = console or Console()
+    for line in _records(made):
+        console.print(line, soft_wrap=True)
+
+
 def _show_table(console: Console, made: Table) -> None:
     width = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
     if console.is_terminal and width > console.width:
-        for line in _records(made):
-            console.print(line, soft_wrap=True)
+        show_records(made, console)
         return
     console.width = max(width, console.width)
     console.print(made)

@@ -1,43 +1,104 @@
-"""`verdict sql`: a read-only query on the read side's views."""
+"""`verdict sql`: a read-only query on the read side's views, and what these views are."""
 
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
+from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.reading.reader import Sees, reader_of
+from verdict.projection.described import View, about_view, columns_of
+from verdict.reading.reader import Sees, reader_of, views_for
 
 app = typer.Typer(add_completion=False)
 
 SHOWN_ROWS = 1_000
 
 
+class Format(StrEnum):
+    """How rows are written."""
+
+    TABLE = "table"
+    VERTICAL = "vertical"
+    CSV = "csv"
+    JSON = "json"
+
+
+Row = tuple[Any, ...]
+
+
 @app.command()
 def sql(
-    query: Annotated[str, typer.Argument(help="A SELECT on the views.", metavar='"SELECT …"')],
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            help="A SELECT on the views, or the name of one to describe.",
+            metavar='["SELECT …" | VIEW]',
+            show_default="lists the views",
+        ),
+    ] = None,
+    format: Annotated[
+        Format, typer.Option(help="How to write rows; JSON is one object a line.")
+    ] = Format.TABLE,
     json: Json = False,
     role: Annotated[
         Sees, typer.Option("--as", help="How much to see: auditors payloads, operators letters.")
     ] = Sees.READER,
 ) -> None:
-    """Run a query on the read side; it can read the views and nothing else.
+    """Run a query on the read side; without one, say which views there are.
 
-    With --json every row, one object a line; the table ends after 1000 rows.
+    It can read the views and nothing else. A table that is too wide for the terminal is written
+    one value a line, as by --format vertical; both end after 1000 rows, csv and json never.
     """
     settings = settings_of()
+    wanted = Format.JSON if json else format
+    views = views_for(settings, role)
+    if query is None:
+        _write(wanted, ("view", "about"), ((name, about_view(views[name])) for name in views))
+        if wanted in (Format.TABLE, Format.VERTICAL):
+            note("`verdict sql VIEW` describes the columns of one")
+    elif query in views:
+        _write(wanted, *_description(views[query]))
+    else:
+        _answer(settings, role, query, wanted)
+
+
+def _answer(settings: Settings, role: Sees, query: str, wanted: Format) -> None:
     with reader_of(settings, role) as reader:
         answer = reader.select(query)
-        if json:
-            for row in answer.rows:
-                show_json(dict(zip(_distinct(answer.columns), row, strict=True)))
-            return
-        rows = [row for row, _ in zip(answer.rows, range(SHOWN_ROWS + 1), strict=False)]
+        _write(wanted, answer.columns, answer.rows)
+
+
+def _description(view: View) -> tuple[tuple[str, ...], list[Row]]:
+    """Return the columns of a view as rows; a view that says nothing of itself has types only."""
+    return ("column", "type", "about"), [tuple(column) for column in columns_of(view)]
+
+
+def _write(wanted: Format, columns: tuple[str, ...], rows: Iterable[Row]) -> None:
+    if wanted is Format.JSON:
+        names = _distinct(columns)
+        for row in rows:
+            show_json(dict(zip(names, row, strict=True)))
+    elif wanted is Format.CSV:
+        show_csv(columns, rows)
+    else:
+        _show([*islice(rows, SHOWN_ROWS + 1)], columns, wanted)
+
+
+def _show(rows: Sequence[Row], columns: tuple[str, ...], wanted: Format) -> None:
+    """Show rows to people, the first ones of many."""
     shown = rows[:SHOWN_ROWS]
-    show(add_rows(table(*answer.columns, numbers=_numbers(answer.columns, shown)), shown))
+    made = add_rows(table(*columns, numbers=_numbers(columns, shown)), shown)
+    if wanted is Format.VERTICAL:
+        show_records(made)
+    else:
+        show(made)
     if len(rows) > SHOWN_ROWS:
-        note(f"only the first {SHOWN_ROWS} rows are shown: add a LIMIT, or --json for all")
+        note(f"only the first {SHOWN_ROWS} rows are shown: add a LIMIT, or --format csv for all")
     elif not rows:
         note("no rows")
 
@@ -50,7 +111,7 @@ def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
     return columns
 
 
-def _numbers(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+def _numbers(columns: tuple[str, ...], rows: Sequence[Row]) -> list[str]:
     """Return the columns that hold numbers, and are set to the right."""
     return [
         name

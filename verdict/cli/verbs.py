@@ -37,7 +37,7 @@ VERBS = (
     Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
     Verb("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     Verb("verify", "See whether log, archive, state and read models hold together.", ASK),
-    Verb("sql", "Run a read-only query on the read side.", READ),
+    Verb("sql", "Run a read-only query; without one, say which views there are.", READ),
     Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
     Verb("letters", "See what could not be handled; mend, replay or evict it.", READ),
     Verb("materialise", "Write a read model as it was to a file or a topic.", READ),

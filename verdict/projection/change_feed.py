@@ -85,7 +85,7 @@ def feed_view(table: Table, about: str, key: str, member: str) -> View:
         key: "Who entered or left.",
         "kind": "`entered` or `left`.",
         member: "What was behind it; empty when a new version of the read model was.",
-        "event_id": "Id of the event behind it.",
+        "event_id": "Id of the event behind it; `swap:…` when a new version of the read model was.",
         "at": "When that was decided.",
     }
     return described(select(table), about, **columns)

@@ -1,6 +1,6 @@
 """Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,8 @@ from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.projection.database import driver_missing, is_sqlite, parse
 from verdict.projection.declared import projections
-from verdict.projection.processor_tables import readable
+from verdict.projection.described import View
+from verdict.projection.processor_tables import views_of
 from verdict.projection.reader_role import READER
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from verdict.reading.sqlite_reader import SqliteReader
@@ -107,10 +108,25 @@ def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
         settings: Where it is, and how the roles are called.
         sees: How much; on SQLite, which has no roles, what is kept from mistakes.
     """
+    views = [*views_for(settings, sees)]
+    masked = sees is Sees.READER
+    url, role = database_url(settings), _role(settings, sees)
+    return Reader(url, views, role, settings.sql_timeout_s, masked)
+
+
+def views_for(settings: Settings, sees: Sees) -> Mapping[str, View]:
+    """Return the views that somebody may select from, by their names, sorted.
+
+    Args:
+        settings: As for `reader_of`.
+        sees: How much.
+    """
+    every = views_of(projections(settings.chosen))
+    return {name: every[name] for name in settings.roles.open_to(_role(settings, sees), [*every])}
+
+
+def _role(settings: Settings, sees: Sees) -> str:
     roles = settings.roles
-    role = {
+    return {
         Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,
     }[sees]  # fmt: skip
-    views = roles.open_to(role, readable(projections(settings.chosen)))
-    masked = sees is Sees.READER
-    return Reader(database_url(settings), views, role, settings.sql_timeout_s, masked)
