@@ -26,7 +26,11 @@ class JsonField(FunctionElement[str]):
 
 @compiles(JsonField, "sqlite")
 def _on_sqlite(element: JsonField, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_extract({compiler.process(element.clauses, **options)}, '$.{element.field}')"
+    document = compiler.process(element.clauses, **options)
+    # one that somebody tampered with is for the audit to name, and must not fail who reads others
+    return (
+        f"CASE WHEN json_valid({document}) THEN json_extract({document}, '$.{element.field}') END"
+    )
 
 
 @compiles(JsonField, "postgresql")

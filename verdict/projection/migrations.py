@@ -57,7 +57,8 @@ def _adopt(connection: Connection) -> None:
 
 def _index_what_is_asked_for(connection: Connection) -> None:
     field = {
-        "sqlite": "json_extract(metadata, '$.correlation_id')",
+        "sqlite": "CASE WHEN json_valid(metadata) "
+        "THEN json_extract(metadata, '$.correlation_id') END",
         "postgresql": "(CAST(metadata AS jsonb) ->> 'correlation_id')",
     }
     add_index(connection, "event_archive", "event", "event_id")
