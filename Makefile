@@ -12,7 +12,7 @@ PACKAGES := verdict schemas commands aggregates projections compose docs
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all services parts bench chaos format schemas \
-  reference lock
+  reference docs lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ schemas: setup ## Write the Avro files again from the Python types
 
 reference: setup ## Write docs/reference/ again from the code
 	$(BIN)/python -m docs.generate
+
+docs: setup ## Build the pages as a site in .site/, offline, links checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open .site/index.html; to search, serve it: python -m http.server -d .site"
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \

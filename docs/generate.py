@@ -182,19 +182,19 @@ def _settings() -> Iterator[str]:
     yield 'Kafka passes through: `VERDICT_KAFKA={"…": "…"}` by librdkafka\'s names, `spark_kafka`'
     yield "by Java's; `verdict.toml` has them as tables."
     yield ""
+    types = Settings.model_json_schema()["properties"]
     yield from table(
         ("setting", "type", "default", "meaning"),
         (
-            (f"`{name}`", _type(field), _default(name, field), field.description or "")
+            (
+                f"`{name}`",
+                " or ".join(_types(types[name])),
+                _default(name, field),
+                field.description or "",
+            )
             for name, field in Settings.model_fields.items()
         ),
     )
-
-
-def _type(field: FieldInfo) -> str:
-    said = Settings.model_json_schema()["properties"]
-    name = next(name for name, one in Settings.model_fields.items() if one is field)
-    return " or ".join(_types(said[name]))
 
 
 def _types(schema: dict[str, Any]) -> Iterator[str]:
