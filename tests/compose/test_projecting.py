@@ -16,6 +16,7 @@ from tests.postgresql import LET_GO, Server
 from tests.projections.event_log import opened
 from tests.projections.responses import ACCEPTED, REJECTED
 from verdict.database.copying import MANY
+from verdict.database.sqlite_file import AnotherFile
 from verdict.errors import Unreachable
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
@@ -215,6 +216,18 @@ def test_a_bug_in_a_batch_is_told(
     deployment.write(*deployment.happens("p-1", opened("ada")))
 
     with pytest.raises(ZeroDivisionError, match="in batch"):
+        reaches(projecting, lambda: False)
+
+
+@pytest.mark.proves("F-21")
+def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    projecting = running()
+    file = Path(deployment.url.removeprefix("sqlite:///"))
+    file.rename(file.with_suffix(".elsewhere"))
+
+    with pytest.raises(AnotherFile, match="was removed or renamed while it was open"):
         reaches(projecting, lambda: False)
 
 

@@ -12,7 +12,53 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
+from verdict.errors import VerdictError
+
 WAL = "PRAGMA journal_mode=WAL"
+REMEDY = (
+    "nothing more is written: see that the right file is there, the one of before or a sound copy, "
+    "then stop this process and start again; without a file the read models are filled anew from "
+    "Kafka, and letters, mail and interventions that only it had are lost"
+)
+
+
+class AnotherFile(VerdictError):
+    """The file of a database is gone, or another one now, and a process has the former open."""
+
+
+class OpenedFile:
+    """Which file a path leads to: connections go on with theirs when it is removed or replaced.
+
+    A copy over it (`cp`) leaves it the same file, so that is not seen.
+
+    Args:
+        path: Of a file that is there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._was = self._found()
+
+    def check(self) -> None:
+        """Return while the path leads to the same file.
+
+        Raises:
+            AnotherFile: It does not.
+        """
+        try:
+            found = self._found()
+        except FileNotFoundError:
+            said = f"the database file {self._path} was removed or renamed while it was open"
+            raise AnotherFile(f"{said}; {REMEDY}") from None
+        if found != self._was:
+            raise AnotherFile(
+                f"another file was put in the place of the database {self._path} while it was open "
+                f"(inode {self._was[1]} then, {found[1]} now); {REMEDY}"
+            )
+
+    def _found(self) -> tuple[int, int]:
+        status = self._path.stat()
+        return status.st_dev, status.st_ino
 
 
 def create(path: Path) -> None:

@@ -79,6 +79,7 @@ class Dispatch:
             Seconds until there may be more.
 
         Raises:
+            AnotherFile: The database's file was removed or replaced.
             Unreachable: Kafka does not answer, or did not confirm; nothing is lost.
             OperationalError, InterfaceError, InternalError: The database failed; likewise.
         """

@@ -16,6 +16,7 @@ from verdict.letters.destinations import Destinations
 from verdict.letters.receiving import Rules, row_of
 from verdict.model.source import Source
 from verdict.projection import position
+from verdict.projection.database import see_that_it_is_the_same
 from verdict.projection.letter import FOLLOWER, table
 from verdict.wire.letter import Letter
 from verdict.wire.spans import Partition
@@ -61,9 +62,11 @@ class Intake:
 
         Raises:
             AnotherRunner: Somebody else takes letters in.
+            AnotherFile: The database's file was removed or replaced.
             Unreachable: Kafka does not answer.
             OperationalError, InterfaceError, InternalError: The database failed.
         """
+        see_that_it_is_the_same(self._engine)  # though no letter comes
         if self._consumer is None:
             self._consumer = self._open()
         letters, ends = self._come(self._consumer)

@@ -4,7 +4,7 @@ import logging
 import threading
 from typing import Protocol
 
-from verdict.errors import Unreachable
+from verdict.errors import Unreachable, VerdictError
 from verdict.projection.applier import database_failed
 from verdict.projection.database import one_line
 
@@ -70,9 +70,10 @@ class Worker:
         said = one_line(getattr(error, "orig", None) or error)
         if not (isinstance(error, Unreachable) or database_failed(error)):
             self.failure = said or type(error).__name__
+            bug = None if isinstance(error, VerdictError) else error
             LOG.error(
                 "the %s stopped, commands are decided on; start again once it is mended: %s",
-                self.name, error, exc_info=error,
+                self.name, error, exc_info=bug,
             )  # fmt: skip
             return 0.0
         self._work.reset()

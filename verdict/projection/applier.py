@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
+from verdict.database.sqlite_file import AnotherFile
 from verdict.projection import built, decision, holding, intervention, parking, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.batch import Batch, Delivery
@@ -130,6 +131,7 @@ class Applier:
         Raises:
             AnotherRunner: Somebody else moved the position.
             Superseded: Readers were given another version to see.
+            AnotherFile: The database's file was removed or replaced.
             OperationalError, InterfaceError, InternalError: The database failed; whether the
                 batch was committed is for the next applier to find out.
         """
@@ -144,7 +146,7 @@ class Applier:
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
-        except (AnotherRunner, Superseded):
+        except (AnotherRunner, Superseded, AnotherFile):
             raise
         except Exception as error:  # whatever it was, the other projections go on
             if database_failed(error):

@@ -32,6 +32,7 @@ from verdict.projection.reader_role import ROLES, Roles
 LOG = logging.getLogger("verdict.database")
 WAIT_FOR_LOCK_S = 30
 READING = "verdict_reading"  # an option of our connections
+OPENED = "verdict_opened"  # an option of our engines
 INSUFFICIENT_PRIVILEGE = "42501"
 
 
@@ -201,6 +202,17 @@ def live_versions(engine: Engine) -> Mapping[str, int]:
         return versions.live(connection)
 
 
+def see_that_it_is_the_same(engine: Engine) -> None:
+    """Return while the database is the one that was opened; every transaction begins with this.
+
+    Raises:
+        AnotherFile: Its file was removed or replaced.
+    """
+    opened: sqlite_file.OpenedFile | None = engine.get_execution_options().get(OPENED)
+    if opened is not None:
+        opened.check()
+
+
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
     """Give a connection that sees one state of the database, that of its first read; only to read.
@@ -259,8 +271,10 @@ def one_line(error: object) -> str:
 def _sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         raise VerdictError("the read side needs a file, as readers open it too: sqlite:////path")
-    sqlite_file.create(Path(url.database))
-    engine = create_engine(url, connect_args={"timeout": WAIT_FOR_LOCK_S})
+    path = Path(url.database).absolute()
+    sqlite_file.create(path)
+    opened = {OPENED: sqlite_file.OpenedFile(path)}
+    engine = create_engine(url, connect_args={"timeout": WAIT_FOR_LOCK_S}, execution_options=opened)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -299,5 +313,6 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
+    see_that_it_is_the_same(connection.engine)
     reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

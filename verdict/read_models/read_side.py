@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
 
+from verdict.database.sqlite_file import AnotherFile
 from verdict.errors import Late, Unreachable, VerdictError
 from verdict.projection.database import one_line
 from verdict.projection.versions import Superseded
@@ -84,5 +85,7 @@ class ReadSide:
         try:
             if stopped is not None:
                 stopped.park(error)
+        except AnotherFile:
+            pass  # which has been said, and the file in its place is not ours to write to
         except DBAPIError as failure:
             LOG.error("that could not be written down: %s", one_line(failure.orig))

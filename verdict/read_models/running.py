@@ -22,7 +22,7 @@ from verdict.exactly_once.checkpoint import batch_of, starting_offsets
 from verdict.kafka.offsets import Offsets
 from verdict.projection import decision, parking, versions
 from verdict.projection.applier import Applier, wall_clock
-from verdict.projection.database import one_line, snapshot
+from verdict.projection.database import one_line, see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
 from verdict.projection.versions import Superseded
@@ -126,6 +126,7 @@ class Projecting:
             Superseded: Readers were given another version of a projection to see.
             PassedOverSince: What a projection could not read is to be passed over.
             Unreachable: The database failed.
+            AnotherFile: The database's file was removed or replaced, whether batches come or not.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
@@ -137,6 +138,7 @@ class Projecting:
             raise query_failed(stopped, self._scratch, recoverable=False)
         if self._leading is not None and time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_S
+            see_that_it_is_the_same(self._database)
             self._look_after(self._leading.standing_still())
 
     def stop(self) -> None:
@@ -154,6 +156,7 @@ class Projecting:
         """Write down for readers that all of them stand still, and why; they are stopped.
 
         Raises:
+            AnotherFile: There is nowhere to write it.
             DBAPIError: The database failed.
         """
         with self._database.begin() as connection:
