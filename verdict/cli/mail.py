@@ -4,10 +4,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
+from verdict.cli.progress import progress
 from verdict.mail.share import Share, parse_share
 from verdict.mail.week import Week, last_week, parse_week
 from verdict.mail.weekly import Report, WeeklyMail
@@ -81,7 +81,7 @@ def mail(  # noqa: PLR0913  (options)
         mail_from=sender,
         mail_address_template=address_template,
     )
-    with Console(stderr=True).status(f"mail of {week}"):
+    with progress(f"mail of {week}"):
         report = WeeklyMail(settings, week, worker).run(failed_again)
     if json:
         show_json(_facts(week, report))

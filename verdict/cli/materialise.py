@@ -3,12 +3,12 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from verdict.as_of.materialiser import Materialiser
 from verdict.as_of.moment import AsOf, parse_as_of
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
+from verdict.cli.progress import progress
 
 app = typer.Typer(add_completion=False)
 
@@ -48,7 +48,7 @@ def materialise(
     """
     asked = _parsed(as_of)
     settings = settings_of()
-    with Console(stderr=True).status(f"{projection} as of {as_of}"):
+    with progress(f"{projection} as of {as_of}"):
         done, new = Materialiser(settings, projection).run(asked, to)
     about = f"{done.count} rows of {projection} as of {asked.asked}, checksum {done.checksum}"
     place = "stdout" if to == "-" else to

@@ -6,11 +6,11 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.progress import progress
 from verdict.cli.standing import Facts, read_models
 from verdict.errors import VerdictError
 from verdict.projection.comparison import Content
@@ -142,8 +142,8 @@ def rollback(
 @contextmanager
 def _rebuilder(name: str) -> Iterator[Rebuilder]:
     settings = settings_of()
-    with Console(stderr=True).status(f"projection {name}") as status:
-        yield Rebuilder(settings, name, status.update)
+    with progress(f"projection {name}") as tell:
+        yield Rebuilder(settings, name, tell)
 
 
 def _facts(verified: Verified) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from contextlib import ExitStack
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from verdict.cli.deciding_person import Who, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
+from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.foundation.foundation import lay_foundation
@@ -89,6 +89,6 @@ def recover_alone(
         VerdictError: Something is missing or does not fit.
     """
     with ExitStack() as parts:
-        status = parts.enter_context(Console(stderr=True).status("starting Kafka and Spark"))
+        tell = parts.enter_context(progress("starting Kafka and Spark"))
         ground = lay_foundation(settings, parts)
-        return recover(ground, settings, shards, status.update, on_step, wish)
+        return recover(ground, settings, shards, tell, on_step, wish)

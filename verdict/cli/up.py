@@ -12,6 +12,7 @@ from rich.console import Console
 from verdict.cli.escapes import spelled_lines
 from verdict.cli.leaving import LEAVE_S, end_within, leave
 from verdict.cli.options import settings_of
+from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.projection.database import parse, shown
@@ -40,8 +41,8 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     _stop_on_signals(stopped)
     said = Console(stderr=True)
     with ExitStack() as running:
-        with said.status("starting Kafka and Spark") as status:
-            started = Application(settings, on_step, status.update)
+        with progress("starting Kafka and Spark") as tell:
+            started = Application(settings, on_step, tell)
             application = running.enter_context(started)
         _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         service = application.service

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from verdict.audit.auditor import Auditor
 from verdict.audit.finding import Looked
 from verdict.cli.options import Json, known_aggregate, settings_of
 from verdict.cli.output import note, show, show_json
+from verdict.cli.progress import progress
 from verdict.errors import VerdictError
 
 app = typer.Typer()
@@ -39,8 +39,8 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     one with what was looked at, what could not be (`unavailable`), and what people decided to pass
     over or lies elsewhere (`not_checked`).
     """
-    with Console(stderr=True).status("verify") as status:
-        auditor = Auditor(settings_of(), aggregate, id, status.update)
+    with progress("verify") as tell:
+        auditor = Auditor(settings_of(), aggregate, id, tell)
         count = _told(auditor, json)
     if json:
         show_json(summary(auditor.looked, count))
