@@ -21,6 +21,7 @@ from pydantic_core import from_json
 from commands.invoice import RecordInvoice
 from schemas.till_names import till_name
 from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
+from verdict.model.inbound import Inbound, NoCommand
 from verdict.model.message import Instant
 from verdict.model.source import Source
 
@@ -35,7 +36,7 @@ OWN_WORDS = {
 LONGEST = 40  # digits of a number that is looked at
 
 
-class NoInvoice(ValueError):
+class NoInvoice(NoCommand):
     """The bytes are no invoice; the message says which fields are at fault, never what they hold.
 
     They are a customer's, and the message goes where more people look.
@@ -163,3 +164,6 @@ def _problems(error: ValidationError) -> str:
 def _problem(found: Any) -> str:
     message = OWN_WORDS.get(found["type"], found["msg"])
     return f"{'.'.join(map(str, found['loc'])) or 'value'}: {message}"
+
+
+point_of_sale = Inbound("point_of_sale", "POS", "invoice", command_of)

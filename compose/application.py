@@ -5,17 +5,24 @@ from aggregates.invoice import invoice
 from aggregates.loyalty import loyalty
 from aggregates.order import order
 from aggregates.position import position
+from commands.point_of_sale import point_of_sale
 from commands.policies.award_points import award_points
+from compose.settings import BusinessSettings
 from projections.client_recent_order import client_recent_order
+from projections.outbound.invoice_line import invoice_line
 from projections.outbound.loyalty_notification import loyalty_notification
 from projections.outbound.shipment import shipment
+from projections.outbound.weekly_mail import weekly_mail
 from projections.program_tally import program_tally
 from projections.us_holder import built_with, us_holder
 from projections.us_holder_from_state import us_holder_from_state
+from schemas.share_holding import share_holders
 from verdict.application import Application
 from verdict.model.read_model import ReadModel
+from verdict.model.verb import Verb
 
 US_EXCHANGES = ("us_exchanges",)
+DEMO = "compose.demo.verb"  # loaded when it is called: it imports all of the engine
 
 app = Application(
     name="orders and invoices",
@@ -42,4 +49,10 @@ app = Application(
     ),
     policies=(award_points,),
     notifications=(shipment, loyalty_notification),
+    inbound=(point_of_sale,),
+    states=(share_holders,),
+    lake=invoice_line,
+    mailing=weekly_mail,
+    settings=BusinessSettings,
+    verbs=(Verb("demo", "Show the whole path on throw-away data.", "Run", DEMO, alone=True),),
 )

@@ -10,11 +10,12 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from compose.application import app
+from compose.settings import BusinessSettings
 from docs.proofs import promises, proofs
 from verdict.cli.connection import PANEL
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
-from verdict.configuration.settings import Settings
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
@@ -51,8 +52,8 @@ HEADERS = {
     ),
     letter.RETRY_BACKOFF: (
         "how long to wait before each: `fixed:1s,10s,1m`, `exponential:1s,2,1h` (first, factor, "
-        "longest), or the name of an entry point in the group `verdict.backoffs`, a function from "
-        "a `Letter` to seconds",
+        "longest), or a name among the `backoffs` of the application, a function from a `Letter` "
+        "to seconds",
         "`retry_backoff`",
     ),
     letter.RETRY_ID: ("set on the way out: a retry that is sent twice carries the same", ""),
@@ -139,10 +140,10 @@ def _topics() -> Iterator[str]:
     yield ""
     yield "Created at the start when they are missing, and checked: a setting that differs refuses"
     yield "the start and is named. Keys are aggregate ids. Values are Avro in Confluent's framing;"
-    yield "schemas and ids are in `schemas/avro/`, and no registry is needed. What verdict writes"
-    yield "carries CloudEvents 1.0 headers, but for the markers. Read with"
-    yield "`isolation.level=read_committed`. `topic_prefix` stands before every name, `deployment`"
-    yield "is the `verdict` in those of its own."
+    yield "schemas and ids are in `schemas/avro/` and `verdict/wire/avro/`, and no registry is"
+    yield "needed. What verdict writes carries CloudEvents 1.0 headers, but for the markers. Read"
+    yield "with `isolation.level=read_committed`. `topic_prefix` stands before every name,"
+    yield "`deployment` is the `verdict` in those of its own."
     yield ""
     yield from table(
         ("topic", "holds", "kept", "partitions"),
@@ -182,7 +183,7 @@ def _settings() -> Iterator[str]:
     yield 'Kafka passes through: `VERDICT_KAFKA={"…": "…"}` by librdkafka\'s names, `spark_kafka`'
     yield "by Java's; `verdict.toml` has them as tables."
     yield ""
-    types = Settings.model_json_schema()["properties"]
+    types = BusinessSettings.model_json_schema()["properties"]
     yield from table(
         ("setting", "type", "default", "meaning"),
         (
@@ -192,7 +193,7 @@ def _settings() -> Iterator[str]:
                 _default(name, field),
                 field.description or "",
             )
-            for name, field in Settings.model_fields.items()
+            for name, field in BusinessSettings.model_fields.items()
         ),
     )
 
@@ -220,13 +221,14 @@ def _command_line() -> Iterator[str]:
     yield "# Command line"
     yield ""
     yield "Data on stdout, all else on stderr. Every verb but `demo` also takes where its service"
-    yield "is: `--data-dir`, `--deployment`, `--bootstrap-servers`, `--database-url`; and `--help`."
+    yield "is: `--data-dir`, `--deployment`, `--bootstrap-servers`, `--database-url`; and `--app`,"
+    yield "before the verb too, and `--help`."
     yield ""
     yield "## Exit codes"
     yield ""
     yield from table(("code", "means"), ((str(code), said) for code, said in CODES))
-    for verb in VERBS:
-        command = loaded(verb.name)
+    for verb in (*VERBS, *app.verbs):
+        command = loaded(verb)
         yield from ("", f"## verdict {verb.name}")
         for name, leaf in getattr(command, "commands", {}).items():
             yield from ("", f"### verdict {verb.name} {name}")

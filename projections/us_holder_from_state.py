@@ -9,12 +9,11 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 
 from projections.us_holder import US_EXCHANGES, settings_with
+from schemas.share_holding import ShareHolding, share_holders
 from verdict.projection.described import described
 from verdict.projection.state_projection import StateProjection
 from verdict.projection.stored_rows import row_table
 from verdict.projection.tally import CountedGroups, Tally
-from verdict.wire.share_holding import ShareHolding
-from verdict.wire.topics import Topics
 
 
 class Holding(NamedTuple):
@@ -61,7 +60,7 @@ def us_holder_from_state(
         version=version,
         row=Holding,
         table=holdings,
-        follows=share_holders,
+        follows=share_holders.topic,
         shown=shown,
         group=holder,
         shows=Tally(
@@ -78,8 +77,3 @@ def us_holder_from_state(
         },
         settings=settings_with(us_exchanges),
     )
-
-
-def share_holders(topics: Topics) -> str:
-    """Return the name of the topic in a deployment."""
-    return topics.share_holders

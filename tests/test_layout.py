@@ -203,3 +203,12 @@ def test_the_model_knows_nothing_of_what_it_judges() -> None:
         for name in packages_of(path) & {"aggregates", "commands", "projections", "compose"}
     }
     assert wrong == set()
+
+
+def test_the_engine_knows_no_application() -> None:
+    wrong = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules("verdict")
+        for name in packages_of(path) & set(MAY_IMPORT)
+    }
+    assert wrong == set()

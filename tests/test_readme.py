@@ -16,11 +16,12 @@ from tomllib import loads
 
 import pytest
 
+from compose.application import app
+from compose.settings import BusinessSettings
 from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
 from tests.e2e.deployment import VERDICT, await_ready, stop
 from verdict.cli import letters, projection
 from verdict.cli.verbs import VERBS
-from verdict.configuration.settings import Settings
 from verdict.model.reason import Reason
 from verdict.wire.response import Response
 
@@ -46,7 +47,7 @@ def test_every_target_of_make_is_there() -> None:
 
 @each_page
 def test_every_verb_that_is_used_is_there(page: Document) -> None:
-    verbs = {verb.name for verb in VERBS}
+    verbs = {verb.name for verb in (*VERBS, *app.verbs)}
     below = {
         (name, command.name or command.callback.__name__)
         for name, verb in (("projection", projection), ("letters", letters))
@@ -64,7 +65,7 @@ def test_every_verb_that_is_used_is_there(page: Document) -> None:
 def test_every_setting_that_is_set_is_there(page: Document) -> None:
     named = set(re.findall(r"\bVERDICT_([A-Z_]+)\b", page.code()))
 
-    assert {name.lower() for name in named} <= {*Settings.model_fields, "app", "name"}
+    assert {name.lower() for name in named} <= {*BusinessSettings.model_fields, "app", "name"}
 
 
 @pytest.mark.parametrize(("name", "lines"), LONGEST.items())

@@ -8,26 +8,36 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from tomllib import loads
 from traceback import extract_tb
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from dotenv import dotenv_values
+from pydantic import BaseModel
+
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate, Misdeclared
+from verdict.model.carried_state import CarriedState, StateTopic
+from verdict.model.inbound import Inbound
+from verdict.model.lake_table import LakeTable
+from verdict.model.mailing import Mailing
 from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.read_model import ReadModel
+from verdict.model.verb import Verb
 
 if TYPE_CHECKING:
     from verdict.testing.in_memory import InMemory
 
 VARIABLE = "VERDICT_APP"
+TOML = "verdict.toml"
 IN_A_CHECKOUT = "compose.application:app"
 
 Found = TypeVar("Found", bound=Callable[..., Any])
@@ -58,6 +68,14 @@ class Application:
         read_models: Its read models, in the order in which a batch updates them.
         policies: What is asked for because something happened.
         notifications: What others are told because something happened.
+        inbound: Records of other systems that become commands.
+        states: Topics on which others carry states, which read models may follow.
+        lake: What is kept as files.
+        mailing: What goes by mail each week.
+        backoffs: Name → letter → the seconds that it waits for its next try.
+        mail_addresses: Name → client → address; it raises `OSError` when it cannot tell just now.
+        settings: A subclass of `verdict.Settings` with more that can be chosen.
+        verbs: What its command line does besides what that of every application does.
 
     Raises:
         Misdeclared: Two have one name, or one speaks of what is not there; says which.
@@ -70,6 +88,14 @@ class Application:
     read_models: tuple[ReadModel, ...] = ()
     policies: tuple[Policy, ...] = ()
     notifications: tuple[Notification, ...] = ()
+    inbound: tuple[Inbound, ...] = ()
+    states: tuple[StateTopic, ...] = ()
+    lake: LakeTable | None = None
+    mailing: Mailing | None = None
+    backoffs: Mapping[str, Callable[..., float]] = field(default_factory=dict)
+    mail_addresses: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    settings: type[BaseModel] | None = None
+    verbs: tuple[Verb, ...] = ()
 
     def __post_init__(self) -> None:
         self._see_that_names_differ("aggregate", [one.name for one in self.aggregates])
@@ -78,7 +104,11 @@ class Application:
         self._see_that_names_differ(
             "policy or notification", [name for name, _ in self._followed_by]
         )
+        topics = [*(one.topic for one in self.inbound), *(one.topic for one in self.states)]
+        self._see_that_names_differ("topic", topics)
+        self._see_that_names_differ("state", [one.state.__name__ for one in self.states])
         self._see_that_classes_differ()
+        self._see_that_settings_are_there()
         self._see_that_what_is_followed_is_there()
 
     @cached_property
@@ -130,6 +160,11 @@ class Application:
             ) from None
 
     @cached_property
+    def state_types(self) -> Mapping[str, type[CarriedState]]:
+        """The classes of carried states, by name."""
+        return {one.state.__name__: one.state for one in self.states}
+
+    @cached_property
     def handler_versions(self) -> str:
         """The versions of all rules in one line: `order=1 position=1`."""
         every = ((name, self.aggregate(name).handler_version) for name in self.aggregate_types)
@@ -138,7 +173,8 @@ class Application:
     @property
     def _followed_by(self) -> list[tuple[str, tuple[str, ...]]]:
         policies = [(one.name, one.follows) for one in self.policies]
-        return policies + [(one.name, one.follows) for one in self.notifications]
+        told = [(one.name, one.follows) for one in self.notifications]
+        return policies + told
 
     @cached_property
     def _by_name(self) -> Mapping[str, Aggregate[Any]]:
@@ -162,11 +198,24 @@ class Application:
                         "each a class of its own"
                     )
 
+    def _see_that_settings_are_there(self) -> None:
+        known = {} if self.settings is None else self.settings.model_fields
+        wanted = [(one.name, one.settings) for one in self.read_models]
+        for name, settings in [*wanted, *((one.name, one.settings) for one in self.policies)]:
+            if missing := sorted(set(settings) - set(known)):
+                raise Misdeclared(
+                    f"{name!r} depends on the setting {missing[0]!r}, which the settings of "
+                    f"{self.name} do not have: add it there"
+                )
+
     def _see_that_what_is_followed_is_there(self) -> None:
-        for name, follows in self._followed_by:
+        others = [(one.name, (one.aggregate_type,)) for one in self.inbound]
+        if self.lake is not None:
+            others.append((self.lake.name, (self.lake.aggregate_type,)))
+        for name, follows in [*self._followed_by, *others]:
             if unknown := sorted(set(follows) - set(self.aggregate_types)):
                 raise Misdeclared(
-                    f"{name!r} follows the aggregate {unknown[0]!r}, which {self.name} does "
+                    f"{name!r} speaks of the aggregate {unknown[0]!r}, which {self.name} does "
                     f"not have: there are {', '.join(self.aggregate_types) or 'none'}"
                 )
 
@@ -216,13 +265,31 @@ def _forget_what_followed() -> None:
         forget()
 
 
+def name_application(path: str) -> None:
+    """Let this process and its children use another application, as `MODULE:NAME`."""
+    os.environ[VARIABLE] = path
+    _in_use.clear()
+    _forget_what_followed()
+
+
+def named() -> str | None:
+    """Return what is said of which application is wanted: in the environment, `.env` or TOML."""
+    if wanted := os.environ.get(VARIABLE) or dotenv_values(".env").get(VARIABLE):
+        return wanted
+    try:
+        found = loads(Path(TOML).read_text()).get("app")
+    except (OSError, ValueError):  # who reads the settings says what is wrong with it
+        return None
+    return found if isinstance(found, str) else None
+
+
 def path_of_the_application() -> str:
     """Return which application is wanted, as `MODULE:NAME`.
 
     Raises:
         NoApplication: None is set, and this is no checkout of one.
     """
-    if wanted := os.environ.get(VARIABLE):
+    if wanted := named():
         return wanted
     _look_here()
     if _is_there(IN_A_CHECKOUT.partition(":")[0]):

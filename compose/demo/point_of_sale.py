@@ -10,7 +10,8 @@ from compose.demo.load import records
 from compose.demo.settling import settle_reactions
 from compose.demo.story import Measure, Story
 from compose.demo.till_day import TillDay, till_day
-from verdict.exactly_once.lake_query import TABLE, lake_dir
+from projections.outbound.invoice_line import invoice_line
+from verdict.exactly_once.lake_query import lake_dir
 
 FEWEST = 100
 COMMANDS_TO_AN_INVOICE = 5
@@ -41,7 +42,7 @@ def tell(story: Story) -> None:
     )
     began = time.perf_counter()
     for store, value in day.records:
-        story.plain.produce(story.topics.point_of_sale, value, store)
+        story.plain.produce(story.topics.named("POS"), value, store)
         story.plain.poll(0)
     story.plain.flush()
     settle_reactions(story)
@@ -112,7 +113,7 @@ def _told(story: Story, day: TillDay) -> None:
 
 
 def _lake(story: Story, day: TillDay) -> None:
-    folder = lake_dir(story.application.settings) / TABLE
+    folder = lake_dir(story.application.settings) / invoice_line.name
 
     def lines() -> int:
         return int(dataset(folder, partitioning="hive", format="parquet").count_rows())

@@ -6,22 +6,16 @@ into no row, whatever column would show it.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.invoice import InvoiceRecorded
+from verdict.model.lake_table import LakeColumn as Column
+from verdict.model.lake_table import LakeTable
 from verdict.model.personal import masked
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 
 EPOCH = datetime.fromtimestamp(0, UTC)
-
-
-class Column(NamedTuple):
-    """A column of the table: its name, its type in Spark's SQL, and what it holds."""
-
-    name: str
-    type: str
-    holds: str
 
 
 PARTITION = Column("created_date", "DATE", "the day of created_time, in UTC")
@@ -87,3 +81,12 @@ def _when(millis: int | None) -> dict[str, Any]:
         return {"created_time": None, PARTITION.name: None}
     moment = EPOCH + timedelta(milliseconds=millis)
     return {"created_time": moment, PARTITION.name: moment.date()}
+
+
+invoice_line = LakeTable(
+    name="invoice_line",
+    aggregate_type="invoice",
+    columns=COLUMNS,
+    partition=PARTITION,
+    rows=invoice_lines,
+)

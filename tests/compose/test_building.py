@@ -172,7 +172,7 @@ def test_an_aggregate_behind_a_gap_is_held(
 def test_a_key_whose_newest_state_cannot_be_read_is_held(
     spark: SparkSession, followable: Followable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built, topic = us_holder_from_state(version=2), followable.topics.share_holders
+    built, topic = us_holder_from_state(version=2), followable.topics.named("share-holders")
     engine = followable.read_side.engine
     with engine.begin() as connection:
         creation.create(connection, [built])

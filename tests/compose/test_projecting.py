@@ -279,7 +279,7 @@ def test_carried_states_and_the_bytes_of_events_arrive_whole(
         position = {"id": name, "client": name, "ticker": "FB", "amount": 1, "exchange": "NYSE"}
         return json.dumps(position).encode()
 
-    topic = deployment.topics.share_holders
+    topic = deployment.topics.named("share-holders")
     deployment.write((topic, "ada", holding("ada")), (topic, "bob", holding("bob")))
     deployment.write((topic, "bob", b'{"id": "bob", "amount": 0}'), (topic, "eve", b"?"))
     events = deployment.happens("p-1", opened("ada"))

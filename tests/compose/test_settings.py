@@ -122,7 +122,7 @@ def test_exchanges_may_be_listed_with_commas_or_as_json(
 ) -> None:
     monkeypatch.setenv("VERDICT_US_EXCHANGES", listed)
 
-    assert load_settings().us_exchanges == ("NASDAQ", "NYSE Arca")
+    assert load_settings().chosen["us_exchanges"] == ("NASDAQ", "NYSE Arca")
 
 
 def test_exchanges_that_begin_as_json_and_are_none_are_refused(

@@ -56,7 +56,7 @@ def test_a_topic_of_states_must_be_compacted(broker: EmbeddedBroker) -> None:
     """H-02."""
     topics = Topics(prefix="states.", partitions=1)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    [created] = admin.create_topics([NewTopic(topics.share_holders, 1, 1)]).values()
+    [created] = admin.create_topics([NewTopic(topics.named("share-holders"), 1, 1)]).values()
     created.result(30)
 
     with pytest.raises(TopicsDiffer, match=r"share-holders: cleanup\.policy is delete, must be"):

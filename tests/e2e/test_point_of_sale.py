@@ -92,7 +92,7 @@ def send(deployment: Deployment, records: list[tuple[str, bytes]]) -> None:
     """Put what tills sent on `POS`."""
     producer = Producer({"bootstrap.servers": deployment.bootstrap_servers})
     for store, value in records:
-        producer.produce(deployment.topics.point_of_sale, value, store)
+        producer.produce(deployment.topics.named("POS"), value, store)
     assert producer.flush(60) == 0
 
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
+from projections.outbound.invoice_line import invoice_line
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.projections.event_log import EventLog
 from verdict.configuration.settings import Settings
@@ -101,7 +102,7 @@ class Shop:
             partitions=self.topics.partitions,
             scratch=self.data_dir,
         )
-        lake = Lake(ground, self.settings, on_step)
+        lake = Lake(ground, self.settings, invoice_line, on_step)
         try:
             lake.start()
             yield lake

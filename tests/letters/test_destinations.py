@@ -18,7 +18,7 @@ def problem(topic: str, *allowed: str) -> str | None:
     return Destinations(TOPICS, allowed, lambda: THERE).problem_with(topic)
 
 
-@pytest.mark.parametrize("topic", [*TOPICS.every_commands(), TOPICS.retry, TOPICS.point_of_sale])
+@pytest.mark.parametrize("topic", [*TOPICS.every_commands(), TOPICS.retry, TOPICS.named("POS")])
 def test_where_verdict_takes_things_in_letters_may_go(topic: str) -> None:
     assert problem(topic) is None
 

@@ -6,15 +6,16 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from projections.outbound.weekly_mail import write
 from verdict.configuration.mail_server import parse_server
 from verdict.mail import outbox
 from verdict.mail.addresses import AddressOf, addresses
 from verdict.mail.courier import Courier
 from verdict.mail.leases import Leases
-from verdict.mail.outbox import Holder
 from verdict.mail.share import Share, bucket_of
 from verdict.mail.week import Week
 from verdict.mail.worker import Counts, Worker
+from verdict.model.mailing import Receiver
 from verdict.projection.database import create_processor_tables, open_database
 from verdict.projection.processor_tables import VIEWS
 from verdict.reading.reader import Reader
@@ -43,7 +44,7 @@ class Desk:
 
     def record(self, *clients: str, engine: Engine | None = None) -> int:
         """Record a mail for each client, who holds as many positions as the name has letters."""
-        holders = [Holder(client, len(client)) for client in clients]
+        holders = [Receiver(client, len(client)) for client in clients]
         until = self.now + LEASE_MS
         return outbox.record(engine or self.engine, WEEK, holders, "desk", self.now, until)
 
@@ -58,7 +59,7 @@ class Desk:
             with Courier(parse_server(self.smtp_url)) as courier:
                 leases = self.leases(name, engine)
                 clock: Callable[[], int] = lambda: self.now  # noqa: E731
-                return Worker(WEEK, share, leases, courier, SENDER, to, clock).run()
+                return Worker(WEEK, share, leases, courier, SENDER, to, write, clock).run()
         finally:
             engine.dispose()
 

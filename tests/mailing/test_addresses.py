@@ -1,10 +1,11 @@
-from importlib.metadata import EntryPoint, EntryPoints
+from dataclasses import replace
 
 import pytest
 
+from compose.application import app
+from verdict.application import using
 from verdict.configuration.mail_server import Server, parse_server
 from verdict.errors import VerdictError
-from verdict.mail import addresses as module
 from verdict.mail.addresses import NoAddress, addresses, checked
 
 
@@ -15,14 +16,11 @@ def test_a_template_takes_the_client_as_it_is_and_nothing_else() -> None:
     assert address_of("{client.__class__}") == "mail+{client.__class__}@example.com"
 
 
-def test_an_entry_point_tells_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("ours", f"{__name__}:shouted", "verdict.mail_addresses")
-    monkeypatch.setattr(module, "entry_points", lambda group: EntryPoints([entry]))
-    monkeypatch.setattr(EntryPoint, "load", lambda self: shouted)
-
-    assert addresses("ours")("ada") == "ADA"
-    with pytest.raises(VerdictError, match=r"'theirs' tells no client's address.*installed: ours"):
-        addresses("theirs")
+def test_a_function_of_the_application_tells_addresses() -> None:
+    with using(replace(app, mail_addresses={"ours": shouted})):
+        assert addresses("ours")("ada") == "ADA"
+        with pytest.raises(VerdictError, match=r"'theirs' tells no client's address.*there: ours"):
+            addresses("theirs")
 
 
 def shouted(client: str) -> str:

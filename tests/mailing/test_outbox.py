@@ -7,6 +7,7 @@ import pytest
 from tests.mailing.desk import ALL, LEASE_MS, WEEK, Desk, clients_of
 from verdict.mail import outbox
 from verdict.mail.share import Share
+from verdict.model.mailing import Receiver
 from verdict.projection.database import open_database
 
 pytestmark = pytest.mark.both_databases
@@ -43,7 +44,7 @@ def test_a_week_in_which_nobody_held_anything_is_recorded_too(desk: Desk) -> Non
 
 
 def test_what_fails_midway_records_nothing(desk: Desk) -> None:
-    broken = (outbox.Holder(f"c-{left}", 100 // left) for left in (2, 1, 0))
+    broken = (Receiver(f"c-{left}", 100 // left) for left in (2, 1, 0))
 
     with pytest.raises(ZeroDivisionError):
         outbox.record(desk.engine, WEEK, broken, "desk", 0, 0)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from projections.outbound.weekly_mail import write
 from tests.mailing.desk import ALL, LEASE_MS, SENDER, TO, WEEK, Desk, clients_of
 from tests.tiers import examples
 from verdict.mail.courier import Deferred
@@ -112,4 +113,4 @@ def live(desk: Desk, model: Model, name: str) -> None:
     """Let a worker run until its end."""
     leases = desk.leases(name)
     with suppress(Killed):
-        Worker(WEEK, model.run.share, leases, model, SENDER, TO, lambda: desk.now).run()
+        Worker(WEEK, model.run.share, leases, model, SENDER, TO, write, lambda: desk.now).run()

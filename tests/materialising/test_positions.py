@@ -206,7 +206,7 @@ def test_outcomes_count_by_when_kafka_had_them_and_have_no_global_position(
 def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
     world: World, tmp_path: Path
 ) -> None:
-    topic = world.topics.share_holders
+    topic = world.topics.named("share-holders")
 
     def holding(name: str, client: str) -> dict[str, object]:
         return {"id": name, "client": client, "ticker": "FB", "amount": 1, "exchange": "NYSE"}
@@ -230,7 +230,7 @@ def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
 def test_a_state_that_cannot_be_read_is_named_until_the_next_one_of_its_key(
     world: World, tmp_path: Path
 ) -> None:
-    topic = world.topics.share_holders
+    topic = world.topics.named("share-holders")
     ada = {"id": "p-1", "client": "ada", "ticker": "FB", "amount": 1, "exchange": "NYSE"}
     world.put(topic, "p-1", ada)
     world.put(topic, "p-1", {"id": "p-1"})

@@ -10,12 +10,12 @@ from typing import Any
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from compose.settings import BusinessSettings
 from tests.projections.event_log import EventLog
 from tests.projections.read_side import ReadSide
 from verdict.as_of.materialiser import Materialiser
 from verdict.as_of.moment import parse_as_of
 from verdict.batches.stream import Decoder
-from verdict.configuration.settings import Settings
 from verdict.exactly_once.decider_query import NAME
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog, Span
@@ -56,7 +56,7 @@ class World:
         self.options = {"bootstrap.servers": broker.bootstrap_servers}
         self.events = EventLog(PARTITIONS)
         self.read_side = ReadSide(url)
-        self.settings = Settings(
+        self.settings = BusinessSettings(
             deployment=name,
             topic_prefix=f"{name}.",
             partitions=PARTITIONS,

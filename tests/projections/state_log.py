@@ -2,8 +2,8 @@
 
 from zlib import crc32
 
+from schemas.share_holding import ShareHolding
 from verdict.projection.batch import Batch, Carried, Delivery, Unreadable
-from verdict.wire.share_holding import ShareHolding
 from verdict.wire.spans import Partition, Span
 
 TOPIC = "share-holders"

@@ -69,7 +69,7 @@ def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_th
     records = [
         (b"1", good), (b"1", b"?"), (b"2", b"?"), (b"3", b"?"), (b"3", None), (b"\xff", good),
     ]  # fmt: skip
-    topic, keys, values = Topics().share_holders, *zip(*records, strict=True)
+    topic, keys, values = Topics().named("share-holders"), *zip(*records, strict=True)
     offsets = range(7, 7 + len(records))
     columns = [pa.array(c) for c in ([topic] * 6, [2] * 6, offsets, keys, values)]
 

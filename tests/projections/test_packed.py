@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from schemas.order import OrderCancelled, OrderPlaced
+from schemas.share_holding import ShareHolding
 from tests.projections.event_log import AN_EVENT, opened
 from tests.projections.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.batches.packed import PACKED, packed, unpacked
@@ -14,7 +15,6 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.records import encode, encode_event
 from verdict.wire.response import Response
-from verdict.wire.share_holding import ShareHolding
 from verdict.wire.topics import Topics
 
 EVENT = replace(AN_EVENT, event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from projections.us_holder import US_EXCHANGES
 from projections.us_holder_from_state import Holding, us_holder_from_state
 from projections.us_holder_from_state import shown as shown_of
+from schemas.share_holding import ShareHolding
 from tests.conftest import NewDatabase
 from tests.projections.beside import compared, held_in_one_go
 from tests.projections.read_side import ReadSide, Rows
@@ -23,7 +24,6 @@ from verdict.projection import holding
 from verdict.projection.batch import Batch, Unreadable
 from verdict.projection.declared import declared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
-from verdict.wire.share_holding import ShareHolding
 
 NAME = "us_holder_from_state"
 HELD = (

@@ -49,10 +49,10 @@ def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: React
     """Killed before, inside and after the transaction, each time without what lay on the disk."""
     topics = reacted.topics
     day = list(sales(120, seed=1))
-    reacted.send(topics.point_of_sale, day[:60])
+    reacted.send(topics.named("POS"), day[:60])
     reacted.killed_at(Step.OUTPUT_COMPUTED)
     reacted.killed_at(Step.TRANSACTION_OPEN)
-    reacted.send(topics.point_of_sale, day[60:])
+    reacted.send(topics.named("POS"), day[60:])
     reacted.killed_at(Step.BEFORE_COMMIT)
     reacted.killed_at(Step.COMMITTED)
     reacted.run_to_the_end()
@@ -105,9 +105,9 @@ def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
     many = {f"h{n}": b"x" * 1000 for n in range(2_000)}
     key = "k" * 3_000_000
     event = encode_event(event_of("1", json.loads(sale)))
-    reacted.send(topics.point_of_sale, [("till", sale), ("till", b"no invoice")], not_text)
-    reacted.send(topics.point_of_sale, [(key, sale), (key, b"no invoice")])
-    reacted.send(topics.point_of_sale, [("till", sale)], many)
+    reacted.send(topics.named("POS"), [("till", sale), ("till", b"no invoice")], not_text)
+    reacted.send(topics.named("POS"), [(key, sale), (key, b"no invoice")])
+    reacted.send(topics.named("POS"), [("till", sale)], many)
     reacted.send(topics.events("invoice"), [("1", event)], not_text)
     reacted.send(topics.retry, [("1", event)], not_text)
     reacted.run_to_the_end()
@@ -126,9 +126,9 @@ def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
 def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) -> None:
     """G-03: it has its letter, those before it are sent again, those behind it are reacted to."""
     topics, day = reacted.topics, [value for _, value in sales(20, seed=8) if b"Invoice" in value]
-    reacted.send(topics.point_of_sale, [("till", value) for value in day[:3]])
-    [place] = {(m.partition() or 0, 1) for m in reacted.on(topics.point_of_sale)}
-    skipped = Source(topics.point_of_sale, *place)
+    reacted.send(topics.named("POS"), [("till", value) for value in day[:3]])
+    [place] = {(m.partition() or 0, 1) for m in reacted.on(topics.named("POS"))}
+    skipped = Source(topics.named("POS"), *place)
     options = {"bootstrap.servers": reacted.servers}
     word = Decision(source=skipped, until=2, who="ada", why="too large", decided_at=1)
     write_decisions(options, topics, [word])
@@ -143,7 +143,7 @@ def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) ->
     assert told[0].error.endswith("it is sent again")
     [command] = reacted.on(topics.commands("invoice"))
     assert decode_command("invoice", command.value() or b"")["command_id"] == (
-        f"{topics.point_of_sale}:{place[0]}:2"
+        f"{topics.named('POS')}:{place[0]}:2"
     )
 
 

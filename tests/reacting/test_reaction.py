@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
 from commands.order import CancelOrder
+from commands.point_of_sale import point_of_sale
 from compose.application import app
 from schemas.invoice import InvoiceRecorded
 from schemas.loyalty import PointsAwarded
@@ -27,7 +28,7 @@ from verdict.wire.records import decode, encode_event
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES, Topics
 
 TOPICS = Topics()
-REACTIONS = Reactions(TOPICS, app.policies, app.notifications)
+REACTIONS = Reactions(TOPICS, app.policies, app.notifications, app.inbound)
 SALE, AWARDED = EVENTS["invoice"][0], EVENTS["loyalty"][0]
 assert isinstance(SALE, InvoiceRecorded)
 assert isinstance(AWARDED, PointsAwarded)
@@ -155,14 +156,12 @@ def test_a_retry_of_a_reaction_that_nobody_has_gets_a_letter() -> None:
     )
 
 
-def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def bug(*_: object) -> None:
+def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
+    def bug(*_: object) -> Never:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("verdict.reactions.reaction.command_of", bug)
-    [output] = REACTIONS.of(replace(record("POS", b"{}"), attempt=1))
+    buggy = replace(REACTIONS, inbound=[replace(point_of_sale, command_of=bug)])
+    [output] = buggy.of(replace(record("POS", b"{}"), attempt=1))
     told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
     assert told == {"retry_topic": "POS", "retry_attempt": "1"}
 

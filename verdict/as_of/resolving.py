@@ -129,7 +129,7 @@ class Resolver:
         """Return the offset behind the last record before the first that Kafka has of later."""
         earliest, end = self._log.bounds(*place)
         end = min(end, self._log.first_since(*place, millis + 1))
-        if place.topic == self._topics.share_holders:
+        if place.topic in self._topics.states:
             held = sum(1 for _ in self._log.read([Offsets(*place, earliest, end)]))
             if held < end:
                 raise Compacted(self._name, place, end - held, end)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
 
+from verdict.application import current
 from verdict.as_of.filling import Records, fold
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.configuration.settings import Settings
@@ -54,8 +55,8 @@ class ReadModels:
         """Yield the rows that are not what follows from the records, of who follows these types."""
         topics = self.records.topics
         ours = {of(name) for name in aggregate_types for of in (topics.events, topics.responses)}
-        if "position" in aggregate_types:
-            ours.add(topics.share_holders)  # states of positions, which others write
+        states = (one for one in current().states if one.about in aggregate_types)
+        ours |= {topics.named(one.topic) for one in states}  # which others write
         for name, at_version in declared().items():
             if not ours.intersection(at_version(FIRST).topics(topics)):
                 continue

@@ -13,11 +13,11 @@ from operator import attrgetter
 from typing import Any
 
 from verdict.application import current
+from verdict.model.carried_state import CarriedState
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.response import Response
-from verdict.wire.share_holding import ShareHolding
 
 PACKED = "deliveries"
 PACKED_SCHEMA = f"{PACKED} binary"
@@ -91,13 +91,16 @@ def _event(values: tuple[Any, ...]) -> RecordedEvent:
 
 def _carried_row(carried: Carried) -> tuple[Any, ...]:
     state = carried.value
-    return carried.key, state.model_dump_json() if isinstance(state, ShareHolding) else state
+    if not isinstance(state, CarriedState):
+        return carried.key, None, state
+    return carried.key, type(state).__name__, state.model_dump_json()
 
 
 def _carried(values: tuple[Any, ...]) -> Carried:
-    key, state = values
-    value = ShareHolding.model_validate_json(state) if isinstance(state, str) else state
-    return Carried(key, value)
+    key, name, state = values
+    if name is None:
+        return Carried(key, state)
+    return Carried(key, current().state_types[name].model_validate_json(state))
 
 
 VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {

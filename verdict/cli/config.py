@@ -9,7 +9,6 @@ from verdict.cli.connection import given
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.loading import origins
-from verdict.configuration.settings import Settings
 from verdict.projection.database import parse
 from verdict.projection.database import shown as shown_url
 
@@ -40,7 +39,7 @@ def show_config(
             "from": places.get(name, "default"),
             "meaning": field.description,
         }
-        for name, field in Settings.model_fields.items()
+        for name, field in type(settings).model_fields.items()
     }
     if json:
         show_json(shown)

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from verdict.application import VARIABLE, name_application
+
 PANEL = "Where"
 _given: ContextVar[MappingProxyType[str, Any]] = ContextVar("given", default=MappingProxyType({}))
 
@@ -31,6 +33,26 @@ def _note(param: typer.CallbackParam, value: Any) -> None:
     _given.set(MappingProxyType({**_given.get(), str(param.name): value}))
 
 
+def app_option(panel: str | None = None) -> Any:
+    """Return the option that names the application, for who asks for it before all others."""
+    return typer.Option(
+        "--app",
+        metavar="MODULE:NAME",
+        help="The application.",
+        show_default=f"{VARIABLE}, verdict.toml, else compose/application.py",
+        callback=_name_the_application,
+        expose_value=False,
+        is_eager=True,
+        rich_help_panel=panel,
+    )
+
+
+def _name_the_application(path: str | None) -> str | None:
+    if path is not None:
+        name_application(path)
+    return path
+
+
 def _option(help: str, otherwise: str) -> Any:
     return typer.Option(
         help=help,
@@ -42,6 +64,7 @@ def _option(help: str, otherwise: str) -> Any:
 
 
 def _declared(
+    app: Annotated[str | None, app_option(PANEL)] = None,
     data_dir: Annotated[
         Path | None, _option("Data directory of the service.", "VERDICT_DATA_DIR or per user")
     ] = None,

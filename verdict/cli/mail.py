@@ -1,4 +1,4 @@
-"""`verdict mail`: the weekly mail to holders of US stock, recorded and sent."""
+"""`verdict mail`: the weekly mail, recorded and sent."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -61,7 +61,8 @@ def mail(  # noqa: PLR0913  (options)
     address_template: Annotated[
         str | None,
         typer.Option(
-            help="A client's address, such as {client}@example.com; or the name of an entry point."
+            help="A client's address, such as {client}@example.com; or a name among"
+            " the application's `mail_addresses`."
         ),
     ] = None,
     failed_again: Annotated[
@@ -69,12 +70,12 @@ def mail(  # noqa: PLR0913  (options)
     ] = False,
     json: Json = False,
 ) -> None:
-    """Record a mail for each client who held US stock at the end of a week, and send those due.
+    """Record a mail for each client who gets one of a week, and send those due.
 
-    The end is Monday 00:00 UTC after the week; a week that is not over is refused. Whoever comes
-    first records the mails, and nobody adds to them. With a mail server set, a worker sends its
-    share, then what other workers did not send in time. Nobody waits: start each every few minutes
-    until nothing is due. The same again sends nothing.
+    A read model as of the week's end, Monday 00:00 UTC after it, tells who does; a week that is not
+    over is refused. Whoever comes first records the mails, and nobody adds to them. With a mail
+    server set, a worker sends its share, then what other workers did not send in time. Nobody
+    waits: start each every few minutes until nothing is due. The same again sends nothing.
     """
     settings = settings_of(
         smtp_url=smtp_url,

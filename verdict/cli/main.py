@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from verdict.cli.verbs import VERBS, Verb, Verbs
+from verdict.cli.connection import app_option
+from verdict.cli.verbs import VERBS, Verbs, entry_of
 
 app = typer.Typer(cls=Verbs, name="verdict", no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -21,6 +22,7 @@ def verdict(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    app: Annotated[str | None, app_option()] = None,
 ) -> None:
     """Commands on Kafka, one verdict each, tables to query.
 
@@ -31,14 +33,10 @@ def verdict(
     """
 
 
-def _list(verb: Verb) -> None:
-    @app.command(verb.name, help=verb.summary, rich_help_panel=verb.panel)
-    def listed() -> None:
-        raise AssertionError(f"{verb.name} is loaded from its module")
-
-
 for listed_verb in VERBS:
-    _list(listed_verb)
+    app.command(listed_verb.name, help=listed_verb.summary, rich_help_panel=listed_verb.panel)(
+        entry_of(listed_verb).callback
+    )
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The markers, for those who only look at them."""
 
+from verdict.application import current
 from verdict.cli.options import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.decider_query import decider_query
@@ -29,6 +30,8 @@ def reactions_marker(settings: Settings) -> Marker | None:
 
 def lake_marker(settings: Settings) -> Marker | None:
     """Return the marker of the lake; None and errors as `decider_marker`."""
+    if current().lake is None:
+        return None
     return _marker(settings, lake_query(settings.topics))
 
 

@@ -2,54 +2,50 @@
 
 import errno
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from verdict.application import NoApplication, current, named
 from verdict.cli.connection import add_connection
 from verdict.cli.escapes import spelled_lines
 from verdict.errors import VerdictError
 from verdict.local import private
-
-
-class Verb(NamedTuple):
-    """A verb as `verdict --help` lists it; the module of its name holds it as `app`."""
-
-    name: str
-    summary: str
-    panel: str
-
+from verdict.model.verb import Verb
 
 RUN = "Run"
 ASK = "Commands and what became of them"
 READ = "Read side"
 SET_UP = "Set-up"
 
+
+def _listed(name: str, summary: str, panel: str) -> Verb:
+    return Verb(name, summary, panel, f"verdict.cli.{name}")
+
+
 VERBS = (
-    Verb("up", "Run broker, decider and projections until stopped.", RUN),
-    Verb("demo", "Show the whole path on throw-away data.", RUN),
-    Verb("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
-    Verb("status", "Show what runs, how far it has come, and what stands still.", RUN),
-    Verb("send", "Send a command, or a file of them; wait for the outcome.", ASK),
-    Verb("tail", "Print the records of a topic, decoded, as they come.", ASK),
-    Verb("history", "Show what was asked of one aggregate, and what came of it.", ASK),
-    Verb("state", "Show one aggregate or all of a type, now or as they were.", ASK),
-    Verb("verify", "See whether log, archive, state and read models hold together.", ASK),
-    Verb("sql", "Run a read-only query; without one, say which views there are.", READ),
-    Verb("projection", "Build a read model again, compare, swap, roll back.", READ),
-    Verb("letters", "See what could not be handled; mend, replay or evict it.", READ),
-    Verb("materialise", "Write a read model as it was to a file or a topic.", READ),
-    Verb("mail", "Record the mails of a week to holders of US stock; send them.", READ),
-    Verb("topics", "Create the topics, or check them.", SET_UP),
-    Verb("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
-    Verb("acls", "Print the least that Kafka must allow each role.", SET_UP),
-    Verb("config", "Show the settings and where each comes from.", SET_UP),
+    _listed("up", "Run broker, decider and projections until stopped.", RUN),
+    _listed("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
+    _listed("status", "Show what runs, how far it has come, and what stands still.", RUN),
+    _listed("send", "Send a command, or a file of them; wait for the outcome.", ASK),
+    _listed("tail", "Print the records of a topic, decoded, as they come.", ASK),
+    _listed("history", "Show what was asked of one aggregate, and what came of it.", ASK),
+    _listed("state", "Show one aggregate or all of a type, now or as they were.", ASK),
+    _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
+    _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
+    _listed("projection", "Build a read model again, compare, swap, roll back.", READ),
+    _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
+    _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
+    _listed("mail", "Record the mails of a week; send them.", READ),
+    _listed("topics", "Create the topics, or check them.", SET_UP),
+    _listed("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
+    _listed("acls", "Print the least that Kafka must allow each role.", SET_UP),
+    _listed("config", "Show the settings and where each comes from.", SET_UP),
 )
 
-
-ALONE = "demo"  # starts all that it needs, whatever is set
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {
@@ -65,10 +61,24 @@ SHORT = {
 class Verbs(TyperGroup):
     """Lists the verbs without loading them, and turns errors into exit codes, in this one place."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all verbs, those of the application last."""
+        with suppress(VerdictError):  # it is told to who needs it
+            return [*super().list_commands(ctx), *(verb.name for verb in current().verbs)]
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a verb's entry in the list; None if there is no such verb."""
+        known = super().get_command(ctx, cmd_name)
+        if known is not None:
+            return known
+        verb = _own_verb(cmd_name)
+        return None if verb is None else entry_of(verb)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the loaded verb instead of its entry in the list."""
         name, _, rest = super().resolve_command(ctx, args)
-        return name, loaded(name) if name else None, rest
+        return name, loaded(verb_of(name)) if name else None, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the verb; what a person can act on is said in one line, a bug keeps its traceback.
@@ -89,10 +99,39 @@ class Verbs(TyperGroup):
             sys.exit(VerdictError.exit_code)
 
 
-def loaded(name: str) -> Any:
+def loaded(verb: Verb) -> Any:
     """Return the command of a verb, or the group of its commands."""
-    verb = typer.main.get_command(import_module(f"verdict.cli.{name}").app)
-    verb.name = name
-    if name != ALONE:
-        add_connection(verb)
-    return verb
+    command = typer.main.get_command(import_module(verb.module).app)
+    command.name = verb.name
+    if not verb.alone:
+        add_connection(command)
+    return command
+
+
+def verb_of(name: str) -> Verb:
+    """Return the verb of this name, the engine's own before the application's."""
+    ours = next((verb for verb in VERBS if verb.name == name), None)
+    found = ours or _own_verb(name)
+    assert found is not None  # Typer has just found it
+    return found
+
+
+def entry_of(verb: Verb) -> Any:
+    """Return what stands for a verb in the list until it is called."""
+    entry = typer.Typer(add_completion=False)
+
+    @entry.command(verb.name, help=verb.summary, rich_help_panel=verb.panel)
+    def listed() -> None:
+        raise AssertionError(f"{verb.name} is loaded from its module")
+
+    return typer.main.get_command(entry)
+
+
+def _own_verb(name: str) -> Verb | None:
+    try:
+        own = current().verbs
+    except NoApplication:
+        if named():
+            raise
+        return None  # nobody said that there is one
+    return next((verb for verb in own if verb.name == name), None)

@@ -14,19 +14,37 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.application import VARIABLE
+from verdict.application import NoApplication, current, named
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
+from verdict.model.aggregate import Misdeclared
 
 PREFIX = Settings.model_config["env_prefix"]
-NO_SETTINGS = {IVY_SETTINGS, VARIABLE}  # read where there are no settings yet
+NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
 
 
 class SettingsInvalid(VerdictError):
     """A setting is unknown or has a value that cannot be."""
 
     exit_code = 2
+
+
+def settings_class() -> type[Settings]:
+    """Return what can be chosen: of the engine alone, unless the application adds to it.
+
+    Raises:
+        NoApplication, Misdeclared: One is named and cannot be used.
+    """
+    try:
+        found = current().settings or Settings
+    except NoApplication:
+        if named():
+            raise
+        return Settings  # there is none here, which who needs one will say
+    if not issubclass(found, Settings):
+        raise Misdeclared(f"the settings of {current().name} must be a subclass of Settings")
+    return found
 
 
 def load_settings(**flags: Any) -> Settings:
@@ -36,7 +54,7 @@ def load_settings(**flags: Any) -> Settings:
         SettingsInvalid: Names each wrong setting, and what is wrong with it.
     """
     try:
-        return Settings(**_given(flags))
+        return settings_class()(**_given(flags))
     except ValidationError as error:
         problems = [_problem(problem, flags) for problem in error.errors(include_input=False)]
         raise SettingsInvalid("; ".join(problems)) from None  # the cause shows values
@@ -48,7 +66,7 @@ def load_settings(**flags: Any) -> Settings:
 
 def misnamed(environment: Iterable[str]) -> Iterator[str]:
     """Yield a warning for each variable that looks like a setting of ours and is none."""
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | NO_SETTINGS
+    known = {f"{PREFIX}{name.upper()}" for name in settings_class().model_fields} | NO_SETTINGS
     for name in sorted(environment):
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             near = get_close_matches(name.upper(), known, 1)
@@ -59,9 +77,9 @@ def misnamed(environment: Iterable[str]) -> Iterator[str]:
 def origins(**flags: Any) -> dict[str, str]:
     """Return setting → where its value comes from; what is not listed has its default."""
     sources: dict[str, PydanticBaseSettingsSource] = {
-        TOML: TomlConfigSettingsSource(Settings),
-        ".env": DotEnvSettingsSource(Settings),
-        "environment": EnvSettingsSource(Settings),
+        TOML: TomlConfigSettingsSource(settings_class()),
+        ".env": DotEnvSettingsSource(settings_class()),
+        "environment": EnvSettingsSource(settings_class()),
     }
     found = {name: label for label, source in sources.items() for name in source()}
     return found | dict.fromkeys(_given(flags), "flag")
@@ -74,7 +92,7 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
 def _problem(problem: Any, flags: Mapping[str, Any]) -> str:
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        near = get_close_matches(name.removeprefix("verdict_"), Settings.model_fields, 1)
+        near = get_close_matches(name.removeprefix("verdict_"), settings_class().model_fields, 1)
         hint = f"did you mean {near[0]!r}?" if near else "`verdict config show` lists what there is"
         return f"unknown setting {name!r}{_place(name, flags)}: {hint}"
     message = problem["msg"].removeprefix("Value error, ")

@@ -4,7 +4,6 @@ Both files are looked for in the working directory; `verdict.toml` holds the nam
 below. `verdict.configuration.loading` makes the one `Settings` of a process.
 """
 
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -27,7 +26,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from commands.policies.award_points import FACTOR
 from verdict.configuration.values import (
     dotted,
     fitting_outputs,
@@ -41,7 +39,6 @@ from verdict.wire.letter import MOST_ATTEMPTS
 from verdict.wire.topics import PARTITIONS, Topics
 
 TOML = "verdict.toml"
-US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 MIB = 1 << 20
 
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
@@ -64,6 +61,11 @@ class Settings(BaseSettings):
         frozen=True,
     )
 
+    app: str | None = Field(
+        None,
+        description="The application, as MODULE:NAME; unset: compose.application:app, "
+        "if the working directory has it.",
+    )
     deployment: KafkaName = Field(
         "verdict", description="Names markers and transactions: one per Kafka and purpose."
     )
@@ -141,15 +143,6 @@ class Settings(BaseSettings):
     sql_timeout_s: PositiveInt = Field(
         60, description="How long a query on the read side may take, with all its rows."
     )
-    us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
-        US_EXCHANGES,
-        min_length=1,
-        description="What us_holder and us_holder_from_state count as US.",
-    )
-
-    loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
-        FACTOR, description="Points for each unit of money on an invoice."
-    )
 
     kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = Field(
         "PLAINTEXT", description="How Kafka is spoken to."
@@ -181,7 +174,7 @@ class Settings(BaseSettings):
     smtp_ca_file: FilePath | None = Field(None, description="PEM; unset: this machine's.")
     mail_from: str | None = Field(None, description="Sender of the weekly mail.")
     mail_address_template: str | None = Field(
-        None, description="{client}@example.com, or an entry point of verdict.mail_addresses."
+        None, description="{client}@example.com, or a name among mail_addresses."
     )
     mail_lease_s: Annotated[int, Field(ge=600)] = Field(
         900,
@@ -191,7 +184,8 @@ class Settings(BaseSettings):
     @property
     def chosen(self) -> dict[str, object]:
         """The settings of the application, by name."""
-        return {"us_exchanges": self.us_exchanges, "loyalty_factor": self.loyalty_factor}
+        own = type(self).model_fields.keys() - Settings.model_fields.keys()
+        return {name: getattr(self, name) for name in own}
 
     @property
     def roles(self) -> Roles:

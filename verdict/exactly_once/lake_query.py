@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.query import Query, query_of
 from verdict.wire.topics import Topics
 
 NAME = "lake"
-TABLE = "invoice_line"
-AGGREGATE = "invoice"
 
 
 def lake_dir(settings: Settings) -> Path:
@@ -17,11 +16,15 @@ def lake_dir(settings: Settings) -> Path:
 
 
 def lake_query(topics: Topics) -> Query:
-    """Return the query as Kafka and its marker know it; its outputs are files."""
+    """Return the query as Kafka and its marker know it; its outputs are files.
+
+    An application without a lake has one that reads nothing.
+    """
+    table = current().lake
     return query_of(
         topics,
         NAME,
-        inputs=[topics.events(AGGREGATE)],
+        inputs=[] if table is None else [topics.events(table.aggregate_type)],
         outputs=[],
         others=[topics.dead_letters],
         handler_version="1",

@@ -1,5 +1,6 @@
 """The topics of a deployment, before anything runs: made once, and never in place of others."""
 
+from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
@@ -61,10 +62,11 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
 
 
 def _queries(settings: Settings) -> tuple[Query, ...]:
+    lake = () if current().lake is None else (lake_query(settings.topics),)
     return (
         decider_query(settings.topics, settings.shards),
         reactions_query(reactions_of(settings)),
-        lake_query(settings.topics),
+        *lake,
     )
 
 

@@ -52,7 +52,7 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
     for operation in ("DescribeConfigs", "Read"):
         yield from _topics(role, operation, every)
     # none but who keeps the states of others writes these
-    yield from _topics(role, "Write", (name for name in every if name != topics.share_holders))
+    yield from _topics(role, "Write", (name for name in every if name not in topics.states))
     for name in retry_topics:
         beginning = name.removesuffix(MANY)
         pattern = "prefixed" if beginning and beginning != name else "literal"  # `*` alone is all

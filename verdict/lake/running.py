@@ -6,16 +6,16 @@ from functools import partial
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
-from projections.outbound.invoice_line import PARTITION
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.batch import Batch, OutputRecord
-from verdict.exactly_once.lake_query import NAME, TABLE, lake_dir, lake_query
+from verdict.exactly_once.lake_query import NAME, lake_dir, lake_query
 from verdict.exactly_once.markers import first_offsets, read_marker
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.lake.stream import LETTER, lines
 from verdict.lake.table import Span, Table, position
 from verdict.local.lock import DataDirectoryLock
+from verdict.model.lake_table import LakeTable
 from verdict.processing.processor import Ground, Processor
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
@@ -32,10 +32,14 @@ class Lake:
     Args:
         ground: What it stands on.
         settings: Names, places and sizes.
+        table: What the files hold.
         on_step: Called at each step.
     """
 
-    def __init__(self, ground: Ground, settings: Settings, on_step: OnStep = unobserved) -> None:
+    def __init__(
+        self, ground: Ground, settings: Settings, table: LakeTable, on_step: OnStep = unobserved
+    ) -> None:
+        self._rows = table
         self._kafka = ground.kafka
         self._topics = settings.topics
         self._on_step = on_step
@@ -45,7 +49,7 @@ class Lake:
         self._processor = Processor(
             ground,
             self._query,
-            lines,
+            partial(lines, table=table),
             self._put,
             rows=ROWS,
             trigger_ms=settings.lake_trigger_ms,
@@ -61,7 +65,7 @@ class Lake:
             VerdictError: Another process writes to the lake, or as `begin_anew` says.
         """
         self._held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
-        self._table = Table(self._folder / TABLE, self._folder / "staging")
+        self._table = Table(self._folder / self._rows.name, self._folder / "staging")
         self._check()
         self._processor.start()
 
@@ -92,7 +96,7 @@ class Lake:
             .where(F.col(LETTER).isNull())
             .drop(LETTER)
             .write.options(**NO_SUCCESS_FILE)
-            .partitionBy(PARTITION.name)
+            .partitionBy(self._rows.partition.name)
             .parquet(str(staged))
         )
         letters = self._letters(frame) if seen.get["letters"] else []

@@ -1,6 +1,6 @@
 """Kafka's records in, rows of the lake out: a function from DataFrame to DataFrame."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from verdict.decision.received import CommandRecord, dead_letter
-from verdict.exactly_once.lake_query import AGGREGATE
+from verdict.model.lake_table import LakeTable
 from verdict.operator.collector import spare_imports
 from verdict.operator.stream import bounded
 from verdict.processing.records import records_in
@@ -20,12 +19,6 @@ from verdict.wire.topics import OUTPUT_BYTES
 LETTER = "letter"
 ROWS_AT_ONCE = 5_000
 
-SCHEMA = ", ".join(
-    [
-        *(f"{one.name} {one.type} COMMENT '{one.holds}'" for one in COLUMNS),
-        f"{LETTER} BINARY",
-    ]
-)
 ARROW = {
     "STRING": pa.string(),
     "INT": pa.int32(),
@@ -33,44 +26,58 @@ ARROW = {
     "DATE": pa.date32(),
     "TIMESTAMP": pa.timestamp("us", "UTC"),
 }
-LAYOUT = pa.schema(
-    [*((one.name, ARROW[one.type]) for one in COLUMNS), (LETTER, pa.binary())],
-)
 
 
-def lines(records: DataFrame) -> DataFrame:
-    """Return a row per line item.
+def lines(records: DataFrame, table: LakeTable) -> DataFrame:
+    """Return the rows of the lake.
 
     Args:
-        records: Kafka's columns, with `timestamp TIMESTAMP`, of the topic `invoice.events`.
+        records: Kafka's columns, with `timestamp TIMESTAMP`, of the events that the table follows.
+        table: What the rows are.
 
     Returns:
-        `SCHEMA`: a row of `COLUMNS`, or in `LETTER` the dead letter, encoded, of a record of which
-        no row can be made.
+        `schema(table)`: a row of its columns, or in `LETTER` the dead letter, encoded, of a record
+        of which no row can be made.
     """
     # a task for each of Kafka's partitions would make as many files of every day
     tasks = records.sparkSession.sparkContext.defaultParallelism
-    return bounded(records, OUTPUT_BYTES).coalesce(tasks).mapInArrow(Flattening(), SCHEMA)
+    few = bounded(records, OUTPUT_BYTES).coalesce(tasks)
+    return few.mapInArrow(Flattening(table), schema(table))
+
+
+def schema(table: LakeTable) -> str:
+    """Return the columns of a table, and the letter's, in Spark's SQL."""
+    columns = (f"{one.name} {one.type} COMMENT '{one.holds}'" for one in table.columns)
+    return ", ".join([*columns, f"{LETTER} BINARY"])
+
+
+def layout(table: LakeTable) -> pa.Schema:
+    """Return the same for Arrow."""
+    columns = ((one.name, ARROW[one.type]) for one in table.columns)
+    return pa.schema([*columns, (LETTER, pa.binary())])
 
 
 @dataclass(frozen=True)
 class Flattening:
     """Makes rows of the records of one task."""
 
+    table: LakeTable
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield rows of `SCHEMA` for batches whose columns are `INPUT_COLUMNS`."""
+        """Yield rows of `layout` for batches whose columns are `INPUT_COLUMNS`."""
         spare_imports()
-        rows = (row for record in records_in(batches) for row in rows_of(record))
+        columns = layout(self.table)
+        rows = (row for record in records_in(batches) for row in rows_of(record, self.table))
         while some := list(islice(rows, ROWS_AT_ONCE)):
-            yield pa.RecordBatch.from_pylist(some, LAYOUT)
+            yield pa.RecordBatch.from_pylist(some, columns)
 
 
-def rows_of(record: CommandRecord) -> Iterable[dict[str, Any]]:
-    """Return the rows of one record: all of its lines, or one with a letter."""
+def rows_of(record: CommandRecord, table: LakeTable) -> Iterable[Mapping[str, Any]]:
+    """Return the rows of one record: all that are made of it, or one with a letter."""
     try:
         if record.value is None or record.cut:
             raise ValueError("it has no value, or one that was cut")
-        return list(invoice_lines(decode_event(AGGREGATE, record.value), record.source))
+        return list(table.rows(decode_event(table.aggregate_type, record.value), record.source))
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
         told = f"no row for the lake: {type(error).__name__}: {error}"
         return [{LETTER: encode(dead_letter(record, told))}]

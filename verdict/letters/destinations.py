@@ -26,7 +26,7 @@ class Destinations:
         self._names = names
         self._known: Collection[str] = ()
         self._asked = False
-        self._open = {*topics.every_commands(), topics.point_of_sale, topics.retry}
+        self._open = {*topics.every_commands(), *topics.inbound, topics.retry}
         self._allowed = frozenset(allowed)
 
     def ask_again(self) -> None:

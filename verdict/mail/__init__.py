@@ -1,1 +1,1 @@
-"""The weekly mail to those who hold US stock: recorded once, claimed with leases, delivered."""
+"""The weekly mail: recorded once, claimed with leases, delivered."""

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from email.errors import MessageError
 from email.headerregistry import Address
-from importlib.metadata import entry_points
 
+from verdict.application import current
 from verdict.configuration.loading import SettingsInvalid
 
 CLIENT = "{client}"
-ENTRY_POINTS = "verdict.mail_addresses"
 
 AddressOf = Callable[[str], str]
 
@@ -21,25 +20,23 @@ def addresses(wanted: str) -> AddressOf:
     """Return the function from client to address.
 
     Args:
-        wanted: A template such as `{client}@example.com`; or the name of an entry point of the
-            group `verdict.mail_addresses`, a function that takes the client's name and returns the
-            address, raises `OSError` when it cannot tell just now, and anything else when there is
-            none.
+        wanted: A template such as `{client}@example.com`; or a name among the application's
+            `mail_addresses`: a function that takes the client's name and returns the address,
+            raises `OSError` when it cannot tell just now, and anything else when there is none.
 
     Raises:
         SettingsInvalid: It is neither.
     """
     if CLIENT in wanted:
         return lambda client: wanted.replace(CLIENT, client)
-    there = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    there = current().mail_addresses
     if wanted not in there:
         known = ", ".join(sorted(there)) or "none"
         raise SettingsInvalid(
             f"{wanted!r} tells no client's address: give a template such as {CLIENT}@example.com, "
-            f"or the name of an entry point of {ENTRY_POINTS} (installed: {known})"
+            f"or a name among the `mail_addresses` of {current().name} (there: {known})"
         )
-    found: AddressOf = there[wanted].load()
-    return found
+    return there[wanted]
 
 
 def checked(text: str) -> Address:

@@ -1,4 +1,4 @@
-"""What a holder reads."""
+"""A mail as it goes out: what the application wrote, between the headers that mail asks for."""
 
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -6,31 +6,19 @@ from email.policy import SMTP
 from email.utils import formatdate
 
 from verdict.mail.leases import Mail
-from verdict.mail.week import Week
-from verdict.model.message import iso_time
-
-TEXT = """\
-Dear {client},
-
-at the end of week {week} ({cut_off}) you held {positions} on US exchanges.
-"""
+from verdict.model.mailing import Written
 
 
-def message(mail: Mail, week: Week, sender: Address, receiver: Address, now: int) -> EmailMessage:
+def message(
+    mail: Mail, written: Written, sender: Address, receiver: Address, now: int
+) -> EmailMessage:
     """Return the mail; `now` is its date, in epoch milliseconds."""
     made = EmailMessage(policy=SMTP)
     made["Message-ID"] = mail.message_id
     made["Date"] = formatdate(now / 1000, usegmt=True)
     made["From"] = sender
     made["To"] = receiver
-    made["Subject"] = f"Your US positions at the end of {week}"
+    made["Subject"] = written.subject
     made["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's holiday notice answers it
-    made.set_content(
-        TEXT.format(
-            client=mail.client,
-            week=week,
-            cut_off=iso_time(week.cut_off),
-            positions="1 position" if mail.positions == 1 else f"{mail.positions} positions",
-        )
-    )
+    made.set_content(written.text)
     return made

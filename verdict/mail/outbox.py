@@ -6,7 +6,7 @@ what has left the house.
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid5
 
 from sqlalchemy import (
@@ -19,19 +19,13 @@ from sqlalchemy import (
 from verdict.database.statements import add_new
 from verdict.mail.share import bucket_of
 from verdict.mail.week import Week
+from verdict.model.mailing import Receiver
 from verdict.projection.mail_outbox import mails, weeks
 
 DUE, SENT, FAILED = "DUE", "SENT", "FAILED"
 NAMESPACE = UUID("4fdc370b-0d68-5617-9b23-6258bd127fe6")
 HOST = "mail.verdict.invalid"  # nobody's, as RFC 2606 says; a worker's own would differ
 CHUNK_ROWS = 5_000
-
-
-class Holder(NamedTuple):
-    """A client, and how many US positions are the client's."""
-
-    client: str
-    positions: int
 
 
 def is_recorded(engine: Engine, week: Week) -> bool:
@@ -44,7 +38,7 @@ def is_recorded(engine: Engine, week: Week) -> bool:
 def record(
     engine: Engine,
     week: Week,
-    holders: Iterable[Holder],
+    receivers: Iterable[Receiver],
     deployment: str,
     now: int,
     reserved_until: int,
@@ -56,7 +50,7 @@ def record(
     Args:
         engine: Of the database.
         week: That is over.
-        holders: Who held something at the cut-off, each client once.
+        receivers: Who gets one, each client once.
         deployment: That mails are told apart by, where several use one mail server.
         now: Epoch milliseconds.
         reserved_until: From when on others than a client's own worker may send the mail.
@@ -64,7 +58,7 @@ def record(
     with engine.begin() as connection:
         if not add_new(connection, weeks, [{"week": str(week), "recorded_at": now}]):
             return 0
-        rows = (_row(week, holder, deployment, reserved_until) for holder in holders)
+        rows = (_row(week, one, deployment, reserved_until) for one in receivers)
         return sum(add_new(connection, mails, chunk) for chunk in _chunks(rows))
 
 
@@ -88,14 +82,14 @@ def due(engine: Engine, week: Week) -> int:
         return int(connection.execute(left).scalar_one())
 
 
-def _row(week: Week, holder: Holder, deployment: str, reserved_until: int) -> dict[str, Any]:
+def _row(week: Week, receiver: Receiver, deployment: str, reserved_until: int) -> dict[str, Any]:
     return {
         "week": str(week),
-        "client": holder.client,
-        "bucket": bucket_of(holder.client),
-        "positions": holder.positions,
+        "client": receiver.client,
+        "bucket": bucket_of(receiver.client),
+        "positions": receiver.positions,
         "status": DUE,
-        "message_id": message_id(deployment, week, holder.client),
+        "message_id": message_id(deployment, week, receiver.client),
         "lease_until": reserved_until,
     }
 

@@ -10,17 +10,19 @@ from uuid import uuid4
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
+from verdict.errors import Unreachable, VerdictError
 from verdict.mail import outbox
 from verdict.mail.courier import Courier
-from verdict.mail.holders import holders_at
 from verdict.mail.leases import Leases
+from verdict.mail.receivers import receivers_at
 from verdict.mail.sending import Sending, sending_of
 from verdict.mail.share import Share
 from verdict.mail.week import Week
 from verdict.mail.worker import Counts, Worker
+from verdict.model.mailing import Mailing
 from verdict.projection.applier import wall_clock
 from verdict.projection.database import create_processor_tables, one_line, open_database, shown
 
@@ -58,32 +60,34 @@ class WeeklyMail:
 
         Raises:
             NotOver: The cut-off lies ahead.
-            VerdictError: The holders cannot be told, or mails not be sent; what was done is noted.
+            VerdictError: No mail is declared, its receivers cannot be told, or it cannot be sent;
+                what was done is noted.
             Unreachable: Kafka, the database or the mail server does not answer.
         """
+        mailing = declared_mailing()
         self.week.see_that_it_is_over(self.clock())
         sending = sending_of(self.settings)  # before mails are recorded that could not be sent
         with _database(self.settings) as engine:
-            recorded = self._record(engine)
+            recorded = self._record(engine, mailing)
             if failed_again:
                 outbox.make_due_again(engine, self.week)
-            counts = Counts() if sending is None else self._send(engine, sending)
+            counts = Counts() if sending is None else self._send(engine, sending, mailing)
             return Report(recorded, counts, outbox.due(engine, self.week))
 
     @property
     def _lease_ms(self) -> int:
         return self.settings.mail_lease_s * 1000
 
-    def _record(self, engine: Engine) -> int:
+    def _record(self, engine: Engine, mailing: Mailing) -> int:
         if outbox.is_recorded(engine, self.week):
             return 0
-        with holders_at(self.settings, self.week) as holders:
+        with receivers_at(self.settings, mailing, self.week) as receivers:
             now = self.clock()
             reserved_until = now + self._lease_ms
             deployment = self.settings.deployment
-            return outbox.record(engine, self.week, holders, deployment, now, reserved_until)
+            return outbox.record(engine, self.week, receivers, deployment, now, reserved_until)
 
-    def _send(self, engine: Engine, sending: Sending) -> Counts:
+    def _send(self, engine: Engine, sending: Sending, mailing: Mailing) -> Counts:
         name = f"{self.share} {socket.gethostname()}:{os.getpid()} {uuid4().hex[:8]}"
         leases = Leases(engine, self.week, name, self._lease_ms, self.clock)
         with Courier(sending.server) as courier:
@@ -94,8 +98,21 @@ class WeeklyMail:
                 carrier=courier,
                 sender=sending.sender,
                 address_of=sending.address_of,
+                write=mailing.write,
                 clock=self.clock,
             ).run()
+
+
+def declared_mailing() -> Mailing:
+    """Return what goes out by mail.
+
+    Raises:
+        VerdictError: Nothing does.
+    """
+    application = current()
+    if application.mailing is None:
+        raise VerdictError(f"{application.name} sends no mail: declare its `mailing`")
+    return application.mailing
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from verdict.mail.leases import Leases, Mail
 from verdict.mail.message import message
 from verdict.mail.share import Share
 from verdict.mail.week import Week
+from verdict.model.mailing import Receiver, Write
+from verdict.model.message import iso_time
 
 LOG = logging.getLogger("verdict.mailing")
 BEFORE_ALL = ""  # a client has at least one character
@@ -50,6 +52,7 @@ class Worker:
         carrier: Takes the mails.
         sender: Stands in each.
         address_of: Tells a client's address.
+        write: (receiver, week, its end) → what the mail says.
         clock: Epoch milliseconds.
     """
 
@@ -59,6 +62,7 @@ class Worker:
     carrier: Carrier
     sender: Address
     address_of: AddressOf
+    write: Write
     clock: Callable[[], int]
 
     def run(self) -> Counts:
@@ -96,7 +100,9 @@ class Worker:
             counts.sent += 1
 
     def _message(self, mail: Mail) -> EmailMessage:
-        return message(mail, self.week, self.sender, self._receiver(mail.client), self.clock())
+        about = Receiver(mail.client, mail.positions)
+        written = self.write(about, str(self.week), iso_time(self.week.cut_off))
+        return message(mail, written, self.sender, self._receiver(mail.client), self.clock())
 
     def _receiver(self, client: str) -> Address:
         """Return the client's address; that of one must not stop the mails to others."""

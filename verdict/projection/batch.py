@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
 
+from verdict.model.carried_state import CarriedState
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.response import Response
-from verdict.wire.share_holding import ShareHolding
 from verdict.wire.spans import Partition, Span
 
 
@@ -31,7 +31,7 @@ class Carried:
     """
 
     key: str
-    value: ShareHolding | Unreadable | None
+    value: CarriedState | Unreadable | None
 
 
 Record = RecordedEvent | Response | Carried

@@ -5,12 +5,13 @@ from hashlib import sha256
 
 from pydantic import TypeAdapter, ValidationError
 
+from verdict.application import current
+from verdict.model.carried_state import CarriedState
 from verdict.model.message import Name
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
-from verdict.wire.share_holding import ShareHolding
 from verdict.wire.topics import Topics
 
 SHOWN_CHARS = 500
@@ -41,8 +42,9 @@ class Decoding:
             return _unreadable(error)
 
     def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
-        if topic == self.topics.share_holders:
-            return _carried(key, value)
+        for states in current().states:
+            if topic == self.topics.named(states.topic):
+                return _carried(states.state, key, value)
         if value is None:
             raise ValueError("the record has no value")
         aggregate_type = self.topics.aggregate_of(topic)
@@ -59,7 +61,7 @@ class Decoding:
         return record
 
 
-def _carried(key: bytes | None, value: bytes | None) -> Carried:
+def _carried(kind: type[CarriedState], key: bytes | None, value: bytes | None) -> Carried:
     """Return a state by its key, also when only the key can be told.
 
     Raises:
@@ -71,7 +73,7 @@ def _carried(key: bytes | None, value: bytes | None) -> Carried:
     if value is None:
         return Carried(name, None)
     try:
-        return Carried(name, _holding(name, key, value))
+        return Carried(name, _state(kind, name, key, value))
     except Exception as error:  # whatever it is, it concerns this key alone
         return Carried(name, _unreadable(error))
 
@@ -89,13 +91,13 @@ def _name(key: bytes) -> str:
     return f"{NO_ID}SHA-256 {sha256(key).hexdigest()}"
 
 
-def _holding(name: str, key: bytes, value: bytes) -> ShareHolding:
+def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> CarriedState:
     if name.startswith(NO_ID):
         raise ValueError(f"the key {key!r} is no id")
-    holding = ShareHolding.model_validate_json(value)
-    if holding.id != name:
-        raise ValueError(f"the state is that of {holding.id!r}, its key is {name!r}")
-    return holding
+    state = kind.model_validate_json(value)
+    if state.id != name:
+        raise ValueError(f"the state is that of {state.id!r}, its key is {name!r}")
+    return state
 
 
 def _unreadable(error: Exception) -> Unreadable:

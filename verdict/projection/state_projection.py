@@ -36,7 +36,8 @@ class StateProjection(Feedless, Generic[Row]):
         version: Part of every table's name; another version is built beside this one.
         row: The named tuple of the declared columns.
         table: From `row_table`; only keys that have a state are in it.
-        follows: The topic, by its name in a deployment; all records of a key are on one partition.
+        follows: The topic, without a deployment's prefix; all records of a key are on one
+            partition.
         shown: State → row; pure.
         group: Row → the group it belongs to, or None; pure.
         shows: What readers see of the groups.
@@ -48,7 +49,7 @@ class StateProjection(Feedless, Generic[Row]):
     version: int
     row: type[Row]
     table: Table
-    follows: Callable[[Topics], str]
+    follows: str
     shown: Callable[[Any], Row]
     group: Group[Row]
     shows: GroupView[Row]
@@ -70,7 +71,7 @@ class StateProjection(Feedless, Generic[Row]):
 
     def topics(self, topics: Topics) -> Sequence[str]:
         """Return the one topic that it follows."""
-        return (self.follows(topics),)
+        return (topics.named(self.follows),)
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the rows of the batch's keys, put the newest states in their place."""

@@ -1,4 +1,4 @@
-"""Records of tills that people decided to pass over: the reactions begin behind them.
+"""Records of other systems that people decided to pass over: the reactions begin behind them.
 
 As for a command that the decider jumps: the record gets its dead letter, and those before it in its
 partition, of which nothing followed yet, are sent again by themselves.
@@ -31,9 +31,9 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
     topics, reached = settings.topics, publisher.marker.offsets
     with KafkaLog({name: str(value) for name, value in kafka.settings.items()}) as log:
         decisions = read_decisions(log, topics)
-    sent = topics.point_of_sale
-    kept = Log(commands=[sent], begins={sent: [0] * topics.partitions}, ends={})
-    plan = planned({sent: reached.get(sent, [])}, kept, NO_WISH, decisions)
+    sent = topics.inbound
+    kept = Log(commands=sent, begins={name: [0] * topics.partitions for name in sent}, ends={})
+    plan = planned({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
     if not plan.jumped:
         return False
     for one in plan.jumped:

@@ -25,7 +25,7 @@ def reactions_with(topics: Topics, chosen: Mapping[str, object]) -> Reactions:
     """
     application = current()
     policies = [policy.bound(chosen) for policy in application.policies]
-    return Reactions(topics, policies, application.notifications)
+    return Reactions(topics, policies, application.notifications, application.inbound)
 
 
 def reactions_query(reactions: Reactions) -> Query:

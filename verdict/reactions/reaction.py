@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from commands.point_of_sale import NoInvoice, command_of
 from verdict.application import current
 from verdict.decision.received import CommandRecord, dead_letter
+from verdict.model.inbound import Inbound, NoCommand
 from verdict.model.notification import Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
@@ -41,11 +41,13 @@ class Reactions:
         topics: Of the deployment.
         policies: event → commands.
         notifications: event → a message for others.
+        inbound: What another system writes → a command.
     """
 
     topics: Topics
     policies: Sequence[Policy]
     notifications: Sequence[Notification]
+    inbound: Sequence[Inbound] = ()
 
     @property
     def names(self) -> set[str]:
@@ -58,7 +60,7 @@ class Reactions:
         followed = chain.from_iterable(
             [*(one.follows for one in self.policies), *(one.follows for one in self.notifications)]
         )
-        sent = {self.topics.point_of_sale, self.topics.retry}
+        sent = {*self._inbound, self.topics.retry}
         return sorted(sent | {*map(self.topics.events, followed)})
 
     @property
@@ -78,8 +80,8 @@ class Reactions:
                 may be any text; None there is another service's affair.
         """
         topic = record.source.topic
-        if topic == self.topics.point_of_sale:
-            yield from self._guarded(record, "point_of_sale", partial(self._invoice, record))
+        if (inbound := self._inbound.get(topic)) is not None:
+            yield from self._guarded(record, inbound.name, partial(self._sent, record, inbound))
         elif topic != self.topics.retry:
             yield from self._because(record, self.topics.aggregate_of(topic), None)
         elif retried in self.names:
@@ -110,21 +112,26 @@ class Reactions:
         """Yield all of a reaction or, if it fails, none of it and a letter."""
         try:
             yield from list(map(self._fitting, reaction()))
-        except NoInvoice as error:
+        except NoCommand as error:
             yield self._letter(record, str(error))
         except Exception as error:
             problem = f"{name} failed: {type(error).__name__}: {error}"
             yield self._letter(record, problem, self._again(record, name))
 
-    def _invoice(self, record: CommandRecord) -> Iterator[Output]:
+    @property
+    def _inbound(self) -> dict[str, Inbound]:
+        return {self.topics.named(one.topic): one for one in self.inbound}
+
+    def _sent(self, record: CommandRecord, inbound: Inbound) -> Iterator[Output]:
+        what = inbound.aggregate_type
         if record.value is None:
-            raise NoInvoice("no invoice: it has no value")
+            raise NoCommand(f"no {what}: it has no value")
         if record.cut:
-            raise NoInvoice(
-                f"no invoice: it has {record.length} bytes, more than a command may have"
+            raise NoCommand(
+                f"no {what}: it has {record.length} bytes, more than a command may have"
             )
-        envelope, payload = command_of(record.value, record.source)
-        yield self._command(Addressed("invoice", envelope, payload))
+        envelope, payload = inbound.command_of(record.value, record.source)
+        yield self._command(Addressed(what, envelope, payload))
 
     def _asked(self, event: RecordedEvent, policy: Policy) -> Iterator[Output]:
         yield from map(self._command, commands_of(policy, event, current().aggregate_of))
@@ -162,8 +169,8 @@ class Reactions:
 
     def _again(self, record: CommandRecord, name: str) -> Headers:
         again = {RETRY_ATTEMPT: str(record.attempt)}
-        if record.source.topic == self.topics.point_of_sale:
-            return again | {RETRY_TOPIC: self.topics.point_of_sale}
+        if record.source.topic in self._inbound:
+            return again | {RETRY_TOPIC: record.source.topic}
         return again | {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
 
     def _letter(

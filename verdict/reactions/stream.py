@@ -36,7 +36,7 @@ def followed(
     Returns:
         `OUTPUT_SCHEMA`, for `handover.chunks_of`.
     """
-    sent = F.col("topic") == reactions.topics.point_of_sale
+    sent = F.col("topic").isin(reactions.topics.inbound)
     limit = F.when(sent, command_limit_bytes).otherwise(OUTPUT_BYTES)
     # a task for each of Kafka's partitions would cost more than most batches do
     tasks = records.sparkSession.sparkContext.defaultParallelism

@@ -135,8 +135,8 @@ def _decided(
     topics, kafka = settings.topics, ground.kafka
     names = current().aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
-    # no recovery needs these: the reactions pass over what tills sent, the audit what is rejected
-    others = [topics.point_of_sale, *map(topics.rejected, names)]
+    # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
+    others = [*topics.inbound, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
     options = {name: str(value) for name, value in kafka.settings.items()}
     with KafkaLog(options) as reader:

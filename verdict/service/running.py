@@ -12,6 +12,7 @@ from types import TracebackType
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
+from verdict.application import current
 from verdict.batches.source import KafkaBatches
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.kafka import librdkafka_options
@@ -178,10 +179,7 @@ class Application:
         recover_outdated(ground, settings, self._tell)
         rehearsal = self._decide(ground, parts)
         beside = processing_ground(ground, settings)
-        self._processors = (
-            KeptGoing("reactions", reacting(beside, settings)),
-            KeptGoing("lake", Lake(beside, settings)),
-        )
+        self._processors = processors(beside, settings)
         for processor in self._processors:
             parts.callback(processor.stop)
             processor.start()
@@ -231,6 +229,14 @@ def processing_ground(ground: Foundation, settings: Settings) -> Ground:
         partitions=settings.partitions,
         scratch=settings.data_dir / SPARK,
     )
+
+
+def processors(ground: Ground, settings: Settings) -> list[KeptGoing]:
+    """Return what runs beside the decider, not started: a lake only if the application has one."""
+    found = [KeptGoing("reactions", reacting(ground, settings))]
+    if (table := current().lake) is not None:
+        found.append(KeptGoing("lake", Lake(ground, settings, table)))
+    return found
 
 
 def retry(ground: Foundation, settings: Settings) -> Retrying:

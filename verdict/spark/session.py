@@ -214,6 +214,9 @@ def _leave_a_death_to_who_looks_for_it() -> None:
 def _prepare_environment() -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # they import the application from where this process does
+    former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path.cwd()), *former]))
     java = find_java()
     if java.parent.parent != Path(os.environ.get("JAVA_HOME", "")):
         # JAVA_HOME is unset or too old, and spark-submit would prefer it to the one on PATH

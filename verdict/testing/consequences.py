@@ -99,7 +99,7 @@ class Consequences:
         batch.commit()
 
     def _react(self, record: LogRecord) -> Iterator[Output]:
-        sent = record.topic == self._topics.point_of_sale
+        sent = record.topic in self._topics.inbound
         taken = _taken(record, self._command_limit if sent else OUTPUT_BYTES)
         name = _header(record, RETRY_REACTION)
         named = None if name is None else name.decode(errors="backslashreplace")

@@ -3,12 +3,10 @@
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
-from importlib.metadata import entry_points
 
+from verdict.application import current, of_the_application
 from verdict.wire.letter import Letter
 
-ENTRY_POINTS = "verdict.backoffs"
 LONGEST_S = 366 * 24 * 3600.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|[smhd])", re.ASCII)
@@ -22,14 +20,14 @@ class NotUnderstood(ValueError):
     """Something that a letter is tried again by makes no sense; says what, and what to do."""
 
 
-@lru_cache(maxsize=256)
+@of_the_application
 def back_off(spec: str) -> BackOff:
     """Return the function from a letter to the seconds that it waits.
 
     Args:
         spec: `fixed:` and the waits of the first, second … retry, the last for all others too;
-            `exponential:` and the first wait, the factor and the longest wait; or the name of an
-            entry point in the group `verdict.backoffs`.
+            `exponential:` and the first wait, the factor and the longest wait; or a name among the
+            application's `backoffs`.
 
     Raises:
         NotUnderstood: It is none of these.
@@ -37,7 +35,7 @@ def back_off(spec: str) -> BackOff:
     kind, colon, arguments = spec.partition(":")
     parts = [part.strip() for part in arguments.split(",")]
     if not colon:
-        return _installed(spec)
+        return _declared(spec)
     if kind == "fixed":
         return _fixed([_seconds(part, spec) for part in parts])
     if kind == "exponential" and len(parts) == 3 and FACTOR.fullmatch(parts[1]):
@@ -88,17 +86,11 @@ def _exponential(first: float, factor: float, longest: float) -> BackOff:
     return wait
 
 
-def _installed(name: str) -> BackOff:
-    for entry in entry_points(group=ENTRY_POINTS, name=name):
-        try:
-            found: BackOff = entry.load()
-        except Exception as error:  # another package's code
-            raise NotUnderstood(
-                f"the back-off {name!r} cannot be loaded ({type(error).__name__}: {error}): mend "
-                "the package that declares it"
-            ) from error
-        return found
-    raise _unknown(name)
+def _declared(name: str) -> BackOff:
+    found = current().backoffs.get(name)
+    if found is None:
+        raise _unknown(name)
+    return found
 
 
 def _seconds(text: str, spec: str) -> float:
@@ -113,5 +105,5 @@ def _seconds(text: str, spec: str) -> float:
 def _unknown(spec: str) -> NotUnderstood:
     return NotUnderstood(
         f"the back-off {spec[:200]!r} is unknown: it must be like {FORMS}, with the units ms, s, "
-        f"m, h and d, or the name of an entry point in the group {ENTRY_POINTS}"
+        f"m, h and d, or a name among the `backoffs` of the application"
     )

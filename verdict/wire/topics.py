@@ -70,12 +70,14 @@ class Topics:
         return f"{self.prefix}retry"
 
     @property
-    def share_holders(self) -> str:
-        return f"{self.prefix}share-holders"
+    def states(self) -> list[str]:
+        """The topics on which others carry states."""
+        return [self.named(one.topic) for one in current().states]
 
     @property
-    def point_of_sale(self) -> str:
-        return f"{self.prefix}POS"
+    def inbound(self) -> list[str]:
+        """The topics on which other systems write what becomes commands."""
+        return [self.named(one.topic) for one in current().inbound]
 
     @property
     def markers(self) -> str:
@@ -115,8 +117,10 @@ class Topics:
             yield Topic(self.rejected(aggregate_type), self.partitions, _output())
         yield Topic(self.dead_letters, self.partitions, _output())
         yield Topic(self.retry, self.partitions, _output())
-        yield Topic(self.share_holders, self.partitions, _states())
-        yield Topic(self.point_of_sale, self.partitions, _commands())
+        for name in self.states:
+            yield Topic(name, self.partitions, _states())
+        for name in self.inbound:
+            yield Topic(name, self.partitions, _commands())
         for name in dict.fromkeys(one.topic for one in current().notifications):
             yield Topic(self.named(name), self.partitions, _output())
         yield Topic(self.markers, 1, _markers())

@@ -1,4 +1,4 @@
-"""Who holds US stock at the cut-off of a week: as it was then, not as it is now."""
+"""Who gets a mail: as it was at the cut-off of a week, not as it is now."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,16 +6,17 @@ from contextlib import contextmanager
 from verdict.as_of.materialiser import Materialiser
 from verdict.as_of.moment import AsOf
 from verdict.configuration.settings import Settings
-from verdict.mail.outbox import Holder
 from verdict.mail.week import Week
+from verdict.model.mailing import Mailing, Receiver
 
 
 @contextmanager
-def holders_at(settings: Settings, week: Week) -> Iterator[Iterator[Holder]]:
-    """Give the holders at a week's cut-off; what was decided at that very moment is after it.
+def receivers_at(settings: Settings, mailing: Mailing, week: Week) -> Iterator[Iterator[Receiver]]:
+    """Give the receivers at a week's cut-off; what was decided at that very moment is after it.
 
     Args:
         settings: Those of the service, which runs or not.
+        mailing: What goes out.
         week: That is over.
 
     Raises:
@@ -23,5 +24,5 @@ def holders_at(settings: Settings, week: Week) -> Iterator[Iterator[Holder]]:
         Unreachable: Kafka does not answer.
     """
     last = AsOf(millis=week.cut_off - 1)
-    with Materialiser(settings, "us_holder").content(last) as content:
-        yield (Holder(row["client"], row["positions"]) for row in content.values())
+    with Materialiser(settings, mailing.read_model).content(last) as content:
+        yield (Receiver(row["client"], row[mailing.number]) for row in content.values())

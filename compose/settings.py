@@ -1,0 +1,25 @@
+"""What can be chosen of this business, besides what can be chosen of the engine."""
+
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from commands.policies.award_points import FACTOR
+from projections.us_holder import US_EXCHANGES
+from verdict.configuration.settings import Settings
+from verdict.configuration.values import listed
+
+
+class BusinessSettings(Settings):
+    """The settings of this application."""
+
+    us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
+        US_EXCHANGES,
+        min_length=1,
+        description="What us_holder and us_holder_from_state count as US.",
+    )
+    loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
+        FACTOR, description="Points for each unit of money on an invoice."
+    )

@@ -1,0 +1,16 @@
+"""What the topic `share-holders` carries, which others write: each position as it is now."""
+
+from verdict.model.carried_state import CarriedState, StateTopic
+from verdict.model.message import Name, Positive, Text
+
+
+class ShareHolding(CarriedState):
+    """An open position."""
+
+    client: Name
+    ticker: Text
+    amount: Positive
+    exchange: Text
+
+
+share_holders = StateTopic("share-holders", ShareHolding, about="position")
