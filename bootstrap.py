@@ -125,7 +125,9 @@ def install() -> None:
     # what has to be built is built with locked tools: an isolated build would fetch its own
     run(*pip, "--require-hashes", "-r", build_tools)
     run(*pip, "--require-hashes", "--no-build-isolation", "-r", LOCK)
-    run(*pip, "--no-build-isolation", "--editable", ROOT)
+    # on the path, and not found by a hook of its own: type checkers run no hooks
+    visible = ("--config-settings", "editable_mode=compat")
+    run(*pip, "--no-build-isolation", *visible, "--editable", ROOT)
 
 
 def locked(package: str) -> str:

@@ -153,7 +153,7 @@ def _wants_letter(outcome: Outcome) -> bool:
 
 def _response_faults(outcome: Outcome, published: Published, found: Response) -> Iterator[str]:
     assert outcome.response is not None
-    said = asdict(found) | {"source": _place(found)}
+    said = found.model_dump() | {"source": _place(found)}
     yield from _unequal(outcome.response, said)
     yield from _unequal({"key": found.aggregate_id.encode()}, {"key": published.key})
     if (found.message is None) != (found.reason is None):

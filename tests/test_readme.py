@@ -87,7 +87,7 @@ def test_every_reason_is_named_with_whether_it_may_be_tried_again() -> None:
 
 
 def test_a_response_has_the_fields_that_are_shown() -> None:
-    assert list(json.loads(USING.blocks("json")[0])) == [*Response.__annotations__]
+    assert list(json.loads(USING.blocks("json")[0])) == [*Response.model_fields]
 
 
 @each_page

@@ -1,6 +1,5 @@
 """`receive` and `handle` against the independent model, command by command."""
 
-from dataclasses import asdict
 from random import Random
 
 import pytest
@@ -21,7 +20,7 @@ def assert_same(outcome: Outcome, answer: Answer) -> None:
         assert answer.letter is not None, f"{answer.response} should be a dead letter"
         return
     assert answer.response is not None, f"{answer.letter} should be {outcome.response}"
-    said = asdict(answer.response) | {"source": outcome.record[:3]}
+    said = answer.response.model_dump() | {"source": outcome.record[:3]}
     assert outcome.response == {name: said[name] for name in outcome.response}
 
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,7 +43,9 @@ def test_the_same_command_again_gets_the_original_outcome_whatever_has_happened_
 
     verdict = judge(again, snapshot, earlier=earlier, limits=WINDOW)
 
-    own = replace(earlier, duplicate=True, source=again.record.source, correlation_id="x")
+    own = earlier.model_copy(
+        update={"duplicate": True, "source": again.record.source, "correlation_id": "x"}
+    )
     assert verdict.response == own
     assert verdict.events == ()
     assert verdict.snapshot == snapshot

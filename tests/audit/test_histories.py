@@ -46,7 +46,9 @@ def audited(
     found = [finding for event in events for finding in histories.take(event)]
     if said is not None:
         version, digest = said
-        response = replace(ACCEPTED, aggregate_id="p-1", to_version=version, last_hash=digest)
+        response = ACCEPTED.model_copy(
+            update={"aggregate_id": "p-1", "to_version": version, "last_hash": digest}
+        )
         histories.answer(response, Source("position.responses", 0, 1))
     return [*found, *histories.close()]
 

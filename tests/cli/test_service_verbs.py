@@ -1,5 +1,4 @@
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,7 +150,9 @@ def test_status_tells_of_commands_that_senders_put_on_several_partitions(
 ) -> None:
     [before] = verdict("status", "--json").lines
     scattered = [
-        replace(ACCEPTED, aggregate_id=name, source=Source("order.commands", partition, 0))
+        ACCEPTED.model_copy(
+            update={"aggregate_id": name, "source": Source("order.commands", partition, 0)}
+        )
         for name, partition in (("o-2", 1), ("o-1", 0), ("o-2", 3), ("o-3", 3), ("o-3", 0))
     ]
     read_side.applier("outcome").apply(batch_of(scattered))

@@ -56,7 +56,9 @@ def faults(spark: SparkSession, topics: Topics, *, whole: bool = True) -> list[s
 def without_hashes(topics: Topics) -> Topics:
     """Return topics of before responses told of hashes."""
     older = [
-        one._replace(value=encode(replace(decode(Response, one.value), last_hash=None)))
+        one._replace(
+            value=encode(decode(Response, one.value).model_copy(update={"last_hash": None}))
+        )
         for one in topics.responses
     ]
     return topics._replace(responses=older)

@@ -151,9 +151,11 @@ def test_a_projection_that_does_not_exist_is_named_with_those_that_do(reader: Re
 
 
 def test_the_token_comes_from_the_response() -> None:
-    accepted = replace(ACCEPTED, to_version=7)
+    accepted = ACCEPTED.model_copy(update={"to_version": 7})
 
     assert Token.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
     assert Token.of(REJECTED) == (REJECTED.aggregate_type, REJECTED.aggregate_id, 1)
-    assert Token.of(replace(ACCEPTED, from_version=7, to_version=7)) == Token.of(accepted)
-    assert Token.of(replace(REJECTED, to_version=None)) is None
+    assert Token.of(ACCEPTED.model_copy(update={"from_version": 7, "to_version": 7})) == Token.of(
+        accepted
+    )
+    assert Token.of(REJECTED.model_copy(update={"to_version": None})) is None

@@ -87,7 +87,8 @@ def test_outcome_takes_as_many_statements_for_many_responses_as_for_few(
 ) -> None:
     applier = read_side.applier("outcome")
     responses = [
-        replace(ACCEPTED, source=replace(ACCEPTED.source, offset=number)) for number in range(5000)
+        ACCEPTED.model_copy(update={"source": replace(ACCEPTED.source, offset=number)})
+        for number in range(5000)
     ]
     applier.apply(batch_of(responses[:1]))
 

@@ -106,7 +106,7 @@ def test_a_response_that_was_written_twice_is_one_row(read_side: ReadSide) -> No
 def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:
     source = replace(ACCEPTED.source, offset=99)
     read_side.applier("outcome").apply(
-        batch_of([ACCEPTED, replace(ACCEPTED, duplicate=True, source=source)])
+        batch_of([ACCEPTED, ACCEPTED.model_copy(update={"duplicate": True, "source": source})])
     )
 
     assert read_side.select('SELECT "offset", duplicate FROM outcome ORDER BY "offset"') == [
@@ -116,7 +116,7 @@ def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:
 
 
 def test_a_message_with_a_nul_can_be_stored_by_every_database(read_side: ReadSide) -> None:
-    read_side.applier("outcome").apply(batch_of([replace(REJECTED, message="a\0b")]))
+    read_side.applier("outcome").apply(batch_of([REJECTED.model_copy(update={"message": "a\0b"})]))
 
     assert read_side.select("SELECT message FROM outcome") == [("a\\0b",)]
 
@@ -126,10 +126,14 @@ def test_outcomes_that_are_built_in_one_go_are_the_same(read_side: ReadSide, fir
     """Also where commands of one aggregate lie on several partitions."""
     places = [(first, "a"), (1, "a"), (3 - first, "a"), (2, "b"), (2, "b")]
     found = [
-        replace(ACCEPTED, aggregate_id=name, source=Source("order.commands", partition, offset))
+        ACCEPTED.model_copy(
+            update={"aggregate_id": name, "source": Source("order.commands", partition, offset)}
+        )
         for offset, (partition, name) in enumerate(places)
     ]
-    found.append(replace(MALFORMED, aggregate_id="b", source=Source("order.commands", 0, 9)))
+    found.append(
+        MALFORMED.model_copy(update={"aggregate_id": "b", "source": Source("order.commands", 0, 9)})
+    )
     applier = read_side.applier("outcome")
     for offset, response in enumerate(found):
         applier.apply(batch_of([response], start=offset))
@@ -150,7 +154,13 @@ def test_the_longest_names_fit_the_indexes_of_every_database(
     read_side.applier("outcome").apply(
         batch_of(
             [
-                replace(ACCEPTED, aggregate_id=name, correlation_id=name, command_id=longest(128)),
+                ACCEPTED.model_copy(
+                    update={
+                        "aggregate_id": name,
+                        "correlation_id": name,
+                        "command_id": longest(128),
+                    }
+                ),
             ]
         )
     )

@@ -1,6 +1,5 @@
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,9 @@ SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key 
 def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") -> Response:
     """Return the answer to a command that lay on `partition`."""
     place = Source(f"{kind}.commands", partition, offset)
-    return replace(ACCEPTED, aggregate_type=kind, aggregate_id=aggregate_id, source=place)
+    return ACCEPTED.model_copy(
+        update={"aggregate_type": kind, "aggregate_id": aggregate_id, "source": place}
+    )
 
 
 def test_commands_that_stay_on_one_partition_are_no_news(read_side: ReadSide) -> None:
@@ -56,7 +57,7 @@ def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide) -> None:
 
 
 def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) -> None:
-    elsewhere = replace(MALFORMED, source=Source("order.commands", 3, 0))
+    elsewhere = MALFORMED.model_copy(update={"source": Source("order.commands", 3, 0)})
 
     read_side.applier("outcome").apply(batch_of([of("order-1", 1), elsewhere]))
 

@@ -1,7 +1,7 @@
 """One fixed example of everything that crosses a wire; the golden bytes are made of these."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -188,7 +188,7 @@ REJECTION = Rejection(
     last_hash=bytes(range(64, 96)),
     command_bytes=b'{"command_id": "c-17"}\xff',
 )
-RESPONSE = Response(**{field.name: getattr(REJECTION, field.name) for field in fields(Response)})
+RESPONSE = Response(**REJECTION.model_dump(exclude={"command_bytes"}))
 DEAD_LETTER = DeadLetter(
     source=AT,
     error="value has no Confluent header",

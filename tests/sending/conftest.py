@@ -3,7 +3,6 @@
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,7 +99,7 @@ class Responder(threading.Thread):
 
     def _decided(self, sent: dict[str, Any], aggregate_type: str, source: Source) -> Response:
         if earlier := self._seen.get(sent["command_id"]):
-            return replace(earlier, duplicate=True, source=source)
+            return earlier.model_copy(update={"duplicate": True, "source": source})
         response = accepted(sent, aggregate_type, source)
         self._seen[response.command_id] = response
         return response

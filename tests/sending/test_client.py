@@ -1,10 +1,11 @@
+import asyncio
 import gc
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
+from queue import Queue
 from threading import Thread, current_thread
 
 import pytest
@@ -15,6 +16,7 @@ from commands.order import CancelOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition
 from tests.sending.conftest import PARTITIONS, Responder, accepted
 from verdict.client import responses
+from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import (
     KafkaUnavailable,
@@ -81,13 +83,14 @@ def test_the_outcome_of_a_command_comes_back_to_its_sender(
 
 def test_a_rejection_is_returned_and_not_raised(client: Client, responder: Responder) -> None:
     def reject(response: Response) -> list[Response]:
-        rejected = replace(
-            response,
-            status=Status.REJECTED,
-            reason="VERSION_CONFLICT",
-            message="expected version 3, order 'order-1' is ACTIVE at version 1",
-            actual_version=1,
-            actual_state=LifeCycle.ACTIVE,
+        rejected = response.model_copy(
+            update={
+                "status": Status.REJECTED,
+                "reason": "VERSION_CONFLICT",
+                "message": "expected version 3, order 'order-1' is ACTIVE at version 1",
+                "actual_version": 1,
+                "actual_state": LifeCycle.ACTIVE,
+            }
         )
         return [rejected]
 
@@ -164,7 +167,9 @@ def test_the_same_command_id_again_gets_the_original_outcome(
 def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
     client: Client, responder: Responder
 ) -> None:
-    responder.answers = lambda response: [replace(response, message=str(response.source))]
+    responder.answers = lambda response: [
+        response.model_copy(update={"message": str(response.source)})
+    ]
     sendings = [client.send("order-1", ORDER, 0, command_id="c-1") for _ in range(5)]
 
     outcomes = [sending.wait(PATIENCE_S) for sending in sendings]
@@ -201,6 +206,72 @@ def test_several_aggregate_types_share_a_client(client: Client, responder: Respo
 
     assert position.wait(PATIENCE_S).command_type == "ClosePosition"
     assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
+
+
+def test_a_callback_may_send_to_another_aggregate_type(
+    client: Client, responder: Responder
+) -> None:
+    """It runs in the only thread that could begin to hear the answers."""
+    following: Queue[Pending] = Queue()
+    client.send("x", ORDER, expected_version="NO_STREAM").add_done_callback(
+        lambda placed: following.put(
+            client.send("x", ClosePosition(), placed.wait(0).to_version or 0)
+        )
+    )
+
+    assert following.get(timeout=PATIENCE_S).wait(PATIENCE_S).expected_version == 1
+
+
+def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    errors: Queue[str] = Queue()
+
+    def told(pending: Pending) -> None:
+        with pytest.raises(OutcomeUnknown) as caught:
+            pending.wait(0)
+        errors.put(str(caught.value))
+
+    with Client(broker.bootstrap_servers, topics) as client:
+        client.send("order-1", ORDER, expected_version=0).add_done_callback(told)
+
+    assert "closed before the outcome came" in errors.get_nowait()
+
+
+def test_tasks_of_an_event_loop_share_a_client(
+    broker: EmbeddedBroker, topics: Topics, responder: Responder
+) -> None:
+    """With a queue for a tenth of them, and types of aggregates that nobody had followed."""
+
+    async def send_all() -> list[Response]:
+        small = {"queue.buffering.max.messages": "50"}
+        async with AsyncClient(broker.bootstrap_servers, topics, small) as client:
+            orders = (client.send(f"order-{n}", ORDER, "NO_STREAM") for n in range(250))
+            closings = (client.send(f"p-{n}", ClosePosition(), 1) for n in range(250))
+            return await asyncio.gather(*orders, *closings)
+
+    outcomes = asyncio.run(send_all())
+
+    assert [one.aggregate_id for one in outcomes] == [
+        *(f"order-{n}" for n in range(250)),
+        *(f"p-{n}" for n in range(250)),
+    ]
+
+
+def test_what_a_task_does_not_hear_in_time_can_be_asked_again(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    async def impatient() -> Response:
+        async with AsyncClient(broker.bootstrap_servers, topics) as client:
+            with pytest.raises(OutcomeUnknown, match="ask again with the same command id") as told:
+                await client.send("order-1", ORDER, 0, timeout_s=IMPATIENCE_S)
+            late = Responder(broker.bootstrap_servers, topics)
+            late.start()
+            outcome = await client.send("order-1", ORDER, 0, command_id=told.value.command_id)
+            await asyncio.to_thread(late.stop)
+            return outcome
+
+    assert asyncio.run(impatient()).duplicate
 
 
 def test_only_the_thread_touches_the_consumer_once_it_runs(
@@ -258,9 +329,9 @@ def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> No
     client.flush()
     gc.collect()
 
-    client._waiting.sweep()
+    client._connection.waiting.sweep()
 
-    assert len(client._waiting) == 0
+    assert len(client._connection.waiting) == 0
 
 
 def test_what_the_deciding_side_would_not_read_is_not_sent(
@@ -313,7 +384,7 @@ def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
 ) -> None:
     client = Client(broker.bootstrap_servers, topics, {"linger.ms": "20000"})
     client.send("order-1", ORDER, expected_version=0)
-    client._outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
+    client._connection.outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
 
     with pytest.raises(NotDelivered, match="send it again with the same command id"):
         client.flush()

@@ -18,7 +18,7 @@ ABOUT = ("order", b"o-1")
 
 
 def pending_in(waiting: Waiting) -> Pending:
-    pending = Pending("order", "o-1", "c-1", Trouble())
+    pending = Pending("order", "o-1", "c-1", Trouble(), waiting.held)
     waiting.add(pending)
     return pending
 
@@ -107,7 +107,7 @@ def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
 def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
     waiting = Waiting()
     second, first, unplaced = (pending_in(waiting) for _ in range(3))
-    other = Pending("order", "o-2", "c-2", Trouble())
+    other = Pending("order", "o-2", "c-2", Trouble(), waiting.held)
     waiting.add(other)
     waiting.place(other, place(1))
     waiting.place(second, place(8))

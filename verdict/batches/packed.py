@@ -6,7 +6,7 @@ record's own class is found again at the other end.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
@@ -32,15 +32,19 @@ class _Plain:
     """The values of a record, in the order of its fields; instead of its source the three of it.
 
     Args:
-        kind: Of the record.
-        last: Its last field, when that is left to the caller.
+        make: Returns the record of its values, in their order.
+        names: Of its fields.
+        last: The last one, when that is left to the caller.
     """
 
-    def __init__(self, kind: type[Any], last: str | None = None) -> None:
-        names = [field.name for field in fields(kind)]
-        if last is not None and names.pop() != last:
-            raise TypeError(f"{last} must stay the last field of {kind.__name__}")
-        self._kind = kind
+    def __init__(
+        self, make: Callable[..., Any], names: Sequence[str], last: str | None = None
+    ) -> None:
+        if last is not None:
+            *names, found = names
+            if found != last:
+                raise TypeError(f"{last} must stay the last field, not {found}")
+        self._make = make
         self._at = at = names.index("source")
         self.values: Callable[[Any], tuple[Any, ...]] = attrgetter(
             *names[:at], *PLACE, *names[at + 1 :]
@@ -48,10 +52,15 @@ class _Plain:
 
     def record(self, values: tuple[Any, ...], *last: Any) -> Any:
         at, end = self._at, self._at + len(PLACE)
-        return self._kind(*values[:at], Source(*values[at:end]), *values[end:], *last)
+        return self._make(*values[:at], Source(*values[at:end]), *values[end:], *last)
 
 
-EVENT, RESPONSE = _Plain(RecordedEvent, "payload"), _Plain(Response)
+def _response(*values: Any) -> Response:
+    return Response.trusted(**dict(zip(Response.model_fields, values, strict=True)))
+
+
+EVENT = _Plain(RecordedEvent, [field.name for field in fields(RecordedEvent)], "payload")
+RESPONSE = _Plain(_response, [*Response.model_fields])
 
 
 def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:

@@ -4,7 +4,12 @@ import os
 
 
 class SendingFailed(Exception):
-    """A command could not be sent, or its outcome could not be awaited."""
+    """A command could not be sent, or its outcome could not be awaited.
+
+    `command_id` is that of the command it is about, if it was on its way: ask again with it.
+    """
+
+    command_id: str | None = None
 
 
 class TooLarge(SendingFailed, ValueError):

@@ -13,7 +13,6 @@ from verdict.client.waiting import Waiting
 from verdict.model.source import Source
 
 REMEMBERED_LOSSES = 1_000
-FULL_S = 0.1
 
 
 class Outbox:
@@ -28,26 +27,26 @@ class Outbox:
         options = producer_options(bootstrap_servers, config)
         self.producer = Producer(options | {"error_cb": trouble.complain})
 
-    def put(self, pending: Pending, topic: str, value: bytes) -> None:
-        """Hand a command to the producer; waits while its queue is full.
+    def put(self, pending: Pending, topic: str, value: bytes) -> bool:
+        """Hand a command to the producer; return False when its queue is full.
 
         Raises:
             NotDelivered: The producer does not take it.
         """
         acknowledged = partial(self._acknowledged, pending)
         self._waiting.add(pending)
-        while True:
-            try:
-                self.producer.produce(
-                    topic, value, pending.aggregate_id.encode(), on_delivery=acknowledged
-                )
-                return
-            except BufferError:
-                self.producer.poll(FULL_S)
-            except KafkaException as error:
-                refused = NotDelivered(f"{pending} was not sent: {error.args[0].str()}")
-                self._waiting.lose(pending, refused)
-                raise refused from error
+        try:
+            self.producer.produce(
+                topic, value, pending.aggregate_id.encode(), on_delivery=acknowledged
+            )
+        except BufferError:
+            self._waiting.withdraw(pending)
+            return False
+        except KafkaException as error:
+            refused = NotDelivered(f"{pending} was not sent: {error.args[0].str()}")
+            self._waiting.lose(pending, refused)
+            raise refused from error
+        return True
 
     def flush(self, timeout_s: float | None) -> None:
         """Return when everything is acknowledged; see `Client.flush`."""

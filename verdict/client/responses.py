@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from typing import NamedTuple
 
 from confluent_kafka import (
@@ -87,9 +87,15 @@ class Responses:
             KafkaUnavailable: Kafka does not answer, or has no such topic.
         """
         topic = self._topics.responses(aggregate_type)
+        if current_thread() is self._thread:  # that of a callback
+            if topic not in self._followed:
+                self._begin(topic, aggregate_type)
+            return
         with self._lock:
             if topic in self._followed:
                 return
+            if self._stopping.is_set():
+                raise KafkaUnavailable("the client was closed meanwhile")
             if self._thread is None:
                 self._begin(topic, aggregate_type)
                 self._thread = Thread(
@@ -103,10 +109,10 @@ class Responses:
 
     def stop(self) -> None:
         """End the thread and leave Kafka."""
-        self._stopping.set()
+        with self._lock:  # so that whoever is in `follow` has been answered
+            self._stopping.set()
         if self._thread is not None:
             self._thread.join()
-        self._begin_asked(KafkaUnavailable("the client was closed meanwhile"))
         self._consumer.close()
 
     def _begin(self, topic: str, aggregate_type: str) -> None:

@@ -1,10 +1,12 @@
 """Who waits for which answer."""
 
 from collections import Counter, deque
+from copy import copy
 from functools import partial
 from threading import Lock
 from weakref import ref
 
+from verdict.client.errors import SendingFailed
 from verdict.client.pending import Pending
 from verdict.model.source import Source
 from verdict.wire.response import Response
@@ -22,15 +24,16 @@ class Waiting:
     """
 
     def __init__(self) -> None:
+        self.held: set[Pending] = set()
         self._lock = Lock()
         self._placed: dict[Source, tuple[Aggregate, ref[Pending]]] = {}
         self._unplaced: Counter[Aggregate] = Counter()
         self._early: dict[Aggregate, dict[Source, Response]] = {}
-        self._passed_over: dict[Aggregate, list[Exception]] = {}
+        self._passed_over: dict[Aggregate, list[SendingFailed]] = {}
         self._interest: Counter[Aggregate] = Counter()
         # noted without the lock: a garbage collection may run while this thread holds it
         self._dropped: deque[Source] = deque()
-        self._failure: Exception | None = None
+        self._failure: SendingFailed | None = None
 
     def __len__(self) -> int:
         """Return how many commands are without an answer that somebody may still ask for."""
@@ -56,17 +59,22 @@ class Waiting:
                 self._placed[source] = about, ref(pending, dropped)
                 return
             _decrease(self._interest, about)
-            if response is not None:
-                pending.answer(response)
-            elif failure is not None:
-                pending.fail(failure)
+        # without the lock: whoever is called may send the next command
+        if response is not None:
+            pending.answer(response)
+        elif failure is not None:
+            pending.fail(failure)
 
-    def lose(self, pending: Pending, error: Exception) -> None:
-        """Learn that a command was not acknowledged."""
+    def withdraw(self, pending: Pending) -> None:
+        """Wait no longer for a command that was not sent after all."""
         about = _about(pending)
         with self._lock:
             self._leave_unplaced(about)
             _decrease(self._interest, about)
+
+    def lose(self, pending: Pending, error: SendingFailed) -> None:
+        """Learn that a command was not acknowledged."""
+        self.withdraw(pending)
         pending.fail(error)
 
     def expects(self, about: Aggregate) -> bool:
@@ -82,7 +90,7 @@ class Waiting:
         if pending is not None:
             pending.answer(response)
 
-    def pass_over(self, about: Aggregate, error: Exception) -> None:
+    def pass_over(self, about: Aggregate, error: SendingFailed) -> None:
         """End the waiting that a response was for which says no more than the aggregate.
 
         Commands to one aggregate are answered in their order, so it was for the first of ours, or
@@ -98,7 +106,7 @@ class Waiting:
         if pending is not None:
             pending.fail(error)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: SendingFailed) -> None:
         """End every waiting, now and from now on."""
         with self._lock:
             self._failure = error
@@ -107,7 +115,7 @@ class Waiting:
             self._interest = Counter(self._unplaced)
         for pending in waiting:
             if pending is not None:
-                pending.fail(error)
+                pending.fail(copy(error))  # each raises its own
 
     def sweep(self) -> None:
         """Forget what nobody holds any more."""
@@ -124,11 +132,11 @@ class Waiting:
         _decrease(self._interest, about)
         return reference()
 
-    def _failed(self, about: Aggregate) -> Exception | None:
+    def _failed(self, about: Aggregate) -> SendingFailed | None:
         """Return why the command that is placed next is not waited for."""
         if passed_over := self._passed_over.get(about):
             return passed_over.pop(0)
-        return self._failure
+        return copy(self._failure)
 
     def _leave_unplaced(self, about: Aggregate) -> None:
         _decrease(self._unplaced, about)

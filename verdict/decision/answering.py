@@ -29,7 +29,7 @@ def acceptance(
     after: Snapshot[Any],
 ) -> Response:
     """Return the response to a command that caused `events`, from `snapshot` to `after`."""
-    return Response(
+    return Response.trusted(
         **_about(decider, command),
         status=Status.ACCEPTED,
         from_version=snapshot.version,
@@ -54,7 +54,7 @@ def rejection(
     rejected: Rejected,
 ) -> Response:
     """Return the response to a command that failed a check against `snapshot`."""
-    return Response(
+    return Response.trusted(
         **_about(decider, command),
         status=Status.REJECTED,
         from_version=snapshot.version,
@@ -88,7 +88,7 @@ def _about(decider: Aggregate[Any], command: ReceivedCommand) -> dict[str, Any]:
 
 def malformed(command: MalformedCommand) -> Response:
     """Return the response to a command that no aggregate could accept; no state is looked at."""
-    return Response(
+    return Response.trusted(
         command_id=command.command_id,
         command_digest=None,
         aggregate_type=command.aggregate_type,

@@ -1,6 +1,6 @@
 """The verdict: every check of the contract in its order, first failure wins."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from verdict.decision.answering import Rejected, acceptance, rejection
@@ -80,12 +80,8 @@ def _answer_again(
     decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
 ) -> Verdict:
     if earlier.command_digest == command.digest:
-        response = replace(
-            earlier,
-            duplicate=True,
-            source=command.record.source,
-            correlation_id=command.correlation_id,
-        )
+        again = {"source": command.record.source, "correlation_id": command.correlation_id}
+        response = earlier.model_copy(update={"duplicate": True, **again})
     else:
         taken = Rejected(
             Reason.COMMAND_ID_REUSED,

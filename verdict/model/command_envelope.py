@@ -1,7 +1,7 @@
 """What surrounds a command on its way: who, about what, and on which assumption."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, StringConstraints
 
@@ -14,6 +14,9 @@ class Expectation(StrEnum):
     ANY = "ANY"
     NO_STREAM = "NO_STREAM"
     EXISTS = "EXISTS"
+
+
+Expected = int | Expectation | Literal["ANY", "NO_STREAM", "EXISTS"]  # as senders may say it
 
 
 def _expectation(value: Any) -> int | Expectation:

@@ -44,6 +44,10 @@ class TimestampMillis:
     """Marks an integer as a time, for the schemas and for people."""
 
 
+class Growing:
+    """Marks an enum that is text in schemas: it may get members without a new version of them."""
+
+
 class HexBytes:
     """Marks bytes that people read as hexadecimal: hashes and digests."""
 

@@ -22,3 +22,17 @@ class Reason(StrEnum):
     def retriable(self) -> bool:
         """Whether the same command id may be tried again: only after a bug was mended."""
         return self is Reason.HANDLER_ERROR
+
+    @property
+    def advice(self) -> str:
+        """What a sender can do about it."""
+        return ADVICE.get(self, "send another command, under a new id, if it is still wanted")
+
+
+ADVICE = {
+    Reason.INVALID_COMMAND: "mend the sender",
+    Reason.UNKNOWN_TYPE: "mend the sender",
+    Reason.COMMAND_ID_REUSED: "send it under a new id",
+    Reason.VERSION_CONFLICT: "reload, decide anew, and send that under a new id",
+    Reason.HANDLER_ERROR: "send it again under the same id once the rules are mended",
+}

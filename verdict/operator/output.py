@@ -1,7 +1,6 @@
 """What a decision puts on which topic."""
 
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import NamedTuple
 
 from verdict.decision.handle import Verdict
@@ -16,8 +15,6 @@ from verdict.wire.topics import Topics
 
 OUTPUT_SCHEMA = "outputs binary, file string"
 DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary"
-
-RESPONSE_FIELDS = tuple(field.name for field in fields(Response))
 
 
 class Output(NamedTuple):
@@ -69,8 +66,7 @@ class Outputs:
         key = response.aggregate_id.encode()
         replayable = response.reason != Reason.HANDLER_ERROR
         if response.reason is not None and not response.duplicate:
-            known = {name: getattr(response, name) for name in RESPONSE_FIELDS}
-            rejection = Rejection(**known, command_bytes=record.value or b"")
+            rejection = Rejection.trusted(**dict(response), command_bytes=record.value or b"")
             topic = self._topics.rejected(response.aggregate_type)
             headers = joined(response_headers(rejection, traceparent))
             yield Output(topic, key, encode(rejection), headers, replayable)

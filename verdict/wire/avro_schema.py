@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel
 
-from verdict.model.message import TimestampMillis
+from verdict.model.message import Growing, TimestampMillis
 
 Schema = dict[str, Any] | list[Any] | str
 
@@ -82,6 +82,8 @@ class RecordSchema:
         inner, *marks = get_args(annotation)
         if any(isinstance(mark, TimestampMillis) for mark in marks):
             return {"type": "long", "logicalType": "timestamp-millis"}
+        if any(isinstance(mark, Growing) for mark in marks):
+            return PRIMITIVES[str]
         return self._of(inner, name)
 
     def _union(self, members: tuple[Any, ...], name: str) -> Schema:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from verdict.model.message import HexBytes, TimestampMillis, iso_time
+from verdict.wire.response import Response
 
 Show = Callable[[Any], Any]
 
@@ -22,6 +23,8 @@ def readable(record: Any) -> dict[str, Any]:
     Times become ISO 8601 in UTC, hashes hexadecimal, other bytes base64; a payload carries its
     `type`.
     """
+    if isinstance(record, Response):
+        return record.model_dump(mode="json")
     if isinstance(record, BaseModel):
         return {"type": type(record).__name__} | _shown(record)
     return _shown(record)

@@ -2,11 +2,13 @@
 
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from verdict.application import current, of_the_application
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.codec import codec
+from verdict.wire.codec import Undecodable, codec
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.marker import Marker, ShardState
@@ -73,7 +75,14 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         found["source"] = Source(**found["source"])
     if "shard_states" in found:
         found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
-    return kind(**found)
+    try:
+        return kind(**found)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        field, problem = ".".join(map(str, fault["loc"])), fault["msg"]
+        raise Undecodable(
+            f"{field} of this {SUBJECTS[kind]} is {fault['input']!r}: {problem}"[:500]
+        ) from error
 
 
 @of_the_application

@@ -1,11 +1,15 @@
 """The answer to a command, and what is kept of a refused one."""
 
-from dataclasses import dataclass
+from base64 import b64encode
 from enum import StrEnum
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Hash, Instant
+from verdict.model.message import Growing, Hash, TimestampMillis, epoch_millis, iso_time
+from verdict.model.reason import Reason
 from verdict.model.source import Source
 
 
@@ -16,11 +20,22 @@ class Status(StrEnum):
     REJECTED = "REJECTED"
 
 
+def _unhex(value: Any) -> Any:
+    return bytes.fromhex(value) if isinstance(value, str) else value
+
+
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
 Details = dict[str, int | str]
+Hex = Annotated[Hash, BeforeValidator(_unhex), PlainSerializer(bytes.hex, str, "json")]
+Time = Annotated[  # whatever Kafka says: what lies there must stay readable
+    int, BeforeValidator(epoch_millis), TimestampMillis(), PlainSerializer(iso_time, str, "json")
+]
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(BaseModel):
     """The outcome of one command record; every readable command gets exactly one.
 
     `from_version` and `to_version` are the aggregate's versions before and after, equal when an
@@ -30,10 +45,15 @@ class Response:
     aggregate (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions, hash or state; older
     responses have no hash either. `retriable` means that the same command id may be sent again. A
     duplicate repeats the original outcome with its own `source` and `correlation_id`.
+
+    `model_dump_json` gives what `verdict send --json` prints, times in ISO 8601 and hashes in
+    hexadecimal, and `model_validate_json` reads it.
     """
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     command_id: str
-    command_digest: Hash | None
+    command_digest: Hex | None
     aggregate_type: str
     aggregate_id: str
     command_type: str | None
@@ -42,7 +62,7 @@ class Response:
     from_version: int | None
     to_version: int | None
     event_ids: list[str]
-    reason: str | None
+    reason: Annotated[Reason, Growing()] | None
     message: str | None
     details: Details
     expected_version: int | Expectation | None
@@ -51,13 +71,54 @@ class Response:
     retriable: bool
     correlation_id: str
     source: Source
-    decided_at: Instant
+    decided_at: Time
     handler_version: str
-    last_hash: Hash | None
+    last_hash: Hex | None
+
+    @classmethod
+    def trusted(cls, **fields: Any) -> Self:
+        """Return one whose fields, all of them, are right by construction; nothing is looked at.
+
+        For the decider, which makes one for each command: checking takes longer than deciding.
+        """
+        made = cls.__new__(cls)
+        _set(made, "__dict__", fields)
+        _set(made, "__pydantic_fields_set__", set(fields))
+        _set(made, "__pydantic_extra__", None)
+        _set(made, "__pydantic_private__", None)
+        return made
+
+    def raise_for_rejection(self) -> Self:
+        """Return the response itself when the command was accepted.
+
+        Raises:
+            Rejected: It was refused.
+        """
+        if self.status is Status.REJECTED:
+            raise Rejected(self)
+        return self
 
 
-@dataclass(frozen=True, slots=True)
+_set = object.__setattr__
+
+
 class Rejection(Response):
     """A refused command, once per rejection, with the bytes that were sent."""
 
-    command_bytes: bytes
+    command_bytes: Annotated[bytes, PlainSerializer(_base64, str, "json")]
+
+
+class Rejected(Exception):
+    """A command was refused; `response` says by which check, and what is instead."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response)  # what it is made of again, so that it can be pickled
+        self.response = response
+
+    def __str__(self) -> str:
+        told = self.response
+        advice = told.reason.advice if told.reason else ""
+        return (
+            f"{told.command_type or 'command'} {told.command_id!r} to {told.aggregate_type} "
+            f"{told.aggregate_id!r} was rejected, {told.reason}: {told.message}; {advice}"
+        )

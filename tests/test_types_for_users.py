@@ -1,0 +1,42 @@
+"""README's Python, as a user's own type checker sees it: outside of this checkout, and strict."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documents import blocks
+
+# what a block takes from the one before it
+GIVEN = """\
+from verdict.client.pending import Pending as _Pending
+pending: _Pending
+"""
+
+
+def is_of_a_user(block: str) -> bool:
+    """Return whether a block is whole, and not a part of this application or a file of one."""
+    first = block.partition("\n")[0]
+    return not (first.startswith("# ") and "/" in first) and bool(ast.parse(block).body)
+
+
+@pytest.mark.process
+def test_what_readme_shows_to_users_passes_a_strict_type_checker(tmp_path: Path) -> None:
+    shown = [block for block in blocks("python") if is_of_a_user(block)]
+    names = [f"block_{number}.py" for number in range(len(shown))]
+    for name, block in zip(names, shown, strict=True):
+        (tmp_path / name).write_text(GIVEN + block)
+    assert any("Client(" in block for block in shown)
+
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--python-executable", sys.executable, *names],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MYPY")},
+        capture_output=True,
+        text=True,
+    )
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr

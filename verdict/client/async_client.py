@@ -1,0 +1,161 @@
+"""The sender's side for asyncio: send a command, and await its outcome."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Unpack
+
+from verdict.client.connection import COMMAND_BYTES, FULL_S, About, Connection, Outgoing
+from verdict.client.errors import NotDelivered
+from verdict.client.pending import Pending
+from verdict.model.command import Command
+from verdict.model.command_envelope import Expected
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
+
+OUTCOME_S = 30.0
+
+
+class AsyncClient:
+    """As `Client`, for the tasks of one event loop, which it never keeps waiting.
+
+    Commands of one aggregate are decided in the order in which `send` was called, by whichever
+    tasks. A task that is cancelled, or whose time is up, no longer awaits the outcome: the command
+    may be on its way, and the same command id asks again, whatever happened to the first sending.
+
+        async with AsyncClient("localhost:9092") as client:
+            order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
+            outcome = await client.send("order-1", order, expected_version=0, timeout_s=5)
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topics: Topics | None = None,
+        config: Mapping[str, str] | None = None,
+        command_limit_bytes: int = COMMAND_BYTES,
+    ) -> None:
+        """Prepare to send; nothing is connected before the first command.
+
+        Args:
+            bootstrap_servers: Where Kafka is found, `host:port` with commas between.
+            topics: Of the deployment to talk to; default: no prefix.
+            config: Further settings of librdkafka, such as `security.protocol`.
+            command_limit_bytes: What the deciding side reads at most of one command.
+        """
+        self._connection = Connection(bootstrap_servers, topics, config, command_limit_bytes)
+        self._turn = asyncio.Lock()  # first come, first served: this is what keeps the order
+
+    async def send(
+        self,
+        aggregate_id: str,
+        command: Command,
+        expected_version: Expected,
+        *,
+        timeout_s: float = OUTCOME_S,
+        **about: Unpack[About],
+    ) -> Response:
+        """Send a command to the aggregate that its type belongs to, and return its outcome.
+
+        Args:
+            aggregate_id: Of the aggregate, 1 to 256 characters.
+            command: What is asked.
+            expected_version: How many events the sender has seen of this aggregate (0: it must be
+                new), or what may be assumed instead: "ANY", "NO_STREAM" or "EXISTS".
+            timeout_s: How long to wait for the outcome once the command is sent, in seconds.
+            about: See `About`: `command_id`, `deadline`, `correlation_id`, `causation_id`, `actor`,
+                `traceparent`.
+
+        Raises:
+            ValidationError, TooLarge, KafkaUnavailable, Forked: As `Client.send`; nothing was sent.
+            OutcomeUnknown, NotDelivered, ResponsesUnreadable: As `Pending.wait`; what became of
+                the command is unknown: send it again with the `command_id` of the error.
+        """
+        return await self._outcome(
+            self._connection.outgoing(aggregate_id, command, expected_version, **about), timeout_s
+        )
+
+    async def send_encoded(
+        self,
+        aggregate_type: str,
+        aggregate_id: str,
+        command_id: str,
+        value: bytes,
+        *,
+        timeout_s: float = OUTCOME_S,
+    ) -> Response:
+        """Send bytes that are already a command, JSON or Avro, and return its outcome.
+
+        Raises:
+            TooLarge, KafkaUnavailable, Forked, NotDelivered: As `Client.send_encoded`.
+            OutcomeUnknown, ResponsesUnreadable: As for `send`.
+        """
+        outgoing = self._connection.encoded(aggregate_type, aggregate_id, command_id, value)
+        return await self._outcome(outgoing, timeout_s)
+
+    @property
+    def unreadable(self) -> int:
+        """How many responses could not be read so far; each cost one waiting at most."""
+        return self._connection.responses.unreadable
+
+    async def flush(self, timeout_s: float | None = None) -> None:
+        """Return when Kafka has acknowledged everything that was sent; see `Client.flush`."""
+        await asyncio.to_thread(self._connection.flush, timeout_s)
+
+    async def close(self) -> None:
+        """Flush, and stop listening: what has no outcome by now gets none here.
+
+        When its task is cancelled meanwhile, the client is closed all the same, a moment later.
+
+        Raises:
+            NotDelivered: As for `flush`; the client is closed all the same.
+        """
+        if self._connection.begin_closing():
+            await asyncio.to_thread(self._connection.close)
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.close()
+        except NotDelivered:
+            if error is None:  # else what ended the block is the news
+                raise
+
+    async def _outcome(self, outgoing: Outgoing, timeout_s: float) -> Response:
+        async with self._turn:
+            if not self._connection.follows(outgoing):
+                await asyncio.to_thread(self._connection.follow, outgoing)
+            while not self._connection.put(outgoing):
+                await asyncio.sleep(FULL_S)  # the client's thread makes room
+        await _done(outgoing.pending, timeout_s)
+        return outgoing.pending.outcome_after(timeout_s)
+
+
+async def _done(pending: Pending, timeout_s: float) -> None:
+    """Return when there is an outcome, or none can come any more, or the time is up."""
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Future[None] = loop.create_future()
+    pending.when_done(partial(_tell, loop, arrived))
+    await asyncio.wait([arrived], timeout=timeout_s)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, arrived: asyncio.Future[None]) -> None:
+    """Say so in the loop; this runs in the client's thread."""
+    try:
+        loop.call_soon_threadsafe(_arrive, arrived)
+    except RuntimeError:
+        if not loop.is_closed():  # else nobody is left who awaits
+            raise
+
+
+def _arrive(arrived: asyncio.Future[None]) -> None:
+    if not arrived.done():
+        arrived.set_result(None)
