@@ -1,7 +1,7 @@
 """The background thread: it takes Kafka's acknowledgements and reads the responses."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, current_thread
@@ -28,6 +28,7 @@ from verdict.wire.records import decode_response
 from verdict.wire.topics import Topics
 
 POLL_S = 0.05
+AT_ONCE = 1_000  # most are answers to others: taking them one by one costs as much again
 ANSWER_S = 5.0
 
 # what mends itself; and librdkafka asks for a group's coordinator though nothing joins a group
@@ -173,11 +174,10 @@ class Responses:
             while not self._stopping.is_set():
                 producer.poll(0)
                 self._begin_asked()
-                message = self._consumer.poll(POLL_S)
-                if message is None:
+                if (first := self._consumer.poll(POLL_S)) is None:
                     self._waiting.sweep()
-                else:
-                    self._take(message)
+                else:  # waits for no more than there is
+                    self._take([first, *self._consumer.consume(AT_ONCE, 0)])
         except Exception as error:  # nobody looks at a thread: whoever waits is told
             failure = ResponsesUnreadable(f"responses at {self._servers} stopped: {error}")
             failure.__cause__ = error
@@ -186,19 +186,22 @@ class Responses:
                 producer.poll(POLL_S)  # acknowledgements still matter
                 self._begin_asked(failure)
 
-    def _take(self, message: Message) -> None:
-        if (error := message.error()) is not None:
-            if error.code() not in PASSING:
-                raise KafkaException(error)
-            return
-        self._trouble.text = ""
-        topic, key, value = message.topic(), message.key(), message.value()
-        assert topic is not None
-        about = self._followed[topic], key or b""
-        if not self._waiting.expects(about):
-            return
+    def _take(self, messages: Iterable[Message]) -> None:
+        """Hand on what somebody waits for; of the rest no more than the key is looked at."""
+        expects, types = self._waiting.expects, self._followed
+        for message in messages:
+            if (error := message.error()) is not None:
+                if error.code() not in PASSING:
+                    raise KafkaException(error)
+                continue
+            self._trouble.text = ""
+            about = types[message.topic() or ""], message.key() or b""
+            if expects(about):
+                self._answered(message, about)
+
+    def _answered(self, message: Message, about: Aggregate) -> None:
         try:
-            if value is None:
+            if (value := message.value()) is None:
                 raise Undecodable("it has no value")
             response = decode_response(value)
         except Undecodable as fault:
