@@ -80,6 +80,7 @@ def test_every_reason_has_its_advice(reason: Reason) -> None:
     assert "same id" in reason.advice if reason.retriable else "same id" not in reason.advice
 
 
+@pytest.mark.proves("G-08")
 def test_a_reason_of_a_newer_service_is_named() -> None:
     newer = Response.trusted(**dict(RESPONSE) | {"reason": "NOT_ON_SUNDAYS"})
 

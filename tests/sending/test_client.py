@@ -222,6 +222,7 @@ def test_a_callback_may_send_to_another_aggregate_type(
     assert following.get(timeout=PATIENCE_S).wait(PATIENCE_S).expected_version == 1
 
 
+@pytest.mark.proves("C-12")
 def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:
@@ -238,6 +239,7 @@ def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
     assert "closed before the outcome came" in errors.get_nowait()
 
 
+@pytest.mark.proves("C-12")
 def test_tasks_of_an_event_loop_share_a_client(
     broker: EmbeddedBroker, topics: Topics, responder: Responder
 ) -> None:
@@ -258,6 +260,7 @@ def test_tasks_of_an_event_loop_share_a_client(
     ]
 
 
+@pytest.mark.proves("C-12")
 def test_what_a_task_does_not_hear_in_time_can_be_asked_again(
     broker: EmbeddedBroker, topics: Topics
 ) -> None:

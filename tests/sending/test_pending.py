@@ -112,6 +112,7 @@ def test_an_outcome_that_is_unknown_says_which_command_to_ask_for_again() -> Non
     assert caught.value.command_id == "c-1"
 
 
+@pytest.mark.proves("C-12")
 def test_callbacks_are_called_once_whichever_thread_comes_first() -> None:
     rounds = 300
     called: list[list[int]] = [[] for _ in range(rounds)]
