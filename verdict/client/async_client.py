@@ -6,7 +6,7 @@ from functools import partial
 from types import TracebackType
 from typing import Unpack
 
-from verdict.client.connection import COMMAND_BYTES, FULL_S, About, Connection, Outgoing
+from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
 from verdict.client.errors import NotDelivered
 from verdict.client.pending import Pending
 from verdict.model.command import Command
@@ -15,6 +15,7 @@ from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 OUTCOME_S = 30.0
+FULL_S = 0.01
 
 
 class AsyncClient:

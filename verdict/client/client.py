@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Unpack
 
-from verdict.client.connection import COMMAND_BYTES, FULL_S, About, Connection, Outgoing
+from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
 from verdict.client.errors import NotDelivered
 from verdict.client.pending import Pending
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expected
 from verdict.wire.topics import Topics
+
+FULL_S = 0.1
 
 
 class Client:

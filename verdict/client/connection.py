@@ -20,7 +20,6 @@ from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
 COMMAND_BYTES = 64 * 1024
-FULL_S = 0.1
 
 Instant = datetime | int  # with a time zone, or epoch milliseconds
 
