@@ -23,6 +23,7 @@ ELECTING = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_TOPIC_OR_PART,  # the broker has not heard of it yet
+    KafkaError._UNKNOWN_PARTITION,  # nor of these
 }
 
 Answers = Callable[[Response], list[Response]]
