@@ -1,4 +1,4 @@
-"""README's Python, as a user's own type checker sees it: outside of this checkout, and strict."""
+"""The Python that users are shown, as a type checker of theirs sees it: elsewhere, and strict."""
 
 import ast
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import blocks
+from tests.documents import README, Document
 
 # what a block takes from the one before it
 GIVEN = """\
@@ -24,8 +24,10 @@ def is_of_a_user(block: str) -> bool:
 
 
 @pytest.mark.process
-def test_what_readme_shows_to_users_passes_a_strict_type_checker(tmp_path: Path) -> None:
-    shown = [block for block in blocks("python") if is_of_a_user(block)]
+@pytest.mark.thorough  # takes a checker through all that users import
+def test_what_users_are_shown_passes_a_strict_type_checker(tmp_path: Path) -> None:
+    pages = README, Document("docs/using.md")
+    shown = [block for page in pages for block in page.blocks("python") if is_of_a_user(block)]
     names = [f"block_{number}.py" for number in range(len(shown))]
     for name, block in zip(names, shown, strict=True):
         (tmp_path / name).write_text(GIVEN + block)

@@ -206,7 +206,7 @@ def _ending(task: asyncio.Task[Response]) -> str | None:
     return f"answered at {task.result().source.offset}"
 
 
-TestTasks = Tasks.TestCase
+TestTasks = pytest.mark.proves("C-12")(Tasks.TestCase)
 
 
 def test_who_came_first_is_sent_first_though_kafka_is_asked_meanwhile() -> None:

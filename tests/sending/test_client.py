@@ -34,12 +34,13 @@ from verdict.wire.codec import HEADER_BYTES, MAGIC
 from verdict.wire.commands import decode_command
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
+from verdict.wire.schema_files import FIRST_FREE_ID
 from verdict.wire.topics import Topics
 
 ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
 PATIENCE_S = 30
 IMPATIENCE_S = 0.2
-UNKNOWN = MAGIC + (2**31).to_bytes(4, "big")  # a schema that is given its id long after these
+UNKNOWN = MAGIC + (FIRST_FREE_ID - 1).to_bytes(4, "big")  # given long after these
 
 
 @pytest.fixture

@@ -119,10 +119,9 @@ class Waiting:
 
     def sweep(self) -> None:
         """Forget what nobody holds any more."""
-        while self._dropped:
-            source = self._dropped.popleft()
-            with self._lock:
-                self._take(source)
+        with self._lock:  # also until another thread has forgotten what it took from there
+            while self._dropped:
+                self._take(self._dropped.popleft())
 
     def _take(self, source: Source) -> Pending | None:
         """Wait no longer for the answer to the command at a place; return it if it has a holder."""
