@@ -94,7 +94,9 @@ def test_one_place_that_was_passed_over_excuses_one_version_of_all_aggregates() 
     decided = PassedOver.of([(*EVENTS, 13, 14)])
     histories = Histories("position", True, partial(decided.count, EVENTS))
     for number, name in enumerate(["p-1", "p-2", "p-3"]):
-        response = replace(ACCEPTED, aggregate_id=name, to_version=1, last_hash=b"x")
+        response = ACCEPTED.model_copy(
+            update={"aggregate_id": name, "to_version": 1, "last_hash": b"x"}
+        )
         histories.answer(response, Source("position.responses", 0, number))
 
     [finding] = histories.close()
