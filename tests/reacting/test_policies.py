@@ -14,9 +14,11 @@ from commands.policies.award_points import award_points
 from compose.application import app
 from schemas.invoice import InvoiceRecorded
 from tests.schemas.examples import EVENTS, TRACE, recorded
+from verdict import testing
 from verdict.model.command_envelope import Expectation
 from verdict.model.policy import COMMAND_IDS, Asked, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
+from verdict.testing.following import Following
 
 SALE = EVENTS["invoice"][0]
 assert isinstance(SALE, InvoiceRecorded)
@@ -26,28 +28,22 @@ def happened(payload: Any, **more: Any) -> RecordedEvent:
     return recorded("invoice", payload, **({"aggregate_id": "5582023"} | more))
 
 
-def because_of(**fields: Any) -> list[Asked]:
-    assert isinstance(SALE, InvoiceRecorded)
-    return list(award_points.react(happened(SALE.model_copy(update=fields))))
+def because_of(**fields: Any) -> Following[Asked]:
+    return testing.given(SALE.model_copy(update=fields)).answered_by(award_points)
 
 
 @pytest.mark.proves("P-03")
 def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written() -> None:
+    award = AwardPoints(invoice_number="invoice-1", total_cents=11_687_00, points_hundredths=233_74)
     for prime in ("PRIME", "Prime"):
-        assert because_of(customer_type=prime, total_amount_cents=11_687_00) == [
-            Asked(
-                "4629185211",
-                AwardPoints(
-                    invoice_number="5582023", total_cents=11_687_00, points_hundredths=233_74
-                ),
-            )
-        ]
+        sold = because_of(customer_type=prime, total_amount_cents=11_687_00)
+        sold.then(Asked("4629185211", award))
 
 
 def test_nobody_else_is() -> None:
-    assert because_of(customer_type="NONPRIME") == []
-    assert because_of(customer_type="PRIME", customer_card_no=None) == []
-    assert list(award_points.react(happened(EVENTS["order"][0]))) == []
+    because_of(customer_type="NONPRIME").then_nothing()
+    because_of(customer_type="PRIME", customer_card_no=None).then_nothing()
+    testing.given(EVENTS["order"][0]).answered_by(award_points).then_nothing()
 
 
 @pytest.mark.proves("P-03")
