@@ -40,3 +40,14 @@ def test_what_is_too_wide_for_a_terminal_is_shown_record_by_record(
         "  id     b",
         "  error  -",
     ]
+
+
+def test_names_that_others_chose_are_neither_markup_nor_pictures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show("order 'acct:b:9' [/b]", add_rows(table("'[/b]'", "a[bold]b"), [("acct:b:9", "[red]x")]))
+
+    said, header, _, row = capsys.readouterr().out.splitlines()
+    assert said == "order 'acct:b:9' [/b]"
+    assert header.split() == ["'[/b]'", "a[bold]b"]
+    assert row.split() == ["acct:b:9", "[red]x"]

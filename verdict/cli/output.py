@@ -52,9 +52,8 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
     """Return an empty table; the columns in `numbers` are set to the right."""
     made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=any(columns))
     for column in columns:
-        made.add_column(
-            spelled(column), justify="right" if column in numbers else "left", overflow="fold"
-        )
+        header = Text(spelled(column))  # a text would be taken for markup
+        made.add_column(header, justify="right" if column in numbers else "left", overflow="fold")
     return made
 
 
@@ -80,7 +79,7 @@ def show(*parts: Any) -> None:
     Off a terminal a table is as wide as it is. One that is too wide for the terminal is shown
     record by record, one value a line.
     """
-    console = Console()
+    console = Console(emoji=False)  # an id `acct:b:9` is no picture
     for part in parts:
         if isinstance(part, Table):
             _show_table(console, part)
@@ -93,7 +92,7 @@ def show(*parts: Any) -> None:
 
 def show_records(made: Table, console: Console | None = None) -> None:
     """Print a table record by record, one value a line."""
-    console = console or Console()
+    console = console or Console(emoji=False)
     for line in _records(made):
         console.print(line, soft_wrap=True)
 
