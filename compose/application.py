@@ -8,6 +8,7 @@ from aggregates.position import position
 from commands.point_of_sale import point_of_sale
 from commands.policies.award_points import award_points
 from compose.settings import BusinessSettings
+from projections.client_overview import client_overview
 from projections.client_recent_order import client_recent_order
 from projections.outbound.invoice_line import invoice_line
 from projections.outbound.loyalty_notification import loyalty_notification
@@ -46,6 +47,13 @@ app = Application(
         ),
         ReadModel(name="client_recent_order", key=("client", "place"), at=client_recent_order),
         ReadModel(name="program_tally", key=("program",), at=program_tally),
+        ReadModel(
+            name="client_overview",
+            key=("client",),
+            at=client_overview,
+            settings=US_EXCHANGES,
+            built_with=built_with,
+        ),
     ),
     policies=(award_points,),
     notifications=(shipment, loyalty_notification),

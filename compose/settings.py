@@ -18,7 +18,7 @@ class BusinessSettings(Settings):
     us_exchanges: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         US_EXCHANGES,
         min_length=1,
-        description="What us_holder and us_holder_from_state count as US.",
+        description="What us_holder, us_holder_from_state and client_overview count as US.",
     )
     loyalty_factor: Annotated[Decimal, Field(ge=0, le=1000)] = Field(
         FACTOR, description="Points for each unit of money on an invoice."

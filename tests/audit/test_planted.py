@@ -100,6 +100,7 @@ def alter(books: Books) -> None:
             "DELETE FROM event_archive_v1 " + where.format("row"),
             "UPDATE us_holder_position_v1 SET exchange = 'LON' WHERE aggregate_id = 'held'",
             "UPDATE us_holder_v1 SET positions = 7 WHERE client = 'ada'",
+            "UPDATE client_overview_v1 SET open_positions = 7 WHERE client = 'ada'",
             "UPDATE outcome_v1 SET status = 'REJECTED' WHERE aggregate_id = 'outcome' "
             "AND to_version = 2",
         ):
@@ -236,7 +237,10 @@ def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> 
     assert position.what == (
         "us_holder, us_holder_position_v1 held: exchange is 'LON', by the log 'NYSE'"
     )
-    assert of_groups == ["us_holder, us_holder_v1 ada: positions is 7, by the log 1"]
+    assert of_groups == [
+        "us_holder, us_holder_v1 ada: positions is 7, by the log 1",
+        "client_overview, client_overview_v1 ada: open_positions is 7, by the log 1",
+    ]
     assert "status is 'REJECTED', by the log 'ACCEPTED'" in outcome.what
 
 

@@ -110,7 +110,8 @@ def test_a_projection_that_was_built_with_other_settings_is_refused(engine: Engi
     with pytest.raises(
         VerdictError,
         match=r"nothing was built with 'US exchanges: NYSE', .*: us_holder v1 with 'US exchanges: "
-        r"IEX, NYSE', us_holder_from_state v1 with 'US exchanges: IEX, NYSE'; set it back",
+        r"IEX, NYSE', us_holder_from_state v1 with 'US exchanges: IEX, NYSE', client_overview v1 "
+        r"with .*; set it back",
     ):
         check_built(engine, projections(us("NYSE")))
 

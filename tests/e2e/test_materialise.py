@@ -23,7 +23,7 @@ from verdict.reading.reader import Reader
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]
 
-NAMES = ("us_holder", "client_recent_order", "program_tally")
+NAMES = ("us_holder", "client_recent_order", "program_tally", "client_overview")
 Rows = list[dict[str, Any]]
 
 

@@ -16,11 +16,19 @@ from verdict.wire.spans import Partition
 PARTITIONS = 3
 
 Step = tuple[Any, ...]
-partitions = st.integers(0, PARTITIONS - 1)
 
 
-def steps(happenings: st.SearchStrategy[Event], aggregate_ids: Sequence[str]) -> Any:
-    """Return lists of what may happen: to the aggregates, and to who follows them."""
+def steps(
+    happenings: st.SearchStrategy[Event], aggregate_ids: Sequence[str], types: int = 1
+) -> Any:
+    """Return lists of what may happen: to the aggregates, and to who follows them.
+
+    Args:
+        happenings: Events of so many types.
+        aggregate_ids: In each type.
+        types: Each on a topic of its own.
+    """
+    partitions = st.integers(0, PARTITIONS * types - 1)
     happens = st.tuples(st.just("happens"), st.sampled_from(aggregate_ids), happenings)
     return st.lists(
         st.one_of(
@@ -47,11 +55,12 @@ class Killed(BaseException):
 def in_order(events: Sequence[RecordedEvent]) -> list[RecordedEvent]:
     """Return the events up to the first gap of each aggregate, by time."""
     found = []
-    reached: dict[str, int] = {}
+    reached: dict[tuple[str, str], int] = {}
     for event in sorted(events, key=lambda one: (one.aggregate_id, one.version)):
-        known = reached.get(event.aggregate_id, 0)
+        key = event.aggregate_type, event.aggregate_id
+        known = reached.get(key, 0)
         if event.version <= known + 1:
-            reached[event.aggregate_id] = max(known, event.version)
+            reached[key] = max(known, event.version)
             found.append(event)
     return sorted(found, key=lambda one: (one.decided_at, one.aggregate_id, one.version))
 
@@ -62,13 +71,13 @@ class Followed:
     Args:
         read_side: Emptied first.
         projection: Its name.
-        aggregate_type: Whose events happen.
+        aggregate_types: Whose events happen.
     """
 
-    def __init__(self, read_side: ReadSide, projection: str, aggregate_type: str) -> None:
+    def __init__(self, read_side: ReadSide, projection: str, *aggregate_types: str) -> None:
         self.read_side = read_side
         self.read_side.clear()
-        self.log = EventLog(PARTITIONS, aggregate_type)
+        self.log = EventLog(PARTITIONS, *aggregate_types)
         self._name = projection
         self._late: list[RecordedEvent] = []
         self._archive = self.read_side.applier("event_archive")

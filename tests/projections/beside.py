@@ -79,8 +79,8 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     built.complete(connection)
 
 
-def _order(delivery: Delivery) -> tuple[str, int, int]:
+def _order(delivery: Delivery) -> tuple[str, str, int, int]:
     record = delivery.record
     assert not isinstance(record, Unreadable)
     key = record.key if isinstance(record, Carried) else record.aggregate_id
-    return key, delivery.partition, delivery.offset
+    return key, delivery.topic, delivery.partition, delivery.offset

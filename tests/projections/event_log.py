@@ -6,6 +6,7 @@ from hashlib import sha256
 from zlib import crc32
 
 from schemas.position import PositionOpened
+from verdict.application import current
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
@@ -19,27 +20,31 @@ SECOND = 1000
 
 
 class EventLog:
-    """The topic `position.events`, or another type's.
+    """The topic `position.events`, or those of other types.
 
     Each event happens `pace` milliseconds after the one before it: a second, unless it is changed.
     """
 
-    def __init__(self, partitions: int = 4, aggregate_type: str = "position") -> None:
-        topic = f"{aggregate_type}.events"
-        self.partitions = [Partition(topic, number) for number in range(partitions)]
+    def __init__(
+        self, partitions: int = 4, aggregate_type: str = "position", *other_types: str
+    ) -> None:
+        self._types = (aggregate_type, *other_types)
+        topics = [f"{kind}.events" for kind in self._types]
+        self.partitions = [
+            Partition(topic, number) for topic in topics for number in range(partitions)
+        ]
         self.pace = SECOND
-        self._type = aggregate_type
         self.deliveries: list[Delivery] = []
         self.ends = dict.fromkeys(self.partitions, 0)
-        self._versions: dict[str, int] = {}
-        self._hashes: dict[str, bytes] = {}
+        self._versions: dict[tuple[str, str], int] = {}
+        self._hashes: dict[tuple[str, str], bytes] = {}
         self._now = START
         self._taken = dict(self.ends)
 
     def add(self, aggregate_id: str, *payloads: Event) -> None:
         """Let these events happen to an aggregate."""
         for payload in payloads:
-            self._append(aggregate_id, self._next(aggregate_id, payload))
+            self._append(self._next(aggregate_id, payload))
 
     def add_unseen(self, aggregate_id: str, payload: Event) -> RecordedEvent:
         """Let an event happen that never gets to the topic."""
@@ -47,7 +52,7 @@ class EventLog:
 
     def repeat(self, event: RecordedEvent) -> None:
         """Write an event (again), at the end."""
-        self._append(event.aggregate_id, event)
+        self._append(event)
 
     def pass_over(self, place: Partition) -> None:
         """Take an offset, as one of Kafka's control records does."""
@@ -68,9 +73,11 @@ class EventLog:
         found = (d for d in self.deliveries if _lies_in(d, spans))
         return Batch(found, spans)
 
-    def place_of(self, aggregate_id: str) -> Partition:
-        """Return the partition that an aggregate's events are on."""
-        return self.partitions[crc32(aggregate_id.encode()) % len(self.partitions)]
+    def place_of(self, aggregate_id: str, aggregate_type: str = "") -> Partition:
+        """Return the partition that an aggregate's events are on, by default of the first type."""
+        topic = f"{aggregate_type or self._types[0]}.events"
+        places = [place for place in self.partitions if place.topic == topic]
+        return places[crc32(aggregate_id.encode()) % len(places)]
 
     def events(self, ends: Mapping[Partition, int]) -> list[RecordedEvent]:
         """Return the events before `ends`, in the order in which they were written."""
@@ -82,23 +89,29 @@ class EventLog:
         ]
 
     def _next(self, aggregate_id: str, payload: Event) -> RecordedEvent:
-        version = self._versions[aggregate_id] = self._versions.get(aggregate_id, 0) + 1
+        kind = self._type_of(payload)
+        key = kind, aggregate_id
+        version = self._versions[key] = self._versions.get(key, 0) + 1
         self._now += self.pace
         event = replace(
             AN_EVENT,
-            event_id=event_id(self._type, aggregate_id, version),
-            aggregate_type=self._type,
+            event_id=event_id(kind, aggregate_id, version),
+            aggregate_type=kind,
             aggregate_id=aggregate_id,
             version=version,
             decided_at=self._now,
-            previous_hash=self._hashes.get(aggregate_id, b""),
+            previous_hash=self._hashes.get(key, b""),
             payload=payload,
         )
-        self._hashes[aggregate_id] = sha256(encode_event(event)).digest()
+        self._hashes[key] = sha256(encode_event(event)).digest()
         return event
 
-    def _append(self, aggregate_id: str, event: RecordedEvent) -> None:
-        place = self.place_of(aggregate_id)
+    def _type_of(self, payload: Event) -> str:
+        several = len(self._types) > 1
+        return current().aggregate_of(type(payload)) if several else self._types[0]
+
+    def _append(self, event: RecordedEvent) -> None:
+        place = self.place_of(event.aggregate_id, event.aggregate_type)
         self.deliveries.append(Delivery(*place, self.ends[place], event, encode_event(event)))
         self.ends[place] += 1
 

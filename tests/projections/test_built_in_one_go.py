@@ -49,6 +49,12 @@ def orders(random: Random) -> Iterator[tuple[str, Event]]:
         yield name, random.choice([OrderDeleted(), OrderModified(quantity=3, limit_price_cents=2)])
 
 
+def both(random: Random) -> Iterator[tuple[str, Event]]:
+    """Yield orders and positions with the same ids."""
+    yield from orders(random)
+    yield from positions(random)
+
+
 def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
     for name in IDS:
         yield name, ParticipantEnrolled(program=random.choice(["chess", "go"]))
@@ -59,23 +65,24 @@ def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
 
 @pytest.mark.proves("H-09")
 @pytest.mark.parametrize(
-    ("projection", "aggregate_type", "happenings"),
+    ("projection", "aggregate_types", "happenings"),
     [
-        ("us_holder", "position", positions),
-        ("client_recent_order", "order", orders),
-        ("program_tally", "enrolment", enrolments),
+        ("us_holder", ["position"], positions),
+        ("client_recent_order", ["order"], orders),
+        ("program_tally", ["enrolment"], enrolments),
+        ("client_overview", ["order", "position"], both),
     ],
 )
 def test_rows_and_groups_are_those_that_batches_make(
     read_side: ReadSide,
     projection: str,
-    aggregate_type: str,
+    aggregate_types: list[str],
     happenings: object,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert callable(happenings)
     monkeypatch.setattr(builder, "HISTORIES", 7)  # so that there are several times as many
-    log, applier = EventLog(aggregate_type=aggregate_type), read_side.applier(projection)
+    log, applier = EventLog(4, *aggregate_types), read_side.applier(projection)
     for number, (name, event) in enumerate(happenings(Random(7))):
         log.add(name, event)
         if number % 50 == 0:

@@ -115,6 +115,7 @@ ORDERED = OrderPlaced(
             ParticipantEnrolled(program="chess"),
             ParticipantMoved(program="go"),
         ),
+        ("client_overview", opened("ada"), PositionTransferred(client="bob")),
         ("event_archive", ORDERED, OrderDeleted()),
     ],
 )
@@ -125,7 +126,8 @@ def test_other_projections_too_take_as_many_statements_for_many_events_as_for_fe
     begins: Event,
     goes_on: Event,
 ) -> None:
-    log = EventLog(aggregate_type="enrolment" if projection == "program_tally" else "order")
+    kinds = {"program_tally": "enrolment", "client_overview": "position"}
+    log = EventLog(aggregate_type=kinds.get(projection, "order"))
     applier = read_side.applier(projection)
     for number in range(20):  # on every partition
         log.add(f"first-{number}", begins)

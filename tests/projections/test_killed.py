@@ -10,7 +10,7 @@ from tests.projections.read_side import ReadSide
 STATEMENTS = 5  # of a transaction at least: position, version, rows read and written, commit
 
 
-@pytest.mark.proves("A-06")
+@pytest.mark.proves("A-06", "V-01")
 @pytest.mark.process
 def test_kill_9_at_every_statement_loses_and_doubles_nothing(new_database: NewDatabase) -> None:
     """A-06: each batch is committed with its position, or it was never there."""

@@ -67,7 +67,7 @@ class RowProjection(Generic[Row]):
         evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
         group: Row → the group it belongs to, or None; pure.
         remains: (row, event) → the row that stays in the group which `row` leaves by `event`, for
-            good; pure. None where nothing stays, as most groups have only who is in.
+            good; pure. Only a `Tally` counts it. None: nothing stays.
         shows: What readers see of the groups, None for nothing.
         views: View name → what it selects.
         sequences: Names of the sequences that its tables number by.

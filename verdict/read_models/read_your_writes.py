@@ -52,7 +52,7 @@ def see_that_it_shows(projection: str, aggregate_type: str) -> None:
         those = [name for name, kinds in types.items() if aggregate_type in kinds]
         raise NeverShown(
             f"{projection} keeps no row for each {aggregate_type}, so there is nothing to wait "
-            f"for: {', '.join(those) or 'no projection'} does"
+            f"for: {' or '.join(those) or 'no projection'} does"
         )
 
 

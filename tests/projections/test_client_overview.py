@@ -1,0 +1,358 @@
+"""What a client has, over orders and positions: examples, and histories against an oracle."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine
+
+from projections.client_overview import client_overview
+from projections.us_holder import US_EXCHANGES
+from schemas.order import (
+    OrderCancelled,
+    OrderCompleted,
+    OrderDeleted,
+    OrderFilled,
+    OrderModified,
+    OrderPlaced,
+)
+from schemas.position import (
+    PositionAdjusted,
+    PositionClosed,
+    PositionOpened,
+    PositionRelisted,
+    PositionTransferred,
+)
+from tests.projections.accidents import Followed, Step, follow, in_order, steps
+from tests.projections.beside import compared
+from tests.projections.event_log import SECOND, START, EventLog, opened
+from tests.projections.read_side import ReadSide, Rows
+from tests.tiers import examples
+from verdict.as_of.filling import Records, fold
+from verdict.model.message import LARGEST, Event, iso_time
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.batch import Delivery
+from verdict.projection.described import query_of
+from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
+
+TYPES = "order", "position"
+OVERVIEW = "SELECT * FROM client_overview ORDER BY client"
+HELD = "SELECT aggregate_type, aggregate_id, version_needed FROM projection_held ORDER BY 1, 2"
+
+
+def placed(client: str, quantity: int = 10, price: int = 100) -> OrderPlaced:
+    return OrderPlaced(
+        client=client, ticker="FB", side="BUY", quantity=quantity, limit_price_cents=price
+    )
+
+
+def at(second: int) -> str:
+    """Return when the event of that number happened, from 1 on."""
+    return iso_time(START + second * SECOND)
+
+
+class Overview:
+    """Batches onto the projection, and what is shown after them."""
+
+    def __init__(self, read_side: ReadSide) -> None:
+        self.read_side = read_side
+        self.log = EventLog(2, *TYPES)
+        self.applier = read_side.applier("client_overview")
+
+    def after(self, name: str, *events: Event) -> Rows:
+        """Return all clients after one batch with these events, each a second after the other."""
+        self.log.add(name, *events)
+        self.applier.apply(self.log.batch())
+        assert not self.applier.stands_still
+        return self.shown()
+
+    def shown(self) -> Rows:
+        """Return all clients."""
+        return self.read_side.select(OVERVIEW)
+
+
+@pytest.fixture
+def overview(read_side: ReadSide) -> Overview:
+    return Overview(read_side)
+
+
+@pytest.mark.proves("V-01")
+def test_orders_and_positions_of_a_client_are_in_one_row(overview: Overview) -> None:
+    assert overview.after("a", placed("ada")) == [("ada", 1, 1000, 0, 0, at(1))]
+    assert overview.after("b", opened("ada", "LON")) == [("ada", 1, 1000, 1, 0, at(2))]
+    assert overview.after("c", opened("ada", "IEX")) == [("ada", 1, 1000, 2, 1, at(3))]
+    assert overview.after("d", placed("ada", 3, 7)) == [("ada", 2, 1021, 2, 1, at(4))]
+
+
+@pytest.mark.proves("V-01")
+def test_an_order_and_a_position_of_one_id_are_two(overview: Overview) -> None:
+    overview.after("x", placed("ada"))
+
+    assert overview.after("x", opened("bob")) == [
+        ("ada", 1, 1000, 0, 0, at(1)),
+        ("bob", 0, 0, 1, 1, at(2)),
+    ]
+    overview.after("x", OrderDeleted())
+    assert overview.after("x", PositionTransferred(client="ada")) == [
+        ("ada", 0, 0, 1, 1, at(4)),
+        ("bob", 0, 0, 0, 0, at(4)),
+    ]
+    versions = "SELECT * FROM client_overview_version ORDER BY aggregate_type"
+    assert overview.read_side.select(versions) == [("order", "x", 2), ("position", "x", 2)]
+
+
+def test_what_is_open_of_an_order_is_worth_its_limit_price(overview: Overview) -> None:
+    overview.after("a", placed("ada"), OrderFilled(quantity=4, price_cents=1))
+    assert overview.shown() == [("ada", 1, 600, 0, 0, at(2))]
+
+    worth = overview.after("a", OrderModified(quantity=5, limit_price_cents=20))
+    assert worth == [("ada", 1, 20, 0, 0, at(3))]
+    filled = overview.after("a", OrderFilled(quantity=1, price_cents=1), OrderCompleted())
+    assert filled == [("ada", 0, 0, 0, 0, at(5))]
+
+
+@pytest.mark.parametrize("end", [OrderCancelled(), OrderDeleted()])
+def test_a_client_of_whom_nothing_is_open_is_still_there(overview: Overview, end: Event) -> None:
+    overview.after("a", placed("ada"))
+
+    assert overview.after("a", end) == [("ada", 0, 0, 0, 0, at(2))]
+
+
+@pytest.mark.proves("V-01")
+def test_a_transfer_touches_both_clients_and_what_comes_then_only_the_new_one(
+    overview: Overview,
+) -> None:
+    overview.after("a", opened("ada"), PositionTransferred(client="bob"))
+
+    assert overview.after("a", PositionAdjusted(amount=2)) == [
+        ("ada", 0, 0, 0, 0, at(2)),
+        ("bob", 0, 0, 1, 1, at(3)),
+    ]
+    assert overview.after("a", PositionTransferred(client="ada")) == [
+        ("ada", 0, 0, 1, 1, at(4)),
+        ("bob", 0, 0, 0, 0, at(4)),
+    ]
+
+
+def test_a_position_that_is_opened_again_by_another_leaves_the_first_as_he_was(
+    overview: Overview,
+) -> None:
+    overview.after("a", opened("ada"), PositionClosed())
+
+    assert overview.after("a", opened("bob", "LON"), PositionRelisted(exchange="IEX")) == [
+        ("ada", 0, 0, 0, 0, at(2)),
+        ("bob", 0, 0, 1, 1, at(4)),
+    ]
+
+
+@pytest.mark.proves("V-01")
+def test_an_order_beyond_what_can_be_counted_waits_alone(overview: Overview) -> None:
+    overview.after("a", placed("ada"))
+
+    assert overview.after("b", placed("ada", 2, LARGEST)) == [("ada", 1, 1000, 0, 0, at(1))]
+    assert overview.read_side.select(HELD) == [("order", "b", 1)]
+
+
+@pytest.mark.proves("V-01")
+def test_of_two_types_with_one_id_only_the_one_with_the_gap_waits(overview: Overview) -> None:
+    overview.after("x", placed("ada"), opened("ada"))
+    missing = overview.log.add_unseen("x", PositionTransferred(client="bob"))  # 3
+    overview.after("x", PositionClosed(), OrderDeleted())  # 4, 5
+
+    assert overview.shown() == [("ada", 0, 0, 1, 1, at(5))]
+    assert overview.read_side.select(HELD) == [("position", "x", 2)]
+
+    overview.log.repeat(missing)
+    overview.read_side.applier("event_archive").apply(overview.log.everything())
+    assert overview.after("x") == [("ada", 0, 0, 0, 0, at(5)), ("bob", 0, 0, 0, 0, at(4))]
+    assert overview.read_side.select(HELD) == []
+
+
+def oracle(events: Iterable[RecordedEvent]) -> Rows:
+    """Return the overview of every client, from the events alone."""
+    things: dict[tuple[str, str], dict[str, Any]] = {}
+    touched: dict[str, int] = {}
+    for event in {event.event_id: event for event in events}.values():
+        key = event.aggregate_type, event.aggregate_id
+        fields = event.payload.model_dump()
+        before = things.get(key, {})
+        match event.payload:
+            case OrderPlaced() | PositionOpened():
+                before, after = {}, {"filled": 0, "open": True, **fields}
+            case OrderFilled(quantity=quantity):
+                after = {**before, "filled": before["filled"] + quantity}
+            case OrderCompleted() | OrderCancelled() | OrderDeleted() | PositionClosed():
+                after = {**before, "open": False}
+            case _:
+                after = {**before, **fields}
+        things[key] = after
+        for client in {thing["client"] for thing in (before, after) if thing}:
+            touched[client] = max(touched.get(client, 0), event.decided_at)
+    return [(name, *_has(name, things), iso_time(last)) for name, last in sorted(touched.items())]
+
+
+def _has(client: str, things: Mapping[tuple[str, str], dict[str, Any]]) -> tuple[int, ...]:
+    """Return open orders, their worth, open positions, and 1 for a holder of US stock."""
+    open_ones = [(k, t) for (k, _), t in things.items() if t["open"] and t["client"] == client]
+    orders = [thing for kind, thing in open_ones if kind == "order"]
+    held = [thing for kind, thing in open_ones if kind == "position"]
+    worth = sum((one["quantity"] - one["filled"]) * one["limit_price_cents"] for one in orders)
+    return len(orders), worth, len(held), int(any(h["exchange"] in US_EXCHANGES for h in held))
+
+
+NEW, OPEN, ENDED, GONE = "new", "open", "ended", "gone"
+MAY: dict[type[Event], tuple[tuple[str, ...], str]] = {  # from these, and what it is then
+    OrderPlaced: ((NEW,), OPEN),
+    OrderCompleted: ((OPEN,), ENDED),
+    OrderCancelled: ((OPEN,), ENDED),
+    OrderDeleted: ((OPEN, ENDED), GONE),
+    PositionOpened: ((NEW,), OPEN),
+    PositionClosed: ((OPEN,), NEW),
+}
+
+
+class Rules:
+    """Which event may follow, as the rules of orders and positions have it."""
+
+    def __init__(self) -> None:
+        self._now: dict[tuple[bool, str], str] = {}
+
+    def allow(self, name: str, payload: Event) -> bool:
+        """Tell whether the event may happen, and note that it did."""
+        key = type(payload).__name__.startswith("Order"), name
+        begins, then = MAY.get(type(payload), ((OPEN,), OPEN))
+        allowed = self._now.get(key, NEW) in begins
+        if allowed:
+            self._now[key] = then
+        return allowed
+
+
+clients = st.sampled_from(["ada", "bob", "cleo"])
+exchanges = st.sampled_from(["NASDAQ", "IEX", "LON"])
+numbers, quantities = st.integers(1, 9), st.integers(1000, 1009)
+happenings: st.SearchStrategy[Event] = st.one_of(
+    st.builds(placed, clients, quantities, numbers),
+    st.builds(OrderModified, quantity=quantities, limit_price_cents=numbers),
+    st.builds(OrderFilled, quantity=numbers, price_cents=numbers),
+    st.sampled_from([OrderCompleted(), OrderCancelled(), OrderDeleted(), PositionClosed()]),
+    st.builds(opened, clients, exchanges),
+    st.builds(PositionAdjusted, amount=numbers),
+    st.builds(PositionRelisted, exchange=exchanges),
+    st.builds(PositionTransferred, client=clients),
+)
+
+
+class Clients(Followed):
+    """Few orders and positions, with the same ids, of few clients."""
+
+    def __init__(self, read_side: ReadSide) -> None:
+        super().__init__(read_side, "client_overview", *TYPES)
+        self.allowed = Rules().allow  # type: ignore[method-assign,assignment]
+
+    def check(self, events: Sequence[RecordedEvent]) -> None:
+        assert self.read_side.select(OVERVIEW) == oracle(events)
+
+
+@pytest.mark.slow
+@pytest.mark.both_databases
+@pytest.mark.proves("V-01")
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sequence=steps(happenings, ["a", "b", "c"], types=len(TYPES)))
+def test_whatever_happens_it_is_what_the_events_say(
+    read_side: ReadSide, sequence: list[Step]
+) -> None:
+    """With repeated, late and missing events, crashes and restarts; and built again, the same."""
+    follow(Clients(read_side), sequence)
+
+
+class Said:
+    """What `as_of` asks of the records, of a log in memory."""
+
+    topics = Topics()
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+
+    def before(self, ends: Mapping[Partition, int]) -> Iterator[Delivery]:
+        return (d for d in self._log.deliveries if d.offset < ends[Partition(*d[:2])])
+
+    def in_force(self, projection: object) -> dict[Any, Any]:
+        return {}
+
+
+def history(random: Random, count: int) -> EventLog:
+    """Return orders and positions with the same ids, some events twice, some late."""
+    log, rules, late = EventLog(2, *TYPES), Rules(), []
+    names = [f"a-{number}" for number in range(12)]
+    names_of_clients, places = ["ada", "bob", "cleo", "dora"], ["NASDAQ", "IEX", "LON"]
+    while len(log.deliveries) < count:
+        client, number = random.choice(names_of_clients), random.randint(1, 9)
+        payload = random.choice(
+            [
+                placed(client, number + 1000, number),
+                opened(client, random.choice(places)),
+                OrderFilled(quantity=number, price_cents=1),
+                OrderModified(quantity=number + 2000, limit_price_cents=number),
+                random.choice([OrderCompleted(), OrderCancelled(), OrderDeleted()]),
+                PositionTransferred(client=client),
+                PositionRelisted(exchange=random.choice(places)),
+                random.choice([PositionClosed(), PositionAdjusted(amount=number)]),
+            ]
+        )
+        name = random.choice(names)
+        if not rules.allow(name, payload):
+            continue
+        if random.random() < 0.05:
+            late.append(log.add_unseen(name, payload))
+            continue
+        log.add(name, payload)
+        if random.random() < 0.1:
+            log.repeat(cast(RecordedEvent, random.choice(log.deliveries).record))
+        if late and random.random() < 0.2:
+            log.repeat(late.pop())
+    return log
+
+
+@pytest.mark.proves("V-01", "A-03")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_live_built_again_and_as_of_any_position_it_is_what_the_events_say(
+    read_side: ReadSide, seed: int
+) -> None:
+    random = Random(seed)
+    log = history(random, 120)
+    archive, applier = (read_side.applier(name) for name in ("event_archive", "client_overview"))
+    archive.apply(log.everything())
+    reached = dict.fromkeys(log.partitions, 0)
+    for _ in range(4):
+        ends = {place: random.randint(reached[place], end) for place, end in log.ends.items()}
+        applier.apply(log.between(reached, ends))
+        reached = ends
+
+        events = in_order(log.events(reached))
+        assert read_side.select(OVERVIEW) == oracle(events) == as_of(log, reached)
+    half = START + random.randint(0, 120) * SECOND
+    events = [event for event in in_order(log.events(log.ends)) if event.decided_at <= half]
+    assert as_of(log, log.ends, half) == oracle(events) != []
+
+    applier.apply(log.everything())
+    found = compared(read_side, "client_overview", log.deliveries)
+    assert all(one.equal and one.live.rows for one in found)
+
+
+def as_of(log: EventLog, ends: Mapping[Partition, int], until: int = 2**62) -> Rows:
+    """Return what is told as of a position, or of a time."""
+    projection, engine = client_overview(), create_engine("sqlite://")
+
+    def wanted(delivery: Delivery) -> bool:
+        return cast(RecordedEvent, delivery.record).decided_at <= until
+
+    fold(engine, projection, cast(Records, Said(log)), ends, wanted)
+    with engine.connect() as connection:
+        shown = query_of(projection.views["client_overview"]).order_by("client")
+        rows = [tuple(row) for row in connection.execute(shown)]
+    engine.dispose()
+    return [(*row[:-1], iso_time(row[-1])) for row in rows]
