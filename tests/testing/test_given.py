@@ -5,16 +5,20 @@ from dataclasses import replace
 
 import pytest
 
+from aggregates.order import order
 from commands.loyalty import AwardPoints
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.policies.award_points import award_points
+from compose.application import app
 from projections.outbound.shipment import shipment
 from projections.us_holder import us_holder
 from schemas.invoice import InvoiceRecorded
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionOpened, PositionTransferred
 from tests.schemas.examples import EVENTS
+from verdict.application import using
 from verdict.model.command_envelope import Expectation
+from verdict.model.message import Event
 from verdict.testing import Asked, Reason, given, happened
 from verdict.testing.histories import START
 
@@ -102,6 +106,29 @@ def test_a_command_that_is_known_is_not_taken_for_one_that_changes_nothing() -> 
 
     with pytest.raises(AssertionError, match=r"\+ the original outcome again: ACCEPTED"):
         known.when(FILL, command_id="c-1").then_nothing_happens()
+
+
+def test_a_field_that_the_schema_does_not_know_yet_is_not_lost_without_a_word() -> None:
+    class OrderCancelled(Event):
+        cause: str | None = None
+        by: str = "nobody"
+
+    cancelled = OrderCancelled(by="ada")
+    changed = replace(
+        order,
+        decide=lambda state, command: [cancelled],
+        evolve=lambda state, event: order.evolve(state, event) if event != cancelled else state,
+        events=OrderPlaced | OrderCancelled,
+    )
+    others = (one for one in app.aggregates if one is not order)
+
+    with using(replace(app, aggregates=(changed, *others))):
+        for wrong in (lambda: given(PLACED, cancelled), lambda: given(PLACED).when(DeleteOrder())):
+            with pytest.raises(
+                AssertionError,
+                match=r"by='ada'\) is kept as .*by='nobody'\): .* run `verdict schemas write`",
+            ):
+                wrong()
 
 
 def test_a_read_model_shows_what_happened() -> None:

@@ -17,7 +17,14 @@ from verdict.model.policy import Asked, Policy
 from verdict.model.source import Source
 from verdict.projection.projection import Projection
 from verdict.testing.following import Following
-from verdict.testing.histories import START, STEP_MS, Happened, aggregate_type_of, recorded
+from verdict.testing.histories import (
+    START,
+    STEP_MS,
+    Happened,
+    aggregate_type_of,
+    recorded,
+    see_that_it_is_kept,
+)
 from verdict.testing.judging import Remembered, verdict_on
 from verdict.testing.outcome import Outcome
 from verdict.testing.shown import Shown
@@ -75,6 +82,8 @@ class Given:
         place = Source(f"{aggregate_type}.commands", 0, (self.now - START) // STEP_MS)
         snapshot = self._snapshot(aggregate_type, envelope.aggregate_id)
         verdict = verdict_on(envelope, command, place, self.now, snapshot, self.remembered)
+        for stored in verdict.events:
+            see_that_it_is_kept(stored)
         known = (aggregate_type, envelope.aggregate_id, envelope.command_id)
         after = Given(
             (*self.history, *verdict.events),

@@ -9,7 +9,7 @@ from verdict.decision.recording import StoredEvent
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
-from verdict.wire.records import encode_event
+from verdict.wire.records import decode_event, encode_event
 
 START = 1_767_268_800_000  # 2026-01-01T12:00:00Z, in epoch milliseconds
 STEP_MS = 1000
@@ -70,7 +70,27 @@ def recorded(
         previous_hash=b"" if last is None else sha256(last.value).digest(),
         payload=payload,
     )
-    return StoredEvent(event, encode_event(event))
+    stored = StoredEvent(event, encode_event(event))
+    see_that_it_is_kept(stored)
+    return stored
+
+
+def see_that_it_is_kept(stored: StoredEvent) -> None:
+    """Return when an event is what its bytes give back: a schema that is behind loses fields.
+
+    Raises:
+        AssertionError: It is not.
+    """
+    payload = stored.event.payload
+    try:
+        found: object = decode_event(stored.event.aggregate_type, stored.value).payload
+    except ValueError as error:
+        found = error
+    if found != payload:
+        raise AssertionError(
+            f"{payload!r} is kept as {found!r}: its class and its schema are not the same, run "
+            "`verdict schemas write`"
+        )
 
 
 def latest(history: Sequence[StoredEvent]) -> Mapping[tuple[str, str], StoredEvent]:
