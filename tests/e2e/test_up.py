@@ -1,5 +1,6 @@
 """One `verdict up` on a real broker: what senders and readers see of it."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +16,10 @@ from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
 from tests.hostile import HEADERS, KINDS, Sent
 from tests.model import fold
+from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.local.broker import EmbeddedBroker
+from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
@@ -96,6 +99,19 @@ def test_of_two_producers_with_one_expected_version_exactly_one_wins(
 
     for pair in pairs:
         assert_one_winner(pair)
+
+
+@pytest.mark.proves("C-03", "C-12")
+def test_of_many_tasks_that_race_for_one_version_the_first_wins(deployment: Deployment) -> None:
+    async def race() -> list[Response]:
+        async with AsyncClient(deployment.bootstrap_servers, deployment.topics) as sender:
+            sends = (sender.send("crowd", PLACE, 0, timeout_s=WAIT_S) for _ in range(RACES))
+            return await asyncio.gather(*sends)
+
+    first, *others = asyncio.run(race())
+
+    assert first.raise_for_rejection().to_version == 1
+    assert {one.reason for one in others} == {Reason.VERSION_CONFLICT}
 
 
 @pytest.mark.proves("C-08")

@@ -19,6 +19,11 @@ class Expectation(StrEnum):
 Expected = int | Expectation | Literal["ANY", "NO_STREAM", "EXISTS"]  # as senders may say it
 
 
+def meant(expected: Expected) -> int | Expectation:
+    """Return what a sender means by a number or a word."""
+    return expected if isinstance(expected, int | Expectation) else Expectation(expected)
+
+
 def _expectation(value: Any) -> int | Expectation:
     if isinstance(value, str) and value in set(Expectation):
         return Expectation(value)

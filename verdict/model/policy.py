@@ -7,7 +7,7 @@ from functools import partial
 from uuid_utils import UUID, uuid5
 
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
 from verdict.model.recorded_event import RecordedEvent
 
 COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # fixed for ever: ids derive from it
@@ -23,7 +23,7 @@ class Asked:
 
     aggregate_id: str
     command: Command
-    expected_version: int | Expectation = Expectation.ANY
+    expected_version: Expected = Expectation.ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def commands_of(
             CommandEnvelope(
                 command_id=command_id(policy.name, event.event_id, index),
                 aggregate_id=asked.aggregate_id,
-                expected_version=asked.expected_version,
+                expected_version=meant(asked.expected_version),
                 correlation_id=event.correlation_id,
                 causation_id=event.event_id,
                 actor=f"policy:{policy.name}",

@@ -10,7 +10,7 @@ from verdict.decision.history import fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
 from verdict.model.message import Event
 from verdict.model.notification import Notification
 from verdict.model.policy import Asked, Policy
@@ -56,7 +56,7 @@ class Given:
     def when(
         self,
         command: Command,
-        expected_version: int | Expectation = Expectation.ANY,
+        expected_version: Expected = Expectation.ANY,
         *,
         aggregate_id: str | None = None,
         command_id: str | None = None,
@@ -75,7 +75,7 @@ class Given:
         envelope = CommandEnvelope(
             command_id=command_id or f"when-{self.now}",
             aggregate_id=aggregate_id or _first(aggregate_type),
-            expected_version=expected_version,
+            expected_version=meant(expected_version),
             deadline=deadline,
             payload={},
         )

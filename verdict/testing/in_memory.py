@@ -19,7 +19,7 @@ from verdict.application import Application, current, using
 from verdict.client.errors import TooLarge
 from verdict.decision.handle import Limits
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.command_envelope import CommandEnvelope, Expected, meant
 from verdict.model.source import Source
 from verdict.operator.output import Output
 from verdict.projection.declared import projections
@@ -95,7 +95,7 @@ class InMemory:
         self,
         aggregate_id: str,
         command: Command,
-        expected_version: int | Expectation,
+        expected_version: Expected,
         *,
         command_id: str | None = None,
         deadline: int | None = None,
@@ -114,7 +114,7 @@ class InMemory:
         envelope = CommandEnvelope(
             command_id=command_id or str(uuid7()),
             aggregate_id=aggregate_id,
-            expected_version=expected_version,
+            expected_version=meant(expected_version),
             deadline=deadline,
             correlation_id=correlation_id,
             causation_id=causation_id,
