@@ -1,9 +1,13 @@
 """G-01: topics are created for aggregates that no marker knows, and in nobody's place."""
 
+from collections.abc import Callable, Set
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from pydantic import SecretStr
+from sqlalchemy import Engine
 
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.checkpoint import FRESH
@@ -17,6 +21,11 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
+from verdict.projection import followed, position
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.letter import FOLLOWER
+from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
 
 
 class World:
@@ -50,7 +59,23 @@ class World:
             pass
 
     def has(self, topic: str) -> bool:
-        return topic in self._topics.names()
+        return topic in self.names()
+
+    def names(self) -> Set[str]:
+        return self._topics.names()
+
+
+def follows(engine: Engine, topics: Topics) -> None:
+    """Let the read side be that of other topics, which this Kafka does not have."""
+    with engine.begin() as connection:
+        followed.note(connection, "", {"other.events": "an-id"})
+
+
+def has_read(engine: Engine, topics: Topics) -> None:
+    """Let it have read what is not there, and know no ids, as one of an older version."""
+    with engine.begin() as connection:
+        place = Partition(topics.dead_letters, 0)
+        position.advance(connection, FOLLOWER, {}, {place: 42})
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +113,29 @@ def test_a_second_deployment_on_the_same_topics_is_refused_and_makes_nothing(wor
             create(second, world.kafka)
 
     assert not world.has(second.topics.markers)
+
+
+@pytest.mark.proves("G-01")
+@pytest.mark.parametrize("fill", [follows, has_read])
+def test_with_the_database_of_another_log_no_topic_is_created_or_claimed(
+    world: World, tmp_path: Path, fill: Callable[[Engine, Topics], None]
+) -> None:
+    """A mistyped topic_prefix left topics, and a claim on them, behind a start that was refused."""
+    url = f"sqlite:///{tmp_path / 'theirs.db'}"
+    engine = open_database(url)
+    create_read_side(engine, [])
+    mistyped = world.settings.model_copy(
+        update={"topic_prefix": f"{fill.__name__}.", "database_url": SecretStr(url)}
+    )
+    created_here = {topic.name for topic in mistyped.topics.all()}
+    fill(engine, mistyped.topics)
+    engine.dispose()
+
+    for create in (created_topics, ensured_topics):
+        with pytest.raises(AnotherLog, match=r"the read side .*theirs\.db belongs to another log"):
+            create(mistyped, world.kafka)
+
+    assert created_here.isdisjoint(world.names())
 
 
 def test_an_aggregate_that_the_marker_does_not_know_gets_its_topics(world: World) -> None:

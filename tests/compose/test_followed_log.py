@@ -1,18 +1,27 @@
 """G-01: a read side goes on in the log that it was filled from, or says which one that is."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from pydantic import SecretStr
 from sqlalchemy import Engine, text
 
-from verdict.event_log.followed_log import beyond, follow_this_log, refuse_other_topics
+from verdict.configuration.settings import Settings
+from verdict.event_log import followed_log
+from verdict.event_log.followed_log import (
+    beyond,
+    follow_this_log,
+    refuse_another_database,
+    refuse_other_topics,
+)
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.local.broker import EmbeddedBroker
-from verdict.projection import position
+from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.followed import Followed
 from verdict.projection.letter import FOLLOWER
@@ -42,6 +51,46 @@ def test_topics_may_come_and_go_but_not_all_at_once() -> None:
         refuse_other_topics("it", noted, ["c.events"], found)
     with pytest.raises(AnotherLog, match=r"b\.events had the id 2 and is gone"):
         refuse_other_topics("it", noted, ["b.events"], found)
+
+
+class OnlyTheirs:
+    """A Kafka that has the topic of another log, and none of this deployment's."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        """Take no notice of it."""
+
+    def identity(self, topics: object) -> Identity:
+        return Identity("here", {"order.events": "1"})
+
+
+@pytest.mark.proves("G-01")
+@pytest.mark.parametrize(
+    ("noted", "reached", "said"),
+    [
+        ({"order.events": "1"}, 0, "it was filled from order.events and others, and is asked to"),
+        ({}, 42, "m-dead-letters:0 was read up to offset 42, and Kafka has it up to 0 only"),
+    ],
+)
+def test_a_database_is_refused_while_the_topics_are_not_there_yet(
+    noted: dict[str, str], reached: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed_log, "Identities", OnlyTheirs)
+    nowhere, url = Kafka(settings={}), f"sqlite:///{tmp_path / 'theirs.db'}"
+    settings = Settings(data_dir=tmp_path, topic_prefix="m-", database_url=SecretStr(url))
+
+    refuse_another_database(settings, nowhere)
+    assert not (tmp_path / "theirs.db").exists(), "nothing is made before all is known to fit"
+    engine = open_database(url)
+    refuse_another_database(settings, nowhere)
+    create_read_side(engine, [])
+    with engine.begin() as connection:
+        followed.note(connection, "here", noted)
+        ends = {Partition(settings.topics.dead_letters, 0): reached} if reached else {}
+        position.advance(connection, FOLLOWER, {}, ends)
+    engine.dispose()
+
+    with pytest.raises(AnotherLog, match=said):
+        refuse_another_database(settings, nowhere)
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,29 @@
 """A read side belongs to one log: to a cluster, to topics, and no further than their ends."""
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
+from verdict.database import ownership
 from verdict.database.statements import exclude_others
+from verdict.errors import EnvironmentIncomplete, Unreachable
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
 from verdict.kafka.offsets import Offsets
 from verdict.kafka.reading import Reader
 from verdict.projection import followed, position
-from verdict.projection.database import failing_in_words, shown, snapshot
+from verdict.projection.database import (
+    failing_in_words,
+    is_sqlite,
+    open_database,
+    parse,
+    shown,
+    snapshot,
+)
+from verdict.projection.layout import tables_schema
 from verdict.reading.reader import reader_of
 from verdict.wire.spans import Partition
 
@@ -40,17 +52,39 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
     """
     whose = f"the read side {shown(engine.url)}"
     with failing_in_words(engine), snapshot(engine) as connection:
-        reached = position.furthest(connection)
-        former = followed.load(connection).topic_ids
-    found = Identities(kafka).identity({*topics, *former})
-    ends = _ends(kafka, {place.topic for place in reached} & found.topic_ids.keys())
+        reached, former = position.furthest(connection), followed.load(connection)
+    found, ends = _there_is(kafka, topics, reached, former)
     with failing_in_words(engine), engine.begin() as connection:
         exclude_others(connection, "followed topics")
-        noted = followed.load(connection)
-        refuse_other_topics(whose, noted, topics, found)
-        if said := beyond(reached, ends):
-            raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {REMEDY}")
+        _refuse(whose, topics, (reached, followed.load(connection)), (found, ends))
         followed.note(connection, found.cluster_id or "", found.topic_ids)
+
+
+def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
+    """Return if the database, should there be one, may follow the topics, be they there or not.
+
+    One that does not answer is for those to name who need it. Nothing is written down.
+
+    Raises:
+        AnotherLog: As for `follow_this_log`, a topic that is missing counted as an empty one.
+        VerdictError: The database is none that verdict knows, or of a newer version.
+        Unreachable: Kafka does not answer.
+    """
+    url = parse(database_url(settings))
+    if is_sqlite(url) and not Path(url.database or "").exists():
+        return
+    try:
+        engine = open_database(database_url(settings))
+        try:
+            with failing_in_words(engine), snapshot(engine) as connection:
+                reached, noted = _filled(connection)
+        finally:
+            engine.dispose()
+    except (Unreachable, EnvironmentIncomplete):
+        return
+    topics = settings.topics.of_the_log()
+    there_is = _there_is(kafka, topics, reached, noted)
+    _refuse(f"the read side {shown(url)}", topics, (reached, noted), there_is)
 
 
 def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
@@ -115,6 +149,41 @@ def refuse_other_topics(
             f"{whose} belongs to another log: it was filled from {min(noted.topic_ids)} and "
             f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
         )
+
+
+def _filled(connection: Connection) -> tuple[position.Positions, followed.Followed]:
+    """Return how far it was filled, and from what; a new one, and an old one, lack the tables."""
+    schema = tables_schema(connection)
+    has_positions = ownership.exists(connection, schema, position.table.name)
+    has_topics = ownership.exists(connection, schema, followed.table.name)
+    return (
+        position.furthest(connection) if has_positions else {},
+        followed.load(connection) if has_topics else followed.Followed(frozenset(), {}),
+    )
+
+
+def _there_is(
+    kafka: Kafka,
+    topics: Collection[str],
+    reached: Mapping[Partition, int],
+    noted: followed.Followed,
+) -> tuple[Identity, Offsets]:
+    """Return what Kafka has of all that is or was followed; what is missing ends at 0."""
+    found = Identities(kafka).identity({*topics, *noted.topic_ids})
+    read = {place.topic for place in reached} & found.topic_ids.keys()
+    return found, {topic: list[int]() for topic in topics} | _ends(kafka, read)
+
+
+def _refuse(
+    whose: str,
+    topics: Collection[str],
+    filled: tuple[Mapping[Partition, int], followed.Followed],
+    there_is: tuple[Identity, Offsets],
+) -> None:
+    (reached, noted), (found, ends) = filled, there_is
+    refuse_other_topics(whose, noted, topics, found)
+    if said := beyond(reached, ends):
+        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {REMEDY}")
 
 
 def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:

@@ -2,6 +2,7 @@
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.event_log.followed_log import refuse_another_database
 from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import UnreadableMarker
@@ -19,13 +20,14 @@ def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
     """Create the topics that are missing, and no marker knows; return their names.
 
     Raises:
-        AnotherLog: A marker is of another cluster, or of topics that are no more; nothing was
-            created.
+        AnotherLog: A marker or the read side is of another cluster, or of other topics; nothing
+            was created.
         OwnedByAnother: The topics are another deployment's; nothing was created.
         Unreachable, TimedOut, VerdictError: As for `TopicAdmin.create_missing`.
     """
     refuse_another_log(settings, kafka)
     refuse_another_owner(settings.topics, kafka)
+    refuse_another_database(settings, kafka)
     return TopicAdmin(kafka.settings, settings.topics).create_missing()
 
 
