@@ -234,6 +234,7 @@ def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> 
     of_groups = [one.what for one in found[None] if one.check is Check.READ_MODELS]
     [outcome] = found["outcome"]
 
+    assert position.aggregate_type == "position", "the table has no column that says so"
     assert position.what == (
         "us_holder, us_holder_position_v1 held: exchange is 'LON', by the log 'NYSE'"
     )

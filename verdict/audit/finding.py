@@ -48,7 +48,7 @@ class Finding:
     def __str__(self) -> str:
         about = [f"{self.check}:"]
         if self.aggregate_id is not None:
-            about.append(f"{self.aggregate_type} {self.aggregate_id!r}")
+            about.append(f"{self.aggregate_type or 'aggregate'} {self.aggregate_id!r}")
         if self.version is not None:
             about.append(f"version {self.version}")
         if self.place is not None:
@@ -61,7 +61,7 @@ class Looked:
     """What an audit has looked at so far, by name, and what it has not looked at.
 
     `unavailable` is what should be there and is not, so that nobody knows whether it is right;
-    `not_checked` is what people decided to pass over, and what lies elsewhere.
+    `not_checked` is what people decided to pass over, what lies elsewhere, and what no log tells.
     """
 
     at: Counter[str] = field(default_factory=Counter)

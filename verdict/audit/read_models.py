@@ -1,32 +1,44 @@
 """Each read model against a fold of its own, at the position at which it stands."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, true
+from sqlalchemy.exc import DBAPIError
 
 from verdict.application import current
 from verdict.as_of.filling import Records, fold
+from verdict.audit.feed import Announced, faults
 from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.views import altered
 from verdict.configuration.settings import Settings
+from verdict.database import sequence
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import built, position, versions
+from verdict.projection import built, position, processor_tables, versions
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
-from verdict.projection.database import open_database, snapshot
+from verdict.projection.database import one_line, open_database, snapshot
 from verdict.projection.declared import FIRST, declared
+from verdict.projection.described import View
+from verdict.projection.membership import Membership
+from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
+from verdict.projection.row_projection import RowProjection
 from verdict.read_models.as_built import with_built
 from verdict.read_models.declared_projection import declared_projection
 from verdict.wire.response import Response
 
 Identity = tuple[str, str]
+NO_FUNCTION_OF_THE_LOG = (
+    "letters, mail, interventions and who is held: no log tells what must be there",
+    "which events are named behind the changes of a feed: it depends on how batches were cut",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +74,35 @@ class ReadModels:
                 continue
             self.tell(f"read model {name}")
             with snapshot(self.engine) as connection:
+                if (projection := self._live(connection, name)) is None:
+                    continue
+                yield from self._views(connection, projection.views)
                 try:
-                    yield from self._of_one(connection, name)
+                    yield from self._of_one(connection, name, projection)
                 except (Gone, Altered) as unknown:
                     self.looked.unavailable.append(f"{name}: {unknown}")
+        self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
+        with snapshot(self.engine) as connection:
+            yield from self._views(connection, {**OWN_VIEWS, **processor_tables.VIEWS})
 
-    def _of_one(self, connection: Connection, name: str) -> Iterator[Finding]:
-        projection = self._live(connection, name)
-        if projection is None or not projection.tables:
+    def _views(self, connection: Connection, views: Mapping[str, View]) -> Iterator[Finding]:
+        if self.only is not None:
+            return
+        try:
+            yield from altered(connection, views, self.looked)
+        except DBAPIError as error:  # a copy of the database, say, that may only be read
+            said = f"what views show: {one_line(error.orig)}"
+            self.looked.not_checked += [said] if said not in self.looked.not_checked else []
+
+    def _of_one(
+        self, connection: Connection, name: str, projection: Projection
+    ) -> Iterator[Finding]:
+        if self.only is None:
+            yield from self._announced(connection, projection)
+        if not projection.tables:
             return
         ends = position.load(connection, projection)
+        of_type = self._only_type(projection)
         with self._beside(projection) as other:
             try:
                 fold(other, projection, self.records, ends, self._wanted)
@@ -82,7 +113,8 @@ class ReadModels:
                 return
             with other.connect() as folded:
                 for table in projection.tables:
-                    yield from self._compared(connection, folded, name, table)
+                    for finding in self._compared(connection, folded, name, table):
+                        yield replace(finding, aggregate_type=finding.aggregate_type or of_type)
 
     def _live(self, connection: Connection, name: str) -> Projection | None:
         """Return what readers see, as it was built; None where they see none of that name."""
@@ -96,6 +128,26 @@ class ReadModels:
         as_set = declared()[name](version)
         settings = with_built(self.settings, name, built.settings_of(connection, as_set))
         return declared_projection(settings, name)(version)
+
+    def _only_type(self, projection: Projection) -> str | None:
+        """Return whose events a projection follows, if those of one type alone."""
+        followed, topics = {*projection.topics(self.records.topics)}, self.records.topics
+        types = [name for name in current().aggregate_types if topics.events(name) in followed]
+        return types[0] if len(types) == 1 else None
+
+    def _announced(self, connection: Connection, projection: Projection) -> Iterator[Finding]:
+        """Yield what is wrong with the feed of who begins to be shown, and who ceases to."""
+        shows = projection.shows if isinstance(projection, RowProjection) else None
+        if not isinstance(shows, Membership) or shows.feed is None:
+            return
+        feed = shows.feed
+        changes = select(feed.table.c.seq, feed.table.c[feed.key], feed.table.c.kind)
+        rows = connection.execute(changes.order_by(feed.table.c.seq)).all()
+        shown = {*connection.execute(select(shows.groups.key)).scalars()}
+        last = sequence.last(connection, feed.table.name)
+        self.looked.at[f"changes of {projection.name}"] += len(rows)
+        for what in faults(map(Announced._make, rows), last, shown):
+            yield Finding(check=Check.READ_MODELS, what=f"{feed.table.name}: {what}")
 
     @contextmanager
     def _beside(self, projection: Projection) -> Iterator[Engine]:

@@ -1,6 +1,6 @@
 """Numbers that readers follow: without gaps, and visible in their order."""
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, update
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select, update
 
 from verdict.database.statements import add_new
 
@@ -16,6 +16,12 @@ table = Table(
 def begin(connection: Connection, name: str) -> None:
     """Make sure that the sequence `name` exists; a new one gives 1 first."""
     add_new(connection, table, [{"name": name, "last": 0}])
+
+
+def last(connection: Connection, name: str) -> int:
+    """Return the number that the sequence `name` gave last, 0 if none."""
+    given = select(table.c.last).where(table.c.name == name)
+    return connection.scalar(given) or 0
 
 
 def take(connection: Connection, name: str, count: int) -> range:
@@ -34,5 +40,5 @@ def take(connection: Connection, name: str, count: int) -> range:
         .values(last=table.c.last + count)
         .returning(table.c.last)
     )
-    last: int = connection.execute(statement).scalar_one()
-    return range(last - count + 1, last + 1)
+    reached: int = connection.execute(statement).scalar_one()
+    return range(reached - count + 1, reached + 1)

@@ -5,7 +5,7 @@ Readers look into `public` and find the views there, and nothing that they canno
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import Connection, CreateView, MetaData, Table, inspect
+from sqlalchemy import Connection, CreateView, MetaData, Table, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, DropTable
 
@@ -95,6 +95,37 @@ def replace_view(connection: Connection, name: str, selected: View) -> None:
     place = f"{schema}.{quote(name)}" if schema else quote(name)
     connection.exec_driver_sql(f"DROP VIEW {place}")
     _create(connection, name, selected)
+
+
+def shown_by(connection: Connection, name: str) -> str | None:
+    """Return the SQL of a view as the database keeps it; None where there is no such view."""
+    if not _has_schemas(connection):
+        found = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
+        kept: str | None = connection.scalar(found, {"name": name})
+        return kept
+    quoted = connection.dialect.identifier_preparer.quote(name)
+    return _kept_by_postgresql(connection, f"{VIEWS}.{quoted}")
+
+
+def would_show(connection: Connection, name: str, selected: View) -> str | None:
+    """Return the SQL that the database would keep of a view, were it made now; none is."""
+    made = CreateView(query_of(selected), name, temporary=_has_schemas(connection))
+    if not _has_schemas(connection):
+        return str(made.compile(dialect=connection.dialect))
+    with connection.begin_nested() as tried:
+        connection.execute(made)
+        quoted = connection.dialect.identifier_preparer.quote(name)
+        kept = _kept_by_postgresql(connection, f"pg_temp.{quoted}")
+        tried.rollback()
+    return kept
+
+
+def _kept_by_postgresql(connection: Connection, place: str) -> str | None:
+    kept: str | None = connection.scalar(
+        text("SELECT pg_get_viewdef(oid) FROM pg_class WHERE oid = to_regclass(:place)"),
+        {"place": place},
+    )
+    return kept
 
 
 def tables_schema(connection: Connection) -> str | None:

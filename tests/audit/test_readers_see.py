@@ -1,0 +1,137 @@
+"""What readers see besides tables: views that somebody replaced, feeds that somebody rewrote."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from projections.us_holder import us_holder
+from schemas.position import PositionClosed
+from tests.audit.test_looked import away, dropped
+from tests.conftest import NewDatabase
+from tests.projections.event_log import EventLog as Happened
+from tests.projections.event_log import opened
+from tests.projections.read_side import ReadSide
+from verdict.as_of.filling import Records
+from verdict.audit.feed import Announced, faults
+from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
+from verdict.audit.views import altered
+from verdict.configuration.settings import Settings
+from verdict.event_log.event_log import EventLog
+from verdict.projection.database import snapshot
+from verdict.projection.processor_tables import views_of
+from verdict.wire.topics import Topics
+
+MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 0 AS since"
+
+
+@pytest.fixture
+def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
+    """Return one in which `ada` came, left and came again, and `bob` came."""
+    read_side, log = ReadSide(new_database(), [us_holder()]), Happened()
+    applier = read_side.applier("us_holder")
+    for name, *payloads in (
+        ("p-1", opened("ada")),
+        ("p-1", PositionClosed()),
+        ("p-2", opened("ada")),
+        ("p-3", opened("bob")),
+    ):
+        log.add(name, *payloads)
+        applier.apply(log.everything())
+    assert len(read_side.changes()) == 4
+    yield read_side
+    read_side.close()
+
+
+def found_in(read_side: ReadSide, tmp_path: Path) -> tuple[list[str], Looked]:
+    """Return what an audit says that has no records to fold, and what it looked at."""
+    looked, folder = Looked(), tmp_path / "folded"
+    folder.mkdir()
+    records = Records(EventLog(Topics(), dropped, away), Topics(), away)
+    models = ReadModels(Settings(), read_side.engine, records, folder, None, looked, print)
+    return [str(finding) for finding in models.findings(["position"])], looked
+
+
+def test_what_was_made_as_it_must_be_has_no_findings_and_what_no_log_tells_is_named(
+    read_side: ReadSide, tmp_path: Path
+) -> None:
+    findings, looked = found_in(read_side, tmp_path)
+
+    assert findings == []
+    assert looked.at["changes of us_holder"] == 4
+    assert looked.at["views"] > 10
+    assert looked.not_checked == [*NO_FUNCTION_OF_THE_LOG]
+
+
+@pytest.mark.both_databases
+@pytest.mark.proves("C-16")
+def test_a_view_that_was_replaced_or_dropped_is_named(
+    read_side: ReadSide,
+) -> None:
+    """Tables were compared, and readers read views: mallory was in one, and all was well."""
+    with read_side.engine.begin() as connection:
+        if read_side.is_postgresql:
+            connection.execute(text("SET LOCAL search_path TO public, projections"))
+        connection.execute(text("DROP VIEW us_holder"))
+        connection.execute(text(MALLORY))
+        connection.execute(text("DROP VIEW letter"))
+
+    looked = Looked()
+    with snapshot(read_side.engine) as connection:
+        said = [one.what for one in altered(connection, views_of([us_holder()]), looked)]
+
+    assert [one.split(":")[0] for one in said] == [
+        "the view letter is missing",
+        "the view us_holder does not show what this version of verdict lets it show",
+    ]
+    assert "mallory" in said[1]
+    assert looked.at["views"] == len(views_of([us_holder()]))
+
+
+@pytest.mark.proves("C-16", "H-08")
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        (
+            "UPDATE us_holder_change_v1 SET client = 'mallory' WHERE seq = 4",
+            ["by all changes 'bob' is not in, but in the table",
+             "by all changes 'mallory' is in, and not in the table"],
+        ),
+        ("DELETE FROM us_holder_change_v1 WHERE seq IN (2, 3)", [
+            "changes 2 to 3 are missing"
+        ]),
+        (
+            "DELETE FROM us_holder_change_v1 WHERE seq = 4",
+            ["the last change is 3, and 4 were announced",
+             "by all changes 'bob' is not in, but in the table"],
+        ),
+        (
+            "UPDATE us_holder_change_v1 SET kind = 'entered' WHERE seq = 2",
+            ["change 2: 'ada' entered, and by the changes before it is in",
+             "change 3: 'ada' entered, and by the changes before it is in"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_feed_that_does_not_give_the_table_is_named(
+    read_side: ReadSide, tmp_path: Path, forged: str, said: list[str]
+) -> None:
+    with read_side.engine.begin() as connection:
+        connection.execute(text(forged))
+
+    findings, _ = found_in(read_side, tmp_path)
+
+    assert findings == [f"read models: us_holder_change_v1: {one}" for one in said]
+
+
+def test_a_kind_that_there_is_not_is_named() -> None:
+    assert [*faults([Announced(1, "ada", "stayed")], 1, set())] == [
+        "change 1: 'stayed' is neither entered nor left"
+    ]
+
+
+def test_an_aggregate_whose_type_nobody_knows_is_called_an_aggregate() -> None:
+    finding = Finding(check=Check.READ_MODELS, what="the row is missing", aggregate_id="q-1")
+
+    assert str(finding) == "read models: aggregate 'q-1': the row is missing"
