@@ -71,6 +71,7 @@ def enrolments(random: Random) -> Iterator[tuple[str, Event]]:
         ("client_recent_order", ["order"], orders),
         ("program_tally", ["enrolment"], enrolments),
         ("client_overview", ["order", "position"], both),
+        ("order_state", ["order"], orders),
     ],
 )
 def test_rows_and_groups_are_those_that_batches_make(

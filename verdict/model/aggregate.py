@@ -37,6 +37,8 @@ class Aggregate(Generic[State]):
         events: What happens to it, likewise; in the order of its schema, so append new ones.
         handler_version: Of the rules; raise it when `decide` answers differently.
         snapshot_format: Of `state`; raise it when its fields change.
+        state_view: Whether readers find each one's state in the view `<name>_state`, which costs
+            about as much as another read model with a row for each.
 
     Raises:
         Misdeclared: The name cannot be that of a topic, or a class is of another kind.
@@ -50,6 +52,7 @@ class Aggregate(Generic[State]):
     events: type[Event] | UnionType
     handler_version: str = "1"
     snapshot_format: int = 1
+    state_view: bool = True
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):

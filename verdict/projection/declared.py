@@ -1,10 +1,11 @@
-"""Which read models there are: the engine's own two, then those of the application."""
+"""Which read models there are: the engine's own two, the application's, and aggregates' states."""
 
 from collections.abc import Callable, Mapping
 
 from verdict.application import current, of_the_application
 from verdict.model.aggregate import Misdeclared
 from verdict.model.read_model import ReadModel
+from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
 from verdict.projection.outcome import outcome
 from verdict.projection.projection import Projection
@@ -27,13 +28,14 @@ def read_models() -> Mapping[str, ReadModel]:
         Misdeclared: The application calls one of its own as the engine calls one.
     """
     own = {one.name: one for one in OF_EVERY_APPLICATION}
+    states = state_views(current().aggregates)
     of_application = {one.name: one for one in current().read_models}
-    if clash := sorted(own.keys() & of_application):
+    if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
             f"{current().name} has a read model {clash[0]!r}, and so has every application: "
             "rename yours"
         )
-    return own | of_application
+    return own | of_application | states
 
 
 def declared(chosen: Mapping[str, object] | None = None) -> Mapping[str, AtVersion]:

@@ -16,7 +16,10 @@ from sqlalchemy.sql.functions import FunctionElement
 from verdict.projection.layout import VIEWS
 
 AUDITED = "projection_intervention"  # who may select from this view may see payloads
+PERSONAL = "masked_"  # begins the name of a table's column that is personal as a whole
 TELLS = "value"  # the column that our readers of SQLite find empty when they may not
+
+ARCHIVE = "event_archive_v"
 
 Paths = Sequence[tuple[str, ...]]
 
@@ -65,12 +68,22 @@ def _masked_on_postgresql(element: _Masked, compiler: SQLCompiler, **options: An
     return f"CAST({masked} AS text)"
 
 
+def is_hidden(table: str, column: str) -> bool:
+    """Tell whether our readers of SQLite find a column empty unless they may see what is personal.
+
+    Args:
+        table: That a view reads.
+        column: Of the table.
+    """
+    return column.startswith(PERSONAL) or (column == TELLS and table.startswith(ARCHIVE))
+
+
 def for_who_may_see(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column for those who may see payloads, and NULL for others.
 
     Args:
         column: That may hold anything.
-        tells: The column `TELLS` of the same table.
+        tells: The column `TELLS` of the same table, or one whose name begins with `PERSONAL`.
     """
     return case((_MaySee(tells), column), else_=null())
 

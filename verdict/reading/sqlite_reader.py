@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from verdict.errors import Unreachable, VerdictError
-from verdict.projection.masking import TELLS
+from verdict.projection.masking import is_hidden
 from verdict.reading.selected import NotForReaders, Parameters, Selected
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 REFUSED_FUNCTIONS = {"load_extension"}
-ARCHIVE = "event_archive"
 TABLE_FUNCTIONS = {"json_each", "json_tree"}
 OF_SQLITE = ("sqlite_", "pragma_")
 SCHEMA = "sqlite_master"
@@ -206,9 +205,9 @@ class _Gate:
         return sqlite3.SQLITE_DENY
 
     def _hides(self, action: int, relation: Any, column: Any) -> bool:
-        """Tell whether a column is NULL instead; the view `event_archive` goes by that."""
-        is_archive = action == sqlite3.SQLITE_READ and str(relation).startswith(f"{ARCHIVE}_v")
-        return self._masked and is_archive and column == TELLS
+        """Tell whether a column is NULL instead; views go by that."""
+        reads = action == sqlite3.SQLITE_READ
+        return self._masked and reads and is_hidden(str(relation), str(column))
 
     def _readable(self, relation: str, column: str) -> bool:
         """Tell whether a view reads this, or it is made in the statement itself."""
