@@ -7,6 +7,7 @@ from typing import Never
 import pytest
 from sqlalchemy import Engine
 
+from verdict.application import current
 from verdict.as_of.filling import Records
 from verdict.audit.finding import Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
@@ -51,7 +52,7 @@ def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
     records = Records(EventLog(Topics(), dropped, away), Topics(), away)
     models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
 
-    assert [*models.findings(["order", "position", "enrolment"])] == []
+    assert [*models.findings([*current().aggregate_types])] == []
 
     told = dict(one.split(": ", 1) for one in looked.unavailable)
     assert set(told) == set(declared())

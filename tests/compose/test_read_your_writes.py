@@ -134,14 +134,14 @@ def _never(row: object, event: object) -> None:
         (
             "us_holder",
             "order",
-            "row for each order, .*: client_recent_order or client_overview does",
+            "no row for each order, .*: client_recent_order or client_overview or order_state does",
         ),
         (
             "outcome",
             "position",
-            "no row for each position, .*: us_holder or client_overview does",
+            "for each position, .*: us_holder or client_overview or position_state does",
         ),
-        ("us_holder", "invoice", "nothing to wait for: no projection does"),
+        ("us_holder", "invoice", "nothing to wait for: invoice_state does"),
     ],
 )
 def test_what_a_projection_never_shows_is_not_waited_for(

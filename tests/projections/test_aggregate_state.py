@@ -33,6 +33,7 @@ from verdict.model.message import Event, Hash, Instant, Message, iso_time
 from verdict.model.personal import Personal
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.aggregate_state import StateEvolve, aggregate_state, state_views
+from verdict.projection.database import check_built
 from verdict.projection.described import columns_of
 from verdict.projection.event_archive import event_archive
 from verdict.projection.state_field import state_fields
@@ -227,6 +228,27 @@ def test_the_last_event_is_told_by_its_place_once_the_archive_has_it(
     assert read_side.select(asked) == [(2, None)]
     read_side.applier("event_archive").apply(log.everything())
     assert read_side.select(asked) == [(2, 2)]
+
+
+@pytest.mark.both_databases
+def test_rules_that_remember_more_stop_their_view_only_until_it_is_built_again(
+    new_database: NewDatabase, log: EventLog
+) -> None:
+    class More(Everything):
+        added: int = 0
+
+    before, after = aggregate_state(everything), aggregate_state(replace(everything, state=More))
+    url = new_database()
+    ReadSide(url, [event_archive(), before]).close()
+    read_side = ReadSide(url, [event_archive(), after])
+
+    check_built(read_side.engine, [event_archive(), after])
+
+    assert "`verdict projection rebuild everything_state`" in str(
+        read_side.applier("everything_state").failure
+    )
+    assert read_side.select("SELECT state_version FROM everything_state") == []
+    read_side.close()
 
 
 @pytest.mark.both_databases

@@ -22,6 +22,7 @@ from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import built, position, processor_tables, versions
 from verdict.projection.batch import Carried, Delivery
+from verdict.projection.built import BuiltOtherwise
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import one_line, open_database, snapshot
 from verdict.projection.declared import FIRST, declared
@@ -100,6 +101,11 @@ class ReadModels:
         if self.only is None:
             yield from self._announced(connection, projection)
         if not projection.tables:
+            return
+        try:
+            built.check(connection, projection)
+        except BuiltOtherwise as otherwise:
+            self.looked.unavailable.append(f"{name}: {otherwise}")
             return
         ends = position.load(connection, projection)
         of_type = self._only_type(projection)

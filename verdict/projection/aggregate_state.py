@@ -28,6 +28,7 @@ from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message
 from verdict.model.read_model import ReadModel
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.built import COLUMNS
 from verdict.projection.described import View, described
 from verdict.projection.event_archive import JsonType, archive_table
 from verdict.projection.masking import for_who_may_see
@@ -106,6 +107,7 @@ def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjectio
         table=states,
         evolve=StateEvolve(aggregate, fields),
         views={name: shown, **version_view(name, kind, states)},
+        settings=COLUMNS + ", ".join(f"{field.column} {field.type!r}" for field in fields),
     )
 
 

@@ -35,6 +35,9 @@ torsos = Table(
 )
 
 
+COLUMNS = "columns "  # begins settings that code decides, so that nobody can set them back
+
+
 class BuiltOtherwise(Exception):
     """The tables of a projection were filled under other settings than it has now, `found`."""
 
