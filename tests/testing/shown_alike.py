@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from verdict.application import current
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 
@@ -16,6 +17,7 @@ COLUMNS: Mapping[str, set[str]] = {
     "event_archive": {"global_position", "offset"},
     "letter": {*PLACES, "due_at", "received_at"},
     "projection_held": {"found_at"},
+    **{f"{kind}_state": {"global_position"} for kind in current().aggregate_types},
 }
 
 
