@@ -18,8 +18,7 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from verdict.model.aggregate import Aggregate
-from verdict.model.message import Message, Text
+from verdict import Aggregate, Message, Text
 
 
 class Enrolment(Message):

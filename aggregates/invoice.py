@@ -2,9 +2,7 @@
 
 from commands.invoice import InvoiceCommand
 from schemas.invoice import InvoiceEvent, InvoiceRecorded, is_home_delivery
-from verdict.model.aggregate import Aggregate
-from verdict.model.message import Message
-from verdict.model.refused import Refused
+from verdict import Aggregate, Message, Refused
 
 
 class Invoice(Message):

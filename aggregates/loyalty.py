@@ -2,9 +2,7 @@
 
 from commands.loyalty import LoyaltyCommand
 from schemas.loyalty import Hundredths, LoyaltyEvent, PointsAwarded
-from verdict.model.aggregate import Aggregate
-from verdict.model.message import LARGEST, Message
-from verdict.model.refused import Refused
+from verdict import LARGEST, Aggregate, Message, Refused
 
 
 class Loyalty(Message):

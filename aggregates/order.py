@@ -19,9 +19,7 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from verdict.model.aggregate import Aggregate
-from verdict.model.message import Cents, Message, Positive
-from verdict.model.refused import Refused
+from verdict import Aggregate, Cents, Message, Positive, Refused
 
 
 class Order(Message):

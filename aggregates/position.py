@@ -18,8 +18,7 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from verdict.model.aggregate import Aggregate
-from verdict.model.message import Message, Positive, Text
+from verdict import Aggregate, Message, Positive, Text
 
 
 class Position(Message):

@@ -1,7 +1,6 @@
 """What may be asked of an enrolment; its id is the participant's."""
 
-from verdict.model.command import CREATING, Command
-from verdict.model.message import Instant, Name
+from verdict import CREATING, Command, Instant, Name
 
 
 class EnrolParticipant(Command):

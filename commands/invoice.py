@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from schemas.invoice import Amount, DeliveryAddress, InvoiceLineItem, PersonalName, PersonalText
-from verdict.model.command import CREATING, Command
-from verdict.model.message import Instant, Name, Positive, Text
+from verdict import CREATING, Command, Instant, Name, Positive, Text
 
 
 class RecordInvoice(Command):

@@ -1,9 +1,7 @@
 """What may be asked of a loyalty account; its id is the customer's card."""
 
 from schemas.loyalty import Hundredths, InvoiceTotal
-from verdict.model.command import Command
-from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Name
+from verdict import Command, LifeCycle, Name
 
 FIRST_OR_NEXT = frozenset({LifeCycle.NONE, LifeCycle.ACTIVE})
 

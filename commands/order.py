@@ -5,8 +5,7 @@ from typing import Self
 from pydantic import model_validator
 
 from schemas.order import Side
-from verdict.model.command import CREATING, Command
-from verdict.model.message import Cents, Name, Positive, Text
+from verdict import CREATING, Cents, Command, Name, Positive, Text
 
 
 class PlaceOrder(Command):

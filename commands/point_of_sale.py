@@ -20,10 +20,7 @@ from pydantic_core import from_json
 
 from commands.invoice import RecordInvoice
 from schemas.till_names import till_name
-from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
-from verdict.model.inbound import Inbound, NoCommand
-from verdict.model.message import Instant
-from verdict.model.source import Source
+from verdict import AggregateId, CommandEnvelope, Expectation, Inbound, Instant, NoCommand, Source
 
 CENTS = Decimal(100)
 SHOWN_PROBLEMS = 10

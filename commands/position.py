@@ -1,7 +1,6 @@
 """What may be asked of a position."""
 
-from verdict.model.command import REOPENING, Command
-from verdict.model.message import Name, Positive, Text
+from verdict import REOPENING, Command, Name, Positive, Text
 
 
 class OpenPosition(Command):

@@ -18,9 +18,7 @@ from projections.program_tally import program_tally
 from projections.us_holder import built_with, us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from schemas.share_holding import share_holders
-from verdict.application import Application
-from verdict.model.read_model import ReadModel
-from verdict.model.verb import Verb
+from verdict import Application, ReadModel, Verb
 
 US_EXCHANGES = ("us_exchanges",)
 DEMO = "compose.demo.verb"  # loaded when it is called: it imports all of the engine

@@ -8,8 +8,7 @@ from pydantic_settings import NoDecode
 
 from commands.policies.award_points import FACTOR
 from projections.us_holder import US_EXCHANGES
-from verdict.configuration.settings import Settings
-from verdict.configuration.values import listed
+from verdict import Settings, listed
 
 
 class BusinessSettings(Settings):

@@ -23,13 +23,17 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from verdict.database.instant import InstantType
-from verdict.model.message import LARGEST
-from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.described import described
-from verdict.projection.row_projection import RowProjection, version_view
-from verdict.projection.stored_rows import row_table_of_types
-from verdict.projection.tally import CountedGroups, Tally
+from verdict import (
+    LARGEST,
+    CountedGroups,
+    InstantType,
+    RecordedEvent,
+    RowProjection,
+    Tally,
+    described,
+    row_table_of_types,
+    version_view,
+)
 
 
 class Part(NamedTuple):

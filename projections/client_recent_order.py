@@ -14,12 +14,16 @@ from schemas.order import (
     OrderPlaced,
     Side,
 )
-from verdict.database.instant import InstantType
-from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.described import described
-from verdict.projection.newest import Newest, newest_table
-from verdict.projection.row_projection import RowProjection, version_view
-from verdict.projection.stored_rows import row_table
+from verdict import (
+    InstantType,
+    Newest,
+    RecordedEvent,
+    RowProjection,
+    described,
+    newest_table,
+    row_table,
+    version_view,
+)
 
 SHOWN = 30
 

@@ -12,12 +12,16 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from verdict.database.instant import InstantType
-from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.described import described
-from verdict.projection.row_projection import RowProjection, version_view
-from verdict.projection.stored_rows import row_table
-from verdict.projection.tally import CountedGroups, Tally
+from verdict import (
+    CountedGroups,
+    InstantType,
+    RecordedEvent,
+    RowProjection,
+    Tally,
+    described,
+    row_table,
+    version_view,
+)
 
 
 class Participant(NamedTuple):

@@ -13,14 +13,19 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from verdict.database.instant import InstantType
-from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.change_feed import ChangeFeed, feed_table, feed_view
-from verdict.projection.described import described
-from verdict.projection.membership import Membership
-from verdict.projection.row_projection import RowProjection, version_view
-from verdict.projection.stored_rows import row_table
-from verdict.projection.tally import CountedGroups
+from verdict import (
+    ChangeFeed,
+    CountedGroups,
+    InstantType,
+    Membership,
+    RecordedEvent,
+    RowProjection,
+    described,
+    feed_table,
+    feed_view,
+    row_table,
+    version_view,
+)
 
 US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
 

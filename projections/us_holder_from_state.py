@@ -10,10 +10,7 @@ from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 
 from projections.us_holder import US_EXCHANGES, settings_with
 from schemas.share_holding import ShareHolding, share_holders
-from verdict.projection.described import described
-from verdict.projection.state_projection import StateProjection
-from verdict.projection.stored_rows import row_table
-from verdict.projection.tally import CountedGroups, Tally
+from verdict import CountedGroups, StateProjection, Tally, described, row_table
 
 
 class Holding(NamedTuple):

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from verdict.model.message import LARGEST, Event, Instant, Message, Name, Positive, Text
-from verdict.model.personal import Personal
+from verdict import LARGEST, Event, Instant, Message, Name, Personal, Positive, Text
 
 Amount = Annotated[int, Field(ge=0, le=LARGEST, description="Amount in cents, which may be 0.")]
 PersonalText = Annotated[Text, Personal()]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from verdict.model.message import LARGEST, Event, Name
+from verdict import LARGEST, Event, Name
 
 Hundredths = Annotated[int, Field(ge=0, le=LARGEST, description="Hundredths of a point.")]
 InvoiceTotal = Annotated[int, Field(ge=0, le=LARGEST, description="Amount in cents.")]

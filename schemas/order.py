@@ -6,7 +6,7 @@ every replay; add a new event instead.
 
 from typing import Literal
 
-from verdict.model.message import Cents, Event, Positive, Text
+from verdict import Cents, Event, Positive, Text
 
 Side = Literal["BUY", "SELL"]
 

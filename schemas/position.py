@@ -4,7 +4,7 @@ A class name here is a storage format. Renaming one or dropping a field breaks
 every replay; add a new event instead.
 """
 
-from verdict.model.message import Event, Positive, Text
+from verdict import Event, Positive, Text
 
 
 class PositionOpened(Event):

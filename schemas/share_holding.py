@@ -1,7 +1,6 @@
 """What the topic `share-holders` carries, which others write: each position as it is now."""
 
-from verdict.model.carried_state import CarriedState, StateTopic
-from verdict.model.message import Name, Positive, Text
+from verdict import CarriedState, Name, Positive, StateTopic, Text
 
 
 class ShareHolding(CarriedState):

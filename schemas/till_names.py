@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from verdict.model.message import Message
+from verdict import Message
 
 HUNDRED = Decimal(100)
 CENTS = "_cents"

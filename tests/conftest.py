@@ -1,6 +1,7 @@
 """What is expensive to start is started once per run."""
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,11 @@ from tests import tiers
 from verdict.local.broker import EmbeddedBroker
 
 NewDatabase = Callable[[], str]
+
+# processes that tests start in other folders find the application of this checkout
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
+)
 
 settings.register_profile(
     tiers.THOROUGH,

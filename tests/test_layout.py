@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import verdict
+from tests.documents import PAGES
 from verdict.application import current
 
 ROOT = Path(__file__).parent.parent
@@ -212,3 +214,49 @@ def test_the_engine_knows_no_application() -> None:
         for name in packages_of(path) & set(MAY_IMPORT)
     }
     assert wrong == set()
+
+
+def engine_s_imports(name: str, code: str) -> set[str]:
+    """Return what code imports of the engine from elsewhere than its public face."""
+    nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
+    found = {node.module or "" for node in nodes}
+    engine = {one for one in found if one.partition(".")[0] == "verdict"}
+    return {f"{name} imports {one}" for one in engine - {"verdict", "verdict.testing"}}
+
+
+def test_an_application_imports_the_public_face_of_the_engine_alone() -> None:
+    """The demo looks deeper: it audits the service that it runs."""
+    folders = ("schemas", "commands", "aggregates", "projections")
+    files = [path for folder in folders for path in modules(folder)] + rules_of("compose")
+
+    wrong = [engine_s_imports(str(path.relative_to(ROOT)), path.read_text()) for path in files]
+    assert set().union(*wrong) == set()
+
+
+def test_what_is_shown_in_the_documents_imports_the_public_face_alone() -> None:
+    shown = [(page.path.name, code) for page in PAGES for code in page.blocks("python")]
+    programs = [(name, code) for name, code in shown if not code.startswith("# from ")]
+
+    assert programs
+    assert set().union(*(engine_s_imports(name, code) for name, code in programs)) == set()
+
+
+def test_the_public_face_names_what_is_there() -> None:
+    """What type checkers are told, what is loaded when asked for, and `*` are the same names."""
+    [told] = [
+        node
+        for node in ast.parse((ROOT / "verdict" / "__init__.py").read_text()).body
+        if isinstance(node, ast.If)
+    ]
+    typed = {
+        node.module or "": tuple(alias.name for alias in node.names)
+        for node in told.body
+        if isinstance(node, ast.ImportFrom)
+    }
+
+    assert {home: {*names} for home, names in typed.items()} == {
+        home: {*names} for home, names in verdict.HOMES.items()
+    }
+    assert sorted(verdict.__all__) == sorted(name for names in typed.values() for name in names)
+    for name in verdict.__all__:
+        assert getattr(verdict, name) is not None

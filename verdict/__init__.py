@@ -1,1 +1,212 @@
-"""Event-sourced CQRS on Kafka, Spark and SQL: every command gets exactly one verdict."""
+"""Event-sourced CQRS on Kafka, Spark and SQL: every command gets exactly one verdict.
+
+What services and applications import of verdict; for tests there is `verdict.testing`. A name is
+loaded when it is asked for: who sends commands waits for no SQL, and nobody here for Spark.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from verdict.application import Application, NoApplication, UnknownAggregate, current, using
+    from verdict.client.async_client import AsyncClient
+    from verdict.client.client import Client
+    from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
+    from verdict.client.pending import Pending
+    from verdict.configuration.loading import load_settings
+    from verdict.configuration.settings import Settings
+    from verdict.configuration.values import listed
+    from verdict.database.instant import InstantType
+    from verdict.errors import TimedOut, Unreachable, VerdictError
+    from verdict.event_log.subscription import Place, subscribe
+    from verdict.model.aggregate import Aggregate, Misdeclared
+    from verdict.model.carried_state import CarriedState, StateTopic
+    from verdict.model.command import CREATING, EXISTING, REOPENING, Command
+    from verdict.model.command_envelope import AggregateId, CommandEnvelope, Expectation
+    from verdict.model.inbound import Inbound, NoCommand
+    from verdict.model.lake_table import LakeColumn, LakeTable
+    from verdict.model.life_cycle import LifeCycle
+    from verdict.model.mailing import Mailing, Receiver, Written
+    from verdict.model.message import (
+        LARGEST,
+        Cents,
+        Event,
+        Instant,
+        Message,
+        Name,
+        Positive,
+        Text,
+        iso_time,
+    )
+    from verdict.model.notification import Notification
+    from verdict.model.personal import Personal, masked
+    from verdict.model.policy import Asked, Policy
+    from verdict.model.read_model import ReadModel
+    from verdict.model.reason import Reason
+    from verdict.model.recorded_event import RecordedEvent
+    from verdict.model.refused import Refused
+    from verdict.model.source import Source
+    from verdict.model.verb import Verb
+    from verdict.projection.change_feed import ChangeFeed, feed_table, feed_view
+    from verdict.projection.described import described
+    from verdict.projection.membership import Membership
+    from verdict.projection.newest import Newest, newest_table
+    from verdict.projection.row_projection import RowProjection, version_view
+    from verdict.projection.state_projection import StateProjection
+    from verdict.projection.stored_rows import row_table, row_table_of_types
+    from verdict.projection.tally import CountedGroups, Tally
+    from verdict.read_models.read_your_writes import Token, wait
+    from verdict.reading.reader import Reader, reader_of
+    from verdict.wire.letter import Letter
+    from verdict.wire.response import Response, Status
+
+__all__ = [
+    "CREATING",
+    "EXISTING",
+    "LARGEST",
+    "REOPENING",
+    "Aggregate",
+    "AggregateId",
+    "Application",
+    "Asked",
+    "AsyncClient",
+    "CarriedState",
+    "Cents",
+    "ChangeFeed",
+    "Client",
+    "Command",
+    "CommandEnvelope",
+    "CountedGroups",
+    "Event",
+    "Expectation",
+    "Inbound",
+    "Instant",
+    "InstantType",
+    "LakeColumn",
+    "LakeTable",
+    "Letter",
+    "LifeCycle",
+    "Mailing",
+    "Membership",
+    "Message",
+    "Misdeclared",
+    "Name",
+    "Newest",
+    "NoApplication",
+    "NoCommand",
+    "NotDelivered",
+    "Notification",
+    "OutcomeUnknown",
+    "Pending",
+    "Personal",
+    "Place",
+    "Policy",
+    "Positive",
+    "ReadModel",
+    "Reader",
+    "Reason",
+    "Receiver",
+    "RecordedEvent",
+    "Refused",
+    "Response",
+    "RowProjection",
+    "SendingFailed",
+    "Settings",
+    "Source",
+    "StateProjection",
+    "StateTopic",
+    "Status",
+    "Tally",
+    "Text",
+    "TimedOut",
+    "Token",
+    "TooLarge",
+    "UnknownAggregate",
+    "Unreachable",
+    "Verb",
+    "VerdictError",
+    "Written",
+    "current",
+    "described",
+    "feed_table",
+    "feed_view",
+    "iso_time",
+    "listed",
+    "load_settings",
+    "masked",
+    "newest_table",
+    "reader_of",
+    "row_table",
+    "row_table_of_types",
+    "subscribe",
+    "using",
+    "version_view",
+    "wait",
+]
+
+HOMES = {
+    "verdict.application": ("Application", "NoApplication", "UnknownAggregate", "current", "using"),
+    "verdict.client.async_client": ("AsyncClient",),
+    "verdict.client.client": ("Client",),
+    "verdict.client.errors": ("NotDelivered", "OutcomeUnknown", "SendingFailed", "TooLarge"),
+    "verdict.client.pending": ("Pending",),
+    "verdict.configuration.loading": ("load_settings",),
+    "verdict.configuration.settings": ("Settings",),
+    "verdict.configuration.values": ("listed",),
+    "verdict.database.instant": ("InstantType",),
+    "verdict.errors": ("TimedOut", "Unreachable", "VerdictError"),
+    "verdict.event_log.subscription": ("Place", "subscribe"),
+    "verdict.model.aggregate": ("Aggregate", "Misdeclared"),
+    "verdict.model.carried_state": ("CarriedState", "StateTopic"),
+    "verdict.model.command": ("CREATING", "EXISTING", "REOPENING", "Command"),
+    "verdict.model.command_envelope": ("AggregateId", "CommandEnvelope", "Expectation"),
+    "verdict.model.inbound": ("Inbound", "NoCommand"),
+    "verdict.model.lake_table": ("LakeColumn", "LakeTable"),
+    "verdict.model.life_cycle": ("LifeCycle",),
+    "verdict.model.mailing": ("Mailing", "Receiver", "Written"),
+    "verdict.model.message": (
+        "LARGEST",
+        "Cents",
+        "Event",
+        "Instant",
+        "Message",
+        "Name",
+        "Positive",
+        "Text",
+        "iso_time",
+    ),
+    "verdict.model.notification": ("Notification",),
+    "verdict.model.personal": ("Personal", "masked"),
+    "verdict.model.policy": ("Asked", "Policy"),
+    "verdict.model.read_model": ("ReadModel",),
+    "verdict.model.reason": ("Reason",),
+    "verdict.model.recorded_event": ("RecordedEvent",),
+    "verdict.model.refused": ("Refused",),
+    "verdict.model.source": ("Source",),
+    "verdict.model.verb": ("Verb",),
+    "verdict.projection.change_feed": ("ChangeFeed", "feed_table", "feed_view"),
+    "verdict.projection.described": ("described",),
+    "verdict.projection.membership": ("Membership",),
+    "verdict.projection.newest": ("Newest", "newest_table"),
+    "verdict.projection.row_projection": ("RowProjection", "version_view"),
+    "verdict.projection.state_projection": ("StateProjection",),
+    "verdict.projection.stored_rows": ("row_table", "row_table_of_types"),
+    "verdict.projection.tally": ("CountedGroups", "Tally"),
+    "verdict.read_models.read_your_writes": ("Token", "wait"),
+    "verdict.wire.letter": ("Letter",),
+    "verdict.reading.reader": ("Reader", "reader_of"),
+    "verdict.wire.response": ("Response", "Status"),
+}
+_HOME_OF = {name: home for home, names in HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'verdict' has no attribute {name!r}")
+    found: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = found  # the next to ask finds it at once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 from commands.loyalty import AwardPoints
 from schemas.invoice import InvoiceRecorded, is_prime
-from verdict.model.policy import Asked, Policy
-from verdict.model.recorded_event import RecordedEvent
+from verdict import Asked, Policy, RecordedEvent
 
 FACTOR = Decimal("0.02")
 

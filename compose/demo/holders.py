@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message
 from commands.position import OpenPosition
 from compose.demo.settling import settle
 from compose.demo.story import Story
-from verdict.errors import Unreachable
+from verdict import Unreachable
 
 PLAIN = "JSON, plain producer"
 CLIENT = "our Python client"

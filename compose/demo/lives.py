@@ -12,9 +12,7 @@ from commands.position import (
     RelistPosition,
     TransferPosition,
 )
-from verdict.model.command import Command
-from verdict.model.reason import Reason
-from verdict.wire.response import Status
+from verdict import Command, Reason, Status
 
 CLIENTS = 400
 TICKERS = ("AAPL", "BP", "FB", "MSFT", "VOD")

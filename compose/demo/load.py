@@ -11,9 +11,9 @@ from compose.demo.plan import Planned, planned, wishes
 from compose.demo.sending import LOAD, send_all
 from compose.demo.settling import await_views
 from compose.demo.story import Measure, Story
+from verdict import Status
 from verdict.audit.auditor import Auditor
 from verdict.cli.positions import From, spans
-from verdict.wire.response import Status
 
 SHOWN = 3
 LOADED = ("order", "position")  # the aggregate types that the load is for

@@ -6,7 +6,7 @@ from statistics import median
 
 from commands.order import PlaceOrder
 from compose.demo.story import Measure, Story
-from verdict.wire.response import Status
+from verdict import Status
 
 ISOLATED = 20
 WAIT_S = 60

@@ -11,7 +11,7 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from verdict.model.recorded_event import RecordedEvent
+from verdict import RecordedEvent
 
 SHOWN = 30
 

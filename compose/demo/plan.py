@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 from commands.order import ModifyOrder, PlaceOrder
 from compose.demo.lives import Step, order_life, position_life
-from verdict.model.command import Command
-from verdict.model.reason import Reason
-from verdict.wire.response import Status
+from verdict import Command, Reason, Status
 
 SEED = 17
 AT_ONCE = 200  # lives that go on side by side

@@ -8,9 +8,7 @@ from commands.enrolment import (
 )
 from compose.demo.settling import settle
 from compose.demo.story import Story
-from verdict.model.command import Command
-from verdict.model.command_envelope import Expectation
-from verdict.model.message import iso_time
+from verdict import Command, Expectation, iso_time
 
 QUERY = """\
 SELECT program, number_active, number_inactive, last_login

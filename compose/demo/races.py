@@ -9,13 +9,10 @@ from commands.order import DeleteOrder, ModifyOrder, PlaceOrder
 from compose.demo.holders import produce
 from compose.demo.settling import settle
 from compose.demo.story import Story
+from verdict import Client, Command, Reason, Response, Status
 from verdict.cli.positions import From, spans
-from verdict.client.client import Client
-from verdict.model.command import Command
-from verdict.model.reason import Reason
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
-from verdict.wire.response import Response, Status
 
 GARBAGE = b"\x00\xffthis is no command"
 NAMES = ("A", "B")

@@ -6,7 +6,7 @@ from typing import Any
 from compose.demo.load import records
 from compose.demo.newest import NewestOrders
 from compose.demo.story import Story
-from verdict.application import current
+from verdict import current
 from verdict.wire.records import decode_event
 
 SHOWN = 5

@@ -1,7 +1,7 @@
 """Chapter: why one command was refused, and who was faster."""
 
 from compose.demo.story import Story
-from verdict.model.reason import Reason
+from verdict import Reason
 
 REFUSED = """\
 SELECT min(command_id) FROM outcome

@@ -7,7 +7,7 @@ from confluent_kafka import Message
 
 from compose.demo.load import records
 from compose.demo.story import Story
-from verdict.model.message import iso_time
+from verdict import iso_time
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_ID, RETRY_TOPIC
 
 BACKOFF = "fixed:1s"

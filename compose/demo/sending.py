@@ -10,8 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from compose.demo.plan import Wish
 from compose.demo.story import Story
-from verdict.client.client import Client
-from verdict.client.pending import Pending
+from verdict import Client, Pending
 
 LOAD = "load"  # the correlation id of every command of the load
 

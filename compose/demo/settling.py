@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from compose.demo.story import Story
+from verdict import Settings
 from verdict.cli.marker import decider_marker, reactions_marker
-from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.reactions.query import reactions_of

@@ -9,13 +9,10 @@ from confluent_kafka import Producer
 
 from compose.demo.stopping import Interruption
 from compose.demo.voice import Voice
-from verdict.client.client import Client
-from verdict.client.pending import Pending
-from verdict.errors import TimedOut
+from verdict import Client, Pending, Reader, Response, TimedOut
 from verdict.kafka.log import KafkaLog
-from verdict.reading.reader import Reader, Selected
+from verdict.reading.reader import Selected
 from verdict.service.running import Application
-from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 POLL_S = 0.05

@@ -16,15 +16,11 @@ from compose.demo.stopping import Interruption, nothing_left_running
 from compose.demo.story import Story
 from compose.demo.throwaway import DefaultSettings, data_directory
 from compose.demo.voice import Voice
-from verdict.client.client import Client
-from verdict.client.errors import SendingFailed
+from verdict import Client, Reader, SendingFailed, Settings, Unreachable
 from verdict.client.options import LOG
-from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable
 from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
-from verdict.reading.reader import Reader
 from verdict.service.running import Application
 
 

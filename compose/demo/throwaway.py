@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic_settings import SettingsConfigDict
 
-from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict import Settings, VerdictError
 
 
 class DefaultSettings(Settings):

@@ -9,11 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.invoice import InvoiceRecorded
-from verdict.model.lake_table import LakeColumn as Column
-from verdict.model.lake_table import LakeTable
-from verdict.model.personal import masked
-from verdict.model.recorded_event import RecordedEvent
-from verdict.model.source import Source
+from verdict import LakeColumn as Column
+from verdict import LakeTable, RecordedEvent, Source, masked
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from schemas.invoice import InvoiceRecorded, is_home_delivery
 from schemas.till_names import in_till_names
-from verdict.model.notification import Notification
-from verdict.model.recorded_event import RecordedEvent
+from verdict import Notification, RecordedEvent
 
 
 def _tell(event: RecordedEvent) -> dict[str, Any] | None:

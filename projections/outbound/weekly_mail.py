@@ -1,6 +1,6 @@
 """Whoever held US stock at the end of a week is told how many positions."""
 
-from verdict.model.mailing import Mailing, Receiver, Written
+from verdict import Mailing, Receiver, Written
 
 TEXT = """\
 Dear {client},

@@ -9,7 +9,6 @@ from sqlalchemy import Engine
 
 from verdict.as_of.errors import Incomplete
 from verdict.as_of.moment import Resolved
-from verdict.batches.stream import Decoder
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
@@ -17,6 +16,7 @@ from verdict.projection import creation, holding
 from verdict.projection.amended import amended
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch, Delivery
+from verdict.projection.decoding import Decoding
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
@@ -75,7 +75,7 @@ class Records:
         Raises:
             Gone, Altered, Unreachable: As `EventLog.read`.
         """
-        decoder = Decoder(self.topics)
+        decoder = Decoding(self.topics)
         return (decoder.delivery(*record) for record in self.log.read({}, ends))
 
 

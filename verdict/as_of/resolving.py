@@ -6,7 +6,6 @@ from verdict.application import current
 from verdict.as_of.decided import Decided
 from verdict.as_of.errors import Compacted, NotByPosition, NotPassed
 from verdict.as_of.moment import AsOf, Resolved
-from verdict.batches.stream import Decoder
 from verdict.errors import Unreachable
 from verdict.event_log.archive_position import ArchivePosition
 from verdict.event_log.event_log import Gone
@@ -14,6 +13,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.log import Span as Offsets
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import wall_clock
+from verdict.projection.decoding import Decoding
 from verdict.projection.projection import Projection
 from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition
@@ -102,7 +102,7 @@ class Resolver:
             if earliest > reached[place]:
                 raise Gone(place, reached[place], earliest)
             spans.append(Offsets(*place, reached[place], end))
-        decoder = Decoder(self._topics)
+        decoder = Decoding(self._topics)
         for m in self._log.read(spans):
             place = Partition(str(m.topic()), m.partition() or 0)
             record = decoder.delivery(*place, m.offset() or 0, m.key(), m.value()).record

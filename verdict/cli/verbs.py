@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from verdict.application import NoApplication, current, named
 from verdict.cli.connection import add_connection
 from verdict.cli.escapes import spelled_lines
-from verdict.errors import VerdictError
+from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
 
@@ -46,6 +46,8 @@ VERBS = (
     _listed("config", "Show the settings and where each comes from.", SET_UP),
 )
 
+
+OF_A_SERVICE = {"pyspark", "pandas", "pyarrow", "lmdb", "google"}  # see pyproject.toml
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {
@@ -101,7 +103,15 @@ class Verbs(TyperGroup):
 
 def loaded(verb: Verb) -> Any:
     """Return the command of a verb, or the group of its commands."""
-    command = typer.main.get_command(import_module(verb.module).app)
+    try:
+        command = typer.main.get_command(import_module(verb.module).app)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in OF_A_SERVICE:
+            raise
+        raise EnvironmentIncomplete(
+            f"`verdict {verb.name}` needs {error.name}, which is not installed: "
+            "pip install 'verdict-cqrs[service]'"
+        ) from error
     command.name = verb.name
     if not verb.alone:
         add_connection(command)

@@ -1,0 +1,181 @@
+"""An application that cannot be is refused in one sentence; one of somebody else's is found."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aggregates.order import order
+from aggregates.position import position
+from commands.order import PlaceOrder
+from commands.policies.award_points import award_points
+from compose.application import app
+from projections.outbound.shipment import shipment
+from tests.documents import ROOT, Document
+from verdict import Application, Event, Misdeclared, ReadModel
+from verdict.application import NoApplication, current, load, using
+from verdict.projection.declared import read_models
+from verdict.wire.topics import Topics
+
+SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=(order,))
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (
+            {"aggregates": (order, order)},
+            "shop has two of the aggregate 'order': rename one of them",
+        ),
+        (
+            {"aggregates": (order, replace(order, name="other"))},
+            "PlaceOrder is of two aggregates, 'order' and 'other': give each a class of its own",
+        ),
+        (
+            {"policies": (award_points,)},
+            "'award_points' depends on the setting 'loyalty_factor', which the settings of shop do "
+            "not have: add it there",
+        ),
+        (
+            {"policies": (replace(award_points, settings=()),)},
+            "'award_points' speaks of the aggregate 'invoice', which shop does not have: there are "
+            "order",
+        ),
+        (
+            {"notifications": (shipment, shipment)},
+            "shop has two of the policy or notification 'shipment': rename one of them",
+        ),
+        (
+            {"read_models": (ReadModel(name="a", key=("b",), at=dict),) * 2},
+            "shop has two of the read model 'a': rename one of them",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_named(changed: dict[str, Any], problem: str) -> None:
+    with pytest.raises(Misdeclared) as refused:
+        replace(SHOP, **changed)
+
+    assert str(refused.value) == problem
+
+
+def test_an_aggregate_that_cannot_be_is_named() -> None:
+    with pytest.raises(Misdeclared, match="aggregate 'Order' cannot have this name: take a letter"):
+        replace(order, name="Order")
+    with pytest.raises(Misdeclared, match="the event PlaceOrder of aggregate 'order' is no Event"):
+        replace(order, events=PlaceOrder)  # type: ignore[arg-type]
+
+    class OrderPlaced(Event):
+        pass
+
+    with pytest.raises(Misdeclared, match="'order' has two classes named OrderPlaced: rename one"):
+        replace(order, events=order.events | OrderPlaced)
+
+
+def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -> None:
+    taken = ReadModel(name="outcome", key=("a",), at=dict)
+
+    with (
+        using(replace(SHOP, read_models=(taken,))),
+        pytest.raises(Misdeclared, match="shop has a read model 'outcome', and so has every appl"),
+    ):
+        read_models()
+
+
+def test_another_application_is_used_for_a_while() -> None:
+    before = Topics().every_commands()
+
+    with using(replace(SHOP, aggregates=(position,))):
+        assert Topics().every_commands() == ["position.commands"]
+        assert {topic.name for topic in Topics().all()} & {"POS", "share-holders"} == set()
+    assert Topics().every_commands() == before
+    assert current() is app
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return the working directory, in which there is nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VERDICT_APP", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in ("broken_shop", "odd_shop"):
+        sys.modules.pop(name, None)
+
+
+def test_where_an_application_fails_is_said_with_its_file_and_line(elsewhere: Path) -> None:
+    (elsewhere / "broken_shop.py").write_text("parcel = 1\nparcels = parcle\n")
+
+    with pytest.raises(NoApplication) as failed:
+        load("broken_shop:app")
+    assert str(failed.value) == (
+        "the application broken_shop:app cannot be loaded: NameError: name 'parcle' is not defined "
+        f"({elsewhere / 'broken_shop.py'}, line 2)"
+    )
+
+
+def test_what_is_no_application_is_named(elsewhere: Path) -> None:
+    (elsewhere / "odd_shop.py").write_text("app = 1\n")
+
+    for path, problem in (
+        ("odd_shop", "'odd_shop' names no application: write it as MODULE:NAME"),
+        ("odd_shop:shop", "odd_shop:shop is not there: it must be a verdict.Application"),
+        ("odd_shop:app", "odd_shop:app is an? int: it must be a verdict.Application"),
+        ("no_shop:app", "No module named 'no_shop'"),
+    ):
+        with pytest.raises(NoApplication, match=problem):
+            load(path)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """Return a folder with the application that docs/extending.md shows, in a package `shop`."""
+    shown = Document("docs/extending.md").files("python").items()
+    for name, text in shown:
+        if name.startswith("tests/"):
+            continue
+        for folder in ("schemas", "commands", "aggregates", "projections"):
+            text = text.replace(f"from {folder}.", f"from shop.{folder}.")
+        file = tmp_path / "shop" / name.removeprefix("shop/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "shop" / "schemas" / "__init__.py").touch()
+    return tmp_path
+
+
+@pytest.mark.process
+def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> None:
+    """Named before the verb, by the variable, and in verdict.toml."""
+
+    def verdict(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", "from verdict.cli.main import main; main()", *arguments]
+        return subprocess.run(
+            command,
+            cwd=shop,
+            env={"PATH": "", "HOME": str(shop), **environment},
+            capture_output=True,
+            text=True,
+        )
+
+    unnamed = verdict("acls")
+    written = verdict("--app", "shop.application:app", "schemas", "write")
+    checked = verdict("schemas", "check", VERDICT_APP="shop.application:app")
+    (shop / "verdict.toml").write_text('app = "shop.application:app"\n')
+    allowed = verdict("acls")
+    nowhere = verdict("send", "order", "PlaceOrder", "--id", "1", "--expected-version", "0")
+
+    assert (unnamed.returncode, unnamed.stderr) == (
+        2,
+        f"verdict: there is no application: {shop} has no compose/application.py; name yours as "
+        "MODULE:NAME with --app, VERDICT_APP or `app` in verdict.toml\n",
+    )
+    assert written.stderr.count("parcel_") == 2, written.stderr
+    assert checked.returncode == 0, checked.stderr
+    assert "parcel.commands" in allowed.stdout
+    assert "order.commands" not in allowed.stdout
+    assert nowhere.returncode == 2
+    assert "no aggregate 'order': there are parcel" in nowhere.stderr
+    assert str(ROOT) not in written.stdout
