@@ -179,7 +179,7 @@ def by_topic(app: InMemory) -> dict[str, list[tuple[object, ...]]]:
 def test_a_log_that_is_replayed_gives_the_same_bytes_and_rows() -> None:
     world, other = World(7), World(7)
     with world.app as app, other.app as again:
-        world.send(commands=150, invoices=15, states=10)
+        world.send(commands=90, invoices=9, states=6)
         topics = [*app.topics.every_commands(), "POS", "share-holders"]
 
         other.now = world.now
