@@ -178,7 +178,7 @@ def _settings() -> Iterator[str]:
     yield ""
     yield "Flag > `VERDICT_…` in the environment > `.env` > `verdict.toml` (both in the working"
     yield "directory) > default. An unknown name in a file is an error, one in the environment is"
-    yield "not noticed: `verdict config show` says where each value comes from. `deployment` is set"
+    yield "warned of; `verdict config show` says where each value comes from. `deployment` is set"
     yield 'as `VERDICT_DEPLOYMENT`, or as `deployment = "…"` in `verdict.toml`. Anything else of'
     yield 'Kafka passes through: `VERDICT_KAFKA={"…": "…"}` by librdkafka\'s names, `spark_kafka`'
     yield "by Java's; `verdict.toml` has them as tables."
