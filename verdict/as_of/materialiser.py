@@ -1,7 +1,7 @@
 """What `verdict materialise` does, beside a service that runs or not."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from verdict.as_of.scratch import scratch
 from verdict.as_of.to_topic import KafkaTopic
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
@@ -70,7 +70,7 @@ class Materialiser:
             VerdictError: The position cannot be told, or the destination not be written to; it
                 has nothing new then, but for stdout, where the marker is missing.
         """
-        refuse_another_read_side(self._settings, self._kafka)
+        self._see_that_it_is_of_one_log()
         with self._log() as log:
             destination = self._destination(to, log)
             destination.check()
@@ -88,9 +88,13 @@ class Materialiser:
         Raises:
             VerdictError: The position cannot be told.
         """
-        refuse_another_read_side(self._settings, self._kafka)
+        self._see_that_it_is_of_one_log()
         with self._log() as log, self._told(log, as_of) as (content, _):
             yield content
+
+    def _see_that_it_is_of_one_log(self) -> None:
+        with suppress(Unreachable):  # without a read side Kafka may have all of it
+            refuse_another_read_side(self._settings, self._kafka)
 
     @contextmanager
     def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
