@@ -36,7 +36,7 @@ class Followable:
             read_side.engine, read_side.projections["event_archive"], topics, live=False
         )
         self._ends = dict.fromkeys(range(4), 0)
-        needed = (self.topic, topics.decisions)
+        needed = (self.topic, topics.decisions, topics.named("share-holders"))
         admin = AdminClient({**self.options})
         made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
         for created in admin.create_topics(made).values():

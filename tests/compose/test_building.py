@@ -76,7 +76,7 @@ def test_what_kafka_has_dropped_comes_from_the_archive(
     followable.happen(2)
     followable.apply(live)
 
-    build(spark, followable, tmp_path)
+    build(spark, followable, tmp_path / "scratch")
 
     with followable.read_side.engine.begin() as connection:
         assert position.load(connection, BUILT) == live.positions
@@ -94,7 +94,7 @@ def test_what_is_neither_in_kafka_nor_archived_is_named(
     followable.drop(dict.fromkeys(range(4), 1))
 
     with pytest.raises(Gone, match=r":0 are archived up to offset 0 and Kafka has them from 1"):
-        build(spark, followable, tmp_path)
+        build(spark, followable, tmp_path / "scratch")
 
 
 def test_a_record_at_fault_is_named_and_no_position_is_written(
@@ -106,7 +106,7 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
     producer.flush(30)
 
     with pytest.raises(StandsStill, match=r"us_holder v2 stands still: .*:2:\d+: not readable"):
-        build(spark, followable, tmp_path)
+        build(spark, followable, tmp_path / "scratch")
 
     with followable.read_side.engine.begin() as connection:
         assert position.load(connection, BUILT) == {}
@@ -134,7 +134,7 @@ def test_what_was_decided_about_events_is_built_in(
         producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
     producer.flush(30)
 
-    build(spark, followable, tmp_path)
+    build(spark, followable, tmp_path / "scratch")
 
     columns = BUILT.tables[0].c
     rows = select(columns.aggregate_id, columns.version, columns.client)
@@ -159,7 +159,7 @@ def test_an_aggregate_behind_a_gap_is_held(
         producer.produce(followable.topic, encode_event(event), event.aggregate_id)  # type: ignore[arg-type,union-attr]
     producer.flush(30)
 
-    build(spark, followable, tmp_path)
+    build(spark, followable, tmp_path / "scratch")
 
     held = select(holding.table.c.aggregate_id, holding.table.c.version_needed)
     with followable.read_side.engine.begin() as connection:
@@ -184,12 +184,12 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
 
     with pytest.raises(StandsStill, match="more than 1 aggregates cannot be applied"):
-        build(spark, followable, tmp_path, built)
+        build(spark, followable, tmp_path / "scratch", built)
     monkeypatch.undo()
     with engine.begin() as connection:
         creation.drop(connection, built)
         creation.create(connection, [built])
-    build(spark, followable, tmp_path, built)
+    build(spark, followable, tmp_path / "scratch", built)
 
     held = select(holding.table.c.aggregate_type, holding.table.c.aggregate_id)
     with engine.begin() as connection:
@@ -209,7 +209,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
             begin_another(engine, NAME, lambda version: us_holder(version=version))
 
     with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
-        build(spark, followable, tmp_path, on_step=on_step)
+        build(spark, followable, tmp_path / "scratch", on_step=on_step)
 
     with engine.begin() as connection:
         assert is_torso(connection, BUILT)
