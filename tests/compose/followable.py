@@ -9,6 +9,7 @@ from confluent_kafka.cimpl import NewTopic
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.projections.event_log import EventLog, opened
 from tests.projections.read_side import ReadSide
+from verdict.application import current
 from verdict.batches.stream import Decoder
 from verdict.kafka.log import KafkaLog, Span
 from verdict.local.broker import EmbeddedBroker
@@ -36,7 +37,8 @@ class Followable:
             read_side.engine, read_side.projections["event_archive"], topics, live=False
         )
         self._ends = dict.fromkeys(range(4), 0)
-        needed = (self.topic, topics.decisions, topics.named("share-holders"))
+        events = map(topics.events, current().aggregate_types)
+        needed = {*events, topics.decisions, topics.named("share-holders")}
         admin = AdminClient({**self.options})
         made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
         for created in admin.create_topics(made).values():
