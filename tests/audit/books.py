@@ -141,7 +141,7 @@ class Books:
             if names and name not in names:
                 continue
             applier = Applier(
-                self.read_side.engine, projection, self.topics, live=False, missing=missing_events
+                self.read_side.engine, projection, self.topics, missing=missing_events
             )
             applier.apply(self._batch(applier, projection.topics(self.topics)))
             assert applier.failure is None
