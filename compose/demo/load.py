@@ -135,7 +135,7 @@ def _holders(story: Story) -> None:
 
 def _books(story: Story, plan: Planned) -> None:
     """Let an auditor look at all of it, as `verdict verify` does."""
-    auditor = Auditor(story.application.settings)
+    auditor = Auditor(story.running.settings)
     findings = [*map(str, auditor.findings()), *auditor.looked.unavailable]
     looked = auditor.looked.at
     for what, expected, found in identities(looked):

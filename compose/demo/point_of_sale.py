@@ -113,7 +113,7 @@ def _told(story: Story, day: TillDay) -> None:
 
 
 def _lake(story: Story, day: TillDay) -> None:
-    folder = lake_dir(story.application.settings) / invoice_line.name
+    folder = lake_dir(story.running.settings) / invoice_line.name
 
     def lines() -> int:
         return int(dataset(folder, partitioning="hive", format="parquet").count_rows())

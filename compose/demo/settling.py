@@ -33,7 +33,7 @@ def _settle_decider(story: Story) -> None:
 
 def _await_marker(story: Story, read: ReadMarker, wanted: Mapping[Place, int], what: str) -> None:
     def offsets() -> Mapping[str, Sequence[int]]:
-        marker = read(story.application.settings)
+        marker = read(story.running.settings)
         return marker.offsets if marker else {}
 
     def reached() -> bool:
@@ -55,7 +55,7 @@ def settle_reactions(story: Story) -> None:
         TimedOut: It takes too long.
         VerdictError: A part of the application stopped.
     """
-    reactions = reactions_of(story.application.settings)
+    reactions = reactions_of(story.running.settings)
     before: Mapping[Place, int] = {}
     while (now := ends(story.log, reactions.inputs)) != before:
         before = now
@@ -71,7 +71,7 @@ def await_views(story: Story) -> None:
         TimedOut: It takes too long.
         VerdictError: A part of the application stopped.
     """
-    read_models = projections(story.application.settings.chosen)
+    read_models = projections(story.running.settings.chosen)
     followed = {model.name: model.topics(story.topics) for model in read_models}
     targets = ends(story.log, {topic for topics in followed.values() for topic in topics})
     wanted = {

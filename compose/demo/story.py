@@ -12,7 +12,7 @@ from compose.demo.voice import Voice
 from verdict import Client, Pending, Reader, Response, TimedOut
 from verdict.kafka.log import KafkaLog
 from verdict.reading.reader import Selected
-from verdict.service.running import Application
+from verdict.service.running import Running
 from verdict.wire.topics import Topics
 
 POLL_S = 0.05
@@ -33,7 +33,7 @@ class Story:
     """Handed from chapter to chapter.
 
     Args:
-        application: Runs; is looked at whenever the story waits for something.
+        running: Everything; is looked at whenever the story waits for something.
         interruption: Is looked at then, too.
         voice: Tells it.
         topics: Of the deployment.
@@ -44,7 +44,7 @@ class Story:
         commands: How many the load sends, all senders together; even.
     """
 
-    application: Application
+    running: Running
     interruption: Interruption
     voice: Voice
     topics: Topics
@@ -86,11 +86,11 @@ class Story:
         seen, deadline = progress(), time.monotonic() + PATIENCE_S
         while not condition():
             self.interruption.check()
-            self.application.check()
+            self.running.check()
             if (now := progress()) != seen:
                 seen, deadline = now, time.monotonic() + PATIENCE_S
             if time.monotonic() > deadline:
-                folder = self.application.settings.data_dir
+                folder = self.running.settings.data_dir
                 raise TimedOut(
                     f"{what} did not come for {PATIENCE_S:g} s"
                     + (f" after {seen}" if seen is not None else "")

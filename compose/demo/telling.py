@@ -21,7 +21,7 @@ from verdict.client.options import LOG
 from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
-from verdict.service.running import Application
+from verdict.service.running import Running
 
 
 def run(commands: int, keep: Path | None = None, chapters: Sequence[Chapter] = CHAPTERS) -> Checks:
@@ -68,15 +68,15 @@ def _running(
     )
     began = time.monotonic()
     with ExitStack() as parts:
-        application = parts.enter_context(Application(settings))
+        running = parts.enter_context(Running(settings))
         interruption.listen()
-        servers, url = application.service.bootstrap_servers, application.service.database_url
+        servers, url = running.service.bootstrap_servers, running.service.database_url
         first, second = (parts.enter_context(Client(servers, settings.topics)) for _ in range(2))
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
         views = readable(projections(settings.chosen))
         voice.say(f"All of it takes commands after {time.monotonic() - began:.1f} s.")
         yield Story(
-            application=application,
+            running=running,
             interruption=interruption,
             voice=voice,
             topics=settings.topics,

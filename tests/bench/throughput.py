@@ -26,7 +26,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, reader_of
-from verdict.service.running import Application, project
+from verdict.service.running import Running, project
 
 AGGREGATES = 100_000
 SEED = 1
@@ -97,9 +97,9 @@ def _filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:
 
 def _whole(settings: Settings, count: int) -> Result:
     """Decide, with the projections running beside: what `verdict up` does."""
-    with Application(settings) as application:
-        query = query_named(application.spark, NAME)
-        return _measured(query, count, application.check)
+    with Running(settings) as running:
+        query = query_named(running.spark, NAME)
+        return _measured(query, count, running.check)
 
 
 def _projected(settings: Settings, count: int) -> Result:

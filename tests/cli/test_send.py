@@ -161,7 +161,7 @@ def test_a_command_over_the_limit_is_not_sent(verdict: Run) -> None:
     ("projection", "said"),
     [
         ("us_holder", "us_holder keeps no row for each order"),
-        ("outcome", "there is nothing to wait for: client_recent_order does"),
+        ("outcome", "client_recent_order or client_overview or order_state does"),
         ("nothing", "there is no projection 'nothing'"),
     ],
 )

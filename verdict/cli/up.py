@@ -16,7 +16,7 @@ from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.projection.database import parse, shown
-from verdict.service.running import Application
+from verdict.service.running import Running
 
 app = typer.Typer()
 
@@ -40,28 +40,28 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     stopped = threading.Event()
     _stop_on_signals(stopped)
     said = Console(stderr=True)
-    with ExitStack() as running:
+    with ExitStack() as parts:
         with progress("starting Kafka and Spark") as tell:
-            started = Application(settings, on_step, tell)
-            application = running.enter_context(started)
+            started = Running(settings, on_step, tell)
+            running = parts.enter_context(started)
         _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
-        service = application.service
+        service = running.service
         database = shown(parse(service.database_url))
         typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {database}")
-        failure = _until(stopped, application)
+        failure = _until(stopped, running)
         if failure is not None:
-            leave(failure, running.close)
-        if application.kafka_is_there:
+            leave(failure, parts.close)
+        if running.kafka_is_there:
             said.print("stopping: the batch under way is finished first")
         else:
             said.print("stopping: Kafka is away, what is under way is left to the next start")
             end_within(LEAVE_S, 0)
 
 
-def _until(stopped: threading.Event, application: Application) -> Exception | None:
+def _until(stopped: threading.Event, running: Running) -> Exception | None:
     """Return when `stopped` is set, or with what ended the service."""
     try:
-        application.run_until(stopped)
+        running.run_until(stopped)
     except Exception as error:
         return error
     return None

@@ -53,7 +53,7 @@ DEATH_S = 2.0  # until a process that is being ended is known to have ended
 LOOK_S = 0.05
 
 
-class Application:
+class Running:
     """Broker (unless one is given), topics, decider, reactions, lake, projections, letters.
 
     Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
@@ -75,7 +75,7 @@ class Application:
         self._vitals: Vitals | None = None
         self._spark: SparkSession | None = None
 
-    def __enter__(self) -> "Application":
+    def __enter__(self) -> "Running":
         """Start everything.
 
         Raises:
