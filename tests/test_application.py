@@ -148,19 +148,24 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.mark.process
 def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> None:
-    """Named before the verb, by the variable, and in verdict.toml."""
+    """Named before the verb, by the variable, in verdict.toml; of us only the engine is there."""
+    (shop / "installed").mkdir()
+    (shop / "installed" / "verdict").symlink_to(ROOT / "verdict")
+    alone = f"import sys; sys.path = [one for one in sys.path if one != {str(ROOT)!r}]"
 
     def verdict(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-c", "from verdict.cli.main import main; main()", *arguments]
+        called = f"{alone}; from verdict.cli.main import main; main()"
+        command = [sys.executable, "-c", called, *arguments]
         return subprocess.run(
             command,
             cwd=shop,
-            env={"PATH": "", "HOME": str(shop), **environment},
+            env={"PATH": "", "HOME": str(shop), "PYTHONPATH": "installed", **environment},
             capture_output=True,
             text=True,
         )
 
     unnamed = verdict("acls")
+    started = verdict("--app", "shop.application:app", "up", "--data-dir", "data")
     written = verdict("--app", "shop.application:app", "schemas", "write")
     checked = verdict("schemas", "check", VERDICT_APP="shop.application:app")
     (shop / "verdict.toml").write_text('app = "shop.application:app"\n')
@@ -172,6 +177,8 @@ def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> 
         f"verdict: there is no application: {shop} has no compose/application.py; name yours as "
         "MODULE:NAME with --app, VERDICT_APP or `app` in verdict.toml\n",
     )
+    assert started.returncode == 1
+    assert "parcel_command, parcel_event changed since the schema files were" in started.stderr
     assert written.stderr.count("parcel_") == 2, written.stderr
     assert checked.returncode == 0, checked.stderr
     assert "parcel.commands" in allowed.stdout

@@ -10,7 +10,7 @@ from verdict.cli.output import note, show_json
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
-from verdict.wire.generate import missing, write_those_of_the_aggregates
+from verdict.wire.generate import missing, see_that_all_are_written, write_those_of_the_aggregates
 from verdict.wire.schema_files import by_id
 
 app = typer.Typer(add_completion=False)
@@ -37,11 +37,7 @@ def check(registry: Registry = None, json: Json = False) -> None:
     lacking = _registry(settings).missing(_wanted(settings)) if settings.schema_registry_url else []
     if json:
         show_json({"schemas": len(by_id()), "changed": changed, "lacking": _facts(lacking)})
-    if changed:
-        raise VerdictError(
-            f"{', '.join(changed)} changed since the schema files were written: run `verdict "
-            "schemas write`"
-        )
+    see_that_all_are_written()
     if lacking:
         raise VerdictError(
             f"the registry lacks {len(lacking)} schemas, the first: {lacking[0].subject} "

@@ -20,6 +20,7 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
 from verdict.spark.session import jvm_exit_code, spark_session
+from verdict.wire.generate import see_that_all_are_written
 from verdict.wire.marker import Marker
 
 SPARK = "spark"
@@ -55,6 +56,7 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
     Raises:
         VerdictError: Something is missing, in use, or does not fit.
     """
+    see_that_all_are_written()
     lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
     private.close(settings.data_dir)
     withdraw(settings.data_dir)  # that of a process that was killed

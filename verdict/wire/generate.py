@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from verdict.application import current
+from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
@@ -64,6 +65,19 @@ def missing_of_the_engine() -> list[tuple[str, Schema]]:
 def missing_of_the_aggregates() -> list[tuple[str, Schema]]:
     """Return what differs from the files of the application."""
     return _changed(wanted_of_the_aggregates(), versions_in(of_the_aggregates()))
+
+
+def see_that_all_are_written() -> None:
+    """Return if each class has a file that says what it says; else its new fields would get lost.
+
+    Raises:
+        VerdictError: Names those that have none.
+    """
+    if changed := sorted(subject for subject, _ in missing()):
+        raise VerdictError(
+            f"{', '.join(changed)} changed since the schema files were written: run `verdict "
+            "schemas write`"
+        )
 
 
 def append(place: Path, subject: str, schema: Schema, next_id: int | None = None) -> str:
