@@ -242,7 +242,7 @@ def test_one_that_fails_on_its_way_is_parked_and_the_others_go_on(
     deployment.write(*garbage)
     projecting = running()
     parked = "SELECT projection FROM projection_parked ORDER BY 1"
-    followers = [("event_archive",), ("us_holder",)]
+    followers = [("client_overview",), ("event_archive",), ("position_state",), ("us_holder",)]
 
     reaches(projecting, lambda: deployment.select(parked) == followers and nobody_catches_up())
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))

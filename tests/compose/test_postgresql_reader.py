@@ -110,7 +110,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
         reader.select(statement)
 
     assert str(refusal.value).endswith(f"this statement wants {wanted}")
-    assert "letter, letter_intervention, mail_outbox, outcome, " in str(refusal.value)
+    assert {"letter,", "mail_outbox,", "outcome,"} < {*str(refusal.value).split()}
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 

@@ -37,7 +37,7 @@ from verdict.wire.spans import Partition, Span
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
-FOLLOWERS = ["event_archive", "us_holder"]  # of events of positions
+FOLLOWERS = ["client_overview", "event_archive", "position_state", "us_holder"]  # of positions
 
 
 def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
@@ -91,7 +91,7 @@ def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
     projecting = running()
     parked = "SELECT projection, topic, partition, offset FROM projection_parked"
     place = deployment.log.place_of("p-1").partition
-    followers = [(name, events, place, 0) for name in ("event_archive", "us_holder")]
+    followers = [(name, events, place, 0) for name in FOLLOWERS]
     reaches(projecting, lambda: sorted(deployment.select(parked)) == followers)
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
@@ -120,7 +120,7 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     said = records.evict(place, By("ada", "the job of the 3rd wrote it"))
 
     assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
-    assert said.startswith(f"{place} is passed over by all that reads it, for ever: event_archive,")
+    assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_overview,")
     with pytest.raises(PassedOverSince, match=f"{place}, which .* waits at, is passed over"):
         reaches(first, lambda: False)
     first.stop()
