@@ -120,7 +120,7 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     said = records.evict(place, By("ada", "the job of the 3rd wrote it"))
 
     assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
-    assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_overview,")
+    assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_over")
     with pytest.raises(PassedOverSince, match=f"{place}, which .* waits at, is passed over"):
         reaches(first, lambda: False)
     first.stop()
