@@ -63,6 +63,7 @@ def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.thorough
 def test_the_state_of_another_shard_decides_nothing(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
     deployment = Deployment(broker.bootstrap_servers, "damage-swapped", tmp_path / "d")

@@ -61,6 +61,7 @@ def recovered(deployment: Deployment, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.thorough
 def test_a_checkpoint_that_is_lost_is_rebuilt(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """C-17: versions continue, nothing is decided twice, command ids are remembered."""
     deployment = Deployment(broker.bootstrap_servers, "recover", tmp_path / "d")
