@@ -14,7 +14,7 @@ import pytest
 from tests.tiers import the_first_of
 
 VERDICT = str(Path(sys.executable).with_name("verdict"))
-ENDS_S = 240
+ENDS_S = 540
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
 

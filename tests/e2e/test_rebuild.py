@@ -160,7 +160,7 @@ def unlucky(
         env=deployment.environment,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=400,
     )
 
 

@@ -131,7 +131,7 @@ def verdict(settings: Mapping[str, str], *arguments: str, exit_code: int = 0) ->
         env=os.environ | settings,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=480,
     )
     assert done.returncode == exit_code, done.stderr
     return done.stdout + done.stderr
