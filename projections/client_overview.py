@@ -24,7 +24,6 @@ from schemas.position import (
     PositionTransferred,
 )
 from verdict import (
-    LARGEST,
     CountedGroups,
     InstantType,
     RecordedEvent,
@@ -34,6 +33,9 @@ from verdict import (
     row_table_of_types,
     version_view,
 )
+
+# of one order: neither one that the rules accept nor thousands of them are too much for a column
+COUNTED_CENTS = 10**15
 
 
 class Part(NamedTuple):
@@ -54,15 +56,9 @@ class Part(NamedTuple):
     us_positions: int = 0
 
     def priced(self) -> "Part":
-        """Return the open order with what is open of it at its limit price.
-
-        Raises:
-            ValueError: That is more than a column can hold.
-        """
+        """Return the open order with what is open of it at its limit price, as far as it counts."""
         worth = (self.quantity - self.filled_quantity) * self.limit_price_cents
-        if worth > LARGEST:
-            raise ValueError(f"what is open is worth {worth} cents, at most {LARGEST} can be kept")
-        return self._replace(open_orders=1, open_worth_cents=worth)
+        return self._replace(open_orders=1, open_worth_cents=min(worth, COUNTED_CENTS))
 
     def ended(self) -> "Part":
         """Return what does not count any more."""
@@ -192,7 +188,10 @@ def client_overview(
                 "What each client has, of whom there ever was an order or a position.",
                 client="The client.",
                 open_orders="How many orders are open.",
-                open_worth_cents="What is not filled of them, at their limit prices, in cents.",
+                open_worth_cents=(
+                    "What is not filled of them, at their limit prices, in cents; of each order "
+                    "10^15 at most."
+                ),
                 open_positions="How many positions are open.",
                 us_holder="Whether one of these is on a US exchange.",
                 last_activity="When something last happened to one of all of them, and to one that "

@@ -3,7 +3,6 @@
 `make check` runs what has none, so that has to be quick and to need nothing but Python.
 """
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 QUICK, THOROUGH = "quick", "thorough"  # hypothesis's profiles
-CPU_S = 10.0 if os.environ.get("CI") else 2.0  # a second, but a busy or rented core is slow
+CPU_S = 10.0  # a second, but a busy or rented core is slow
 LATER = {"kafka", "spark", "postgresql", "process", "slow", "thorough", "campaign"}
 BY_FIXTURE = {"shared_broker": "kafka", "spark": "spark", "postgresql": "postgresql"}
 

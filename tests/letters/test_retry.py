@@ -270,7 +270,7 @@ MISLEADING: dict[str, tuple[Given, str]] = {
     "attempt-negative": ({"retry_attempt": "-1"}, "must be a whole number"),
     "attempt-not-text": ({"retry_attempt": b"\xff"}, "no text in UTF-8"),
     "attempts-too-many": ({"retry_attempts": "9" * 40}, "must be a whole number"),
-    "unknown-backoff": ({"retry_backoff": "sometimes"}, "entry point in the group"),
+    "unknown-backoff": ({"retry_backoff": "sometimes"}, "a name among the `backoffs`"),
     "backoff-without-unit": ({"retry_backoff": "fixed:10"}, "units ms, s"),
     "no-such-topic": ({"retry_topic": "nowhere"}, "there is no such topic"),
     "topic-with-nul": ({"retry_topic": b"a\x00b"}, "there is no such topic"),

@@ -150,11 +150,12 @@ def test_a_position_that_is_opened_again_by_another_leaves_the_first_as_he_was(
 
 
 @pytest.mark.proves("V-01")
-def test_an_order_beyond_what_can_be_counted_waits_alone(overview: Overview) -> None:
+def test_an_order_beyond_what_can_be_counted_counts_as_far_as_that(overview: Overview) -> None:
     overview.after("a", placed("ada"))
 
-    assert overview.after("b", placed("ada", 2, LARGEST)) == [("ada", 1, 1000, 0, 0, at(1))]
-    assert overview.read_side.select(HELD) == [("order", "b", 1)]
+    counted = 1000 + 10**15
+    assert overview.after("b", placed("ada", 2, LARGEST)) == [("ada", 2, counted, 0, 0, at(2))]
+    assert overview.read_side.select(HELD) == []
 
 
 @pytest.mark.proves("V-01")

@@ -200,7 +200,8 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
         applier.apply(batch)
 
     still = {name for name, applier in appliers.items() if applier.stands_still}
-    assert still == {"event_archive", "us_holder"}, "those that follow what is broken"
+    followers = {"client_overview", "event_archive", "position_state", "us_holder"}
+    assert still == followers, "those that follow what is broken"
     assert appliers["outcome"].positions == {responses: 1}
 
 

@@ -276,7 +276,8 @@ def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown:
         shown.read_side.reader() as reader,
         pytest.raises(
             NeverShown,
-            match=r"keeps no row for each position, .*: us_holder or client_overview does",
+            match=r"keeps no row for each position, .*: us_holder or client_overview or "
+            r"position_state does",
         ),
     ):
         wait(reader, NAME, Token("position", "1", 1), 0)
