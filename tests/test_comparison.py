@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.aggregates.desk import Desk
-from tests.aggregates.publishing import placed, published
 from tests.comparison import Published, assert_as_the_model_says, differences
+from tests.decision.desk import Desk
+from tests.decision.publishing import placed, published
 from tests.model import Expected, Model, Record, fold
 from tests.traffic import Traffic
 from verdict.wire.records import decode, decode_event, encode, encode_event

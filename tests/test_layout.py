@@ -36,17 +36,17 @@ FLOORS = [
     "spark",
     "reading",
     "event_log",
-    "batches",
     "processing",
     "reactions",
     "lake",
     "foundation",
     "decider",
-    "recovery",
-    "catching_up",
+    "decider.recovery",
+    "read_models.batches",
+    "read_models.catching_up",
     "read_models",
-    "versions",
-    "as_of",
+    "read_models.versions",
+    "read_models.as_of",
     "audit",
     "letters",
     "parking",
@@ -112,16 +112,29 @@ def test_imports_follow_the_flow(package: str) -> None:
 
 
 def room_of(module: str) -> str:
-    """Return `kafka` of `verdict.kafka.log`."""
-    return module.split(".")[1]
+    """Return `kafka` of `verdict.kafka.log`; a room in a room is one of its own."""
+    _, *parts = module.split(".")
+    nested = ".".join(parts[:2])
+    return nested if nested in FLOORS else parts[0]
+
+
+def modules_of(room: str) -> list[Path]:
+    """Return the files of a room of the engine, without the rooms in it."""
+    inside = [path for path in modules("verdict") if dotted(path) != "verdict"]
+    return [path for path in inside if room_of(dotted(path)) == room]
+
+
+def dotted(path: Path) -> str:
+    """Return `verdict.kafka.log` of its file, and a package's own name for its `__init__`."""
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return name.removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("room", FLOORS)
 def test_a_room_stands_on_those_below_it_alone(room: str) -> None:
     """A module that a function imports when it is called counts too: it is known all the same."""
     below = {*FLOORS[: FLOORS.index(room) + 1]}
-    place = ROOT / "verdict" / room
-    files = modules(f"verdict/{room}") if place.is_dir() else [place.with_suffix(".py")]
+    files = modules_of(room)
 
     wrong = {
         f"{path.relative_to(ROOT)} imports {name}"
@@ -135,9 +148,9 @@ def test_a_room_stands_on_those_below_it_alone(room: str) -> None:
 
 
 def test_every_room_of_the_engine_has_its_floor() -> None:
-    rooms = {path.relative_to(ROOT / "verdict").parts[0] for path in modules("verdict")}
+    inside = [dotted(path) for path in modules("verdict")]
 
-    assert {room.removesuffix(".py") for room in rooms} - {"__init__"} == {*FLOORS}
+    assert {room_of(module) for module in inside if module != "verdict"} == {*FLOORS}
 
 
 def test_the_rules_do_not_know_the_engine_around_them() -> None:

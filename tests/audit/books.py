@@ -10,8 +10,7 @@ from confluent_kafka.admin import AdminClient
 from pydantic import SecretStr
 
 from tests.operator.fake_state import FakeStateStore
-from tests.projections.read_side import ReadSide
-from verdict.batches.stream import Decoder
+from tests.projection.read_side import ReadSide
 from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
@@ -27,6 +26,7 @@ from verdict.operator.output import Output
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch, Delivery
 from verdict.projection.missing_events import missing_events
+from verdict.read_models.batches.stream import Decoder
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
 from verdict.wire.spans import Partition

@@ -6,8 +6,8 @@ from hashlib import sha256
 import pytest
 
 from schemas.position import PositionClosed, PositionOpened
-from tests.projections.event_log import EventLog
-from tests.projections.responses import ACCEPTED
+from tests.projection.event_log import EventLog
+from tests.projection.responses import ACCEPTED
 from verdict.audit.finding import Check, Finding
 from verdict.audit.histories import Histories
 from verdict.audit.outcomes import Outcomes, Seen

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Engine
 
 from verdict.application import current
-from verdict.as_of.filling import Records
 from verdict.audit.finding import Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
 from verdict.cli.verify import judged, not_seen, summary
@@ -19,6 +18,7 @@ from verdict.projection import position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared
 from verdict.projection.outcome import outcome
+from verdict.read_models.as_of.filling import Records
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 

@@ -10,10 +10,9 @@ from projections.us_holder import us_holder
 from schemas.position import PositionClosed
 from tests.audit.test_looked import away, dropped
 from tests.conftest import NewDatabase
-from tests.projections.event_log import EventLog as Happened
-from tests.projections.event_log import opened
-from tests.projections.read_side import ReadSide
-from verdict.as_of.filling import Records
+from tests.projection.event_log import EventLog as Happened
+from tests.projection.event_log import opened
+from tests.projection.read_side import ReadSide
 from verdict.audit.feed import Announced, faults
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
@@ -22,6 +21,7 @@ from verdict.configuration.settings import Settings
 from verdict.event_log.event_log import EventLog
 from verdict.projection.database import snapshot
 from verdict.projection.processor_tables import views_of
+from verdict.read_models.as_of.filling import Records
 from verdict.wire.topics import Topics
 
 MALLORY = "CREATE VIEW us_holder AS SELECT 'mallory' AS client, 7 AS positions, 0 AS since"

@@ -18,7 +18,7 @@ from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
 from tests.bench.workload import Sent, fill
-from tests.projections.event_log import AN_EVENT
+from tests.projection.event_log import AN_EVENT
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding

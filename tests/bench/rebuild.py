@@ -20,8 +20,7 @@ from schemas.order import OrderFilled, OrderPlaced
 from schemas.position import PositionOpened, PositionTransferred
 from tests.bench.settings import settings_for
 from tests.postgresql import server
-from tests.projections.event_log import AN_EVENT, START
-from verdict.batches.source import KafkaBatches
+from tests.projection.event_log import AN_EVENT, START
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
 from verdict.foundation.foundation import SOURCE
@@ -33,11 +32,12 @@ from verdict.projection.creation import view_names
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared, projections
 from verdict.projection.projection import Projection
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.versions.building import Building
+from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.whole_log import WholeLog
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session
-from verdict.versions.building import Building
-from verdict.versions.rebuilder import unobserved, untold
-from verdict.versions.whole_log import WholeLog
 from verdict.wire.records import encode_event
 from verdict.wire.topics import Topics
 

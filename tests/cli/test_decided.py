@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.position import PositionAdjusted
-from tests.aggregates.test_history import OPENED, stored
+from tests.decision.test_history import OPENED, stored
 from verdict.cli.chapters import chapters, nowhere, reached
 from verdict.cli.decoding import Fields
 from verdict.cli.state import folded

@@ -8,8 +8,8 @@ import pytest
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.cli.conftest import Run, Verdict
-from tests.projections.event_log import opened
-from tests.projections.parking_lot import BAD, ParkingLot
+from tests.projection.event_log import opened
+from tests.projection.parking_lot import BAD, ParkingLot
 
 P7 = "us_holder/position/p-7"
 P8 = "us_holder/position/p-8"

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tests.projections.read_side import NOW, ReadSide
-from tests.projections.responses import ACCEPTED, batch_of
+from tests.projection.read_side import NOW, ReadSide
+from tests.projection.responses import ACCEPTED, batch_of
 from verdict.database.statements import append
 from verdict.letters.receiving import Rules, row_of
 from verdict.local.broker import EmbeddedBroker

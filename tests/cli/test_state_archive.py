@@ -7,8 +7,8 @@ import pytest
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
-from tests.projections.event_log import EventLog, opened
-from tests.projections.read_side import ReadSide
+from tests.projection.event_log import EventLog, opened
+from tests.projection.read_side import ReadSide
 from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as Log

@@ -8,8 +8,8 @@ import pytest
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
 from tests.conftest import NewDatabase
-from tests.materialising.world import World, deployment_name
-from tests.projections.event_log import SECOND, START, opened
+from tests.projection.event_log import SECOND, START, opened
+from tests.read_models.as_of.world import World, deployment_name
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 

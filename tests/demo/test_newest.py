@@ -8,7 +8,7 @@ from schemas.order import (
     OrderModified,
     OrderPlaced,
 )
-from tests.projections.event_log import EventLog
+from tests.projection.event_log import EventLog
 from verdict.model.message import Event
 
 PLACED = OrderPlaced(client="ada", ticker="AAPL", side="BUY", quantity=9, limit_price_cents=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from verdict.cli.recover import recover_alone
 from verdict.configuration.loading import load_settings
-from verdict.recovery.recovering import RecoveryStep
+from verdict.decider.recovery.recovering import RecoveryStep
 
 if __name__ == "__main__":
     fatal, data_dir = RecoveryStep(sys.argv[1]), Path(sys.argv[2])

@@ -1,7 +1,7 @@
 """`verdict projection` with a misfortune: `python -m tests.e2e.misfortune VERB NAME MISFORTUNE`.
 
-A step of `verdict.versions`, at which the process kills itself; or `bug`: the projection that is
-built takes no notice of relistings.
+A step of `verdict.read_models.versions`, at which the process kills itself; or `bug`: the
+projection that is built takes no notice of relistings.
 """
 
 import os
@@ -20,7 +20,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.declared import AtVersion, declared
 from verdict.projection.projection import Projection
 from verdict.read_models import declared_projection
-from verdict.versions.rebuilder import Rebuilder
+from verdict.read_models.versions.rebuilder import Rebuilder
 
 BUG = "bug"
 

@@ -10,8 +10,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.e2e.deployment import Deployment
-from verdict.as_of.materialiser import Materialiser
-from verdict.as_of.moment import parse_as_of
 from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog, Span
 from verdict.local.broker import EmbeddedBroker
@@ -19,6 +17,8 @@ from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
 from verdict.projection.creation import view_names
 from verdict.projection.declared import projections, read_models
+from verdict.read_models.as_of.materialiser import Materialiser
+from verdict.read_models.as_of.moment import parse_as_of
 from verdict.reading.reader import Reader
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.process]

@@ -13,8 +13,8 @@ from confluent_kafka import Producer
 from pyarrow.dataset import dataset
 
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment, await_ready
-from tests.reacting.running import behind, read_all
-from tests.reacting.tills import PERSONAL, Sale, earned, recorded, sales, shipped, totals
+from tests.reactions.running import behind, read_all
+from tests.reactions.tills import PERSONAL, Sale, earned, recorded, sales, shipped, totals
 from tests.tiers import is_thorough
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.lake_query import lake_query

@@ -13,9 +13,9 @@ from confluent_kafka import Message, Producer
 from tests.e2e.deployment import ROOT, Deployment
 from tests.e2e.test_restart import PLACE, send
 from tests.tiers import is_thorough
+from verdict.decider.recovery.recovering import RecoveryStep
 from verdict.exactly_once.checkpoint import checkpoint_position
 from verdict.local.broker import EmbeddedBroker
-from verdict.recovery.recovering import RecoveryStep
 from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]

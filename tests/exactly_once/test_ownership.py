@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.schemas.examples import PLACED_MARKER
+from tests.wire.examples import PLACED_MARKER
 from verdict.exactly_once import ownership
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.markers import Seen

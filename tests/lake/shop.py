@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from projections.outbound.invoice_line import invoice_line
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from tests.projections.event_log import EventLog
+from tests.projection.event_log import EventLog
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker

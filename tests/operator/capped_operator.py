@@ -24,7 +24,7 @@ from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
 CAP_BYTES = 384 * 2**20  # Python, pandas and Arrow take 220 of them before the first row
-ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `verdict.recovery.folding` writes them
+ROWS_AT_A_TIME = 20_000  # about 8 MiB, as `verdict.decider.recovery.folding` writes them
 COLUMNS = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
 # as long as may be: a large state of fewer outcomes
 FLOW, ORDER, COMMAND = "f" * 256, "o" * 100, "c" * 100

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from tests.aggregates.desk import command_record
+from tests.decision.desk import command_record
 from tests.model import Record
 from tests.operator.test_processor import _frame, cut, log_of
 from verdict.decision.handle import Limits

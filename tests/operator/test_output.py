@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.aggregates.desk import command_record
+from tests.decision.desk import command_record
 from tests.model import Record
 from verdict.decision.handle import Limits
 from verdict.operator.batch import ShardBatch

@@ -1,23 +1,5 @@
-"""A read side per test."""
+"""The read side of a test, and an event log in memory, as the engine's own tests have them."""
 
-from collections.abc import Iterator
+from tests.projection.conftest import log, read_side
 
-import pytest
-
-from tests.conftest import NewDatabase
-from tests.projections.event_log import EventLog
-from tests.projections.read_side import ReadSide
-
-
-@pytest.fixture
-def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
-    """Return a read side with all projections and nothing in them, on each database in turn."""
-    read_side = ReadSide(new_database())
-    yield read_side
-    read_side.close()
-
-
-@pytest.fixture
-def log() -> EventLog:
-    """Return an empty `position.events`."""
-    return EventLog()
+__all__ = ["log", "read_side"]

@@ -26,16 +26,16 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from tests.projections.accidents import Followed, Step, follow, in_order, steps
-from tests.projections.beside import compared
-from tests.projections.event_log import SECOND, START, EventLog, opened
-from tests.projections.read_side import ReadSide, Rows
+from tests.projection.accidents import Followed, Step, follow, in_order, steps
+from tests.projection.beside import compared
+from tests.projection.event_log import SECOND, START, EventLog, opened
+from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
-from verdict.as_of.filling import Records, fold
 from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
+from verdict.read_models.as_of.filling import Records, fold
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import verdict.model.personal
 from projections.outbound.invoice_line import COLUMNS, invoice_lines
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
-from tests.projections.event_log import EventLog
-from tests.schemas.arbitrary import events
+from tests.projection.event_log import EventLog
 from tests.tiers import examples
+from tests.wire.arbitrary import events
 from verdict.model.message import Message
 from verdict.model.personal import personal_fields
 from verdict.model.recorded_event import RecordedEvent

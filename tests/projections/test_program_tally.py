@@ -14,9 +14,9 @@ from schemas.enrolment import (
     ParticipantEnrolled,
     ParticipantMoved,
 )
-from tests.projections.accidents import Followed, Step, follow, steps
-from tests.projections.event_log import AN_EVENT, EventLog
-from tests.projections.read_side import ReadSide, Rows
+from tests.projection.accidents import Followed, Step, follow, steps
+from tests.projection.event_log import AN_EVENT, EventLog
+from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent

@@ -10,8 +10,8 @@ from schemas.position import (
     PositionRelisted,
     PositionTransferred,
 )
-from tests.projections.event_log import AN_EVENT, SECOND, START, EventLog, opened
-from tests.projections.read_side import ReadSide
+from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
+from tests.projection.read_side import ReadSide
 from verdict.model.message import Event, iso_time
 
 OPEN = OpenPosition("ada", "LON", opened_at=7)

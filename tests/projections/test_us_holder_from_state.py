@@ -13,9 +13,9 @@ from projections.us_holder_from_state import Holding, us_holder_from_state
 from projections.us_holder_from_state import shown as shown_of
 from schemas.share_holding import ShareHolding
 from tests.conftest import NewDatabase
-from tests.projections.beside import compared, held_in_one_go
-from tests.projections.read_side import ReadSide, Rows
-from tests.projections.state_log import BAD, TOPIC, State, StateLog
+from tests.projection.beside import compared, held_in_one_go
+from tests.projection.read_side import ReadSide, Rows
+from tests.projection.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.parking.events import ParkedEvents

@@ -3,7 +3,7 @@
 from random import Random
 
 from tests.model import Model, Record
-from tests.reacting.tills import sales
+from tests.reactions.tills import sales
 from tests.traffic import START, Traffic
 from verdict.testing import InMemory, LogRecord
 from verdict.wire.topics import Topics

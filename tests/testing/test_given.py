@@ -15,7 +15,7 @@ from projections.us_holder import us_holder
 from schemas.invoice import InvoiceRecorded
 from schemas.order import OrderCompleted, OrderDeleted, OrderFilled, OrderPlaced
 from schemas.position import PositionClosed, PositionOpened, PositionTransferred
-from tests.schemas.examples import EVENTS
+from tests.wire.examples import EVENTS
 from verdict.application import using
 from verdict.model.command_envelope import Expectation
 from verdict.model.message import Event

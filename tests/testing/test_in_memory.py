@@ -16,7 +16,7 @@ from projections.us_holder import US_EXCHANGES
 from schemas.order import OrderCancelled, OrderPlaced
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Expected, fold
-from tests.reacting.tills import recorded, shipped, totals
+from tests.reactions.tills import recorded, shipped, totals
 from tests.testing.random_log import World
 from tests.testing.shown_alike import views
 from verdict.application import current

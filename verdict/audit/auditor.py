@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from verdict.application import current
-from verdict.as_of.filling import Records
-from verdict.as_of.scratch import scratch
 from verdict.audit.cut import Cut, cut
 from verdict.audit.finding import Finding, Looked
 from verdict.audit.log import LogAudit
@@ -25,6 +23,8 @@ from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
 from verdict.kafka.access import kafka_of
 from verdict.projection.database import open_database
+from verdict.read_models.as_of.filling import Records
+from verdict.read_models.as_of.scratch import scratch
 from verdict.reading.reader import reader_of
 
 STATE = "state"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from verdict.application import current
-from verdict.as_of.decided import Decided
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
+from verdict.read_models.as_of.decided import Decided
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, select, t
 from sqlalchemy.exc import DBAPIError
 
 from verdict.application import current
-from verdict.as_of.filling import Records, fold
 from verdict.audit.feed import Announced, faults
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.views import altered
@@ -32,6 +31,7 @@ from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
 from verdict.projection.row_projection import RowProjection
 from verdict.read_models.as_built import with_built
+from verdict.read_models.as_of.filling import Records, fold
 from verdict.read_models.declared_projection import declared_projection
 from verdict.wire.response import Response
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from verdict.as_of.materialiser import Materialiser
-from verdict.as_of.moment import AsOf, parse_as_of
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
+from verdict.read_models.as_of.materialiser import Materialiser
+from verdict.read_models.as_of.moment import AsOf, parse_as_of
 
 app = typer.Typer(add_completion=False)
 

@@ -14,8 +14,8 @@ from verdict.cli.progress import progress
 from verdict.cli.standing import Facts, read_models
 from verdict.errors import VerdictError
 from verdict.projection.comparison import Content
-from verdict.versions.rebuilder import Rebuilder
-from verdict.versions.swapping import Verified
+from verdict.read_models.versions.rebuilder import Rebuilder
+from verdict.read_models.versions.swapping import Verified
 
 app = typer.Typer(add_completion=False)
 

@@ -10,12 +10,12 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
 from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
+from verdict.decider.recovery.progress import Recovered
+from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobserved
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.foundation.foundation import lay_foundation
 from verdict.parking.records import place_of
 from verdict.projection.applier import wall_clock
-from verdict.recovery.progress import Recovered
-from verdict.recovery.recovering import OnRecoveryStep, recover, unobserved
 
 app = typer.Typer()
 

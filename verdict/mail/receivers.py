@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from verdict.as_of.materialiser import Materialiser
-from verdict.as_of.moment import AsOf
 from verdict.configuration.settings import Settings
 from verdict.mail.week import Week
 from verdict.model.mailing import Mailing, Receiver
+from verdict.read_models.as_of.materialiser import Materialiser
+from verdict.read_models.as_of.moment import AsOf
 
 
 @contextmanager

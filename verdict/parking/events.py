@@ -28,7 +28,7 @@ from verdict.projection.missing_events import events_of
 from verdict.projection.projection import Projection, Unprojectable
 from verdict.projection.retrial import take_charge, try_again
 from verdict.projection.versions import Superseded
-from verdict.versions.errors import SetOtherwise
+from verdict.read_models.versions.errors import SetOtherwise
 from verdict.wire.payload import payload_json
 
 

@@ -14,9 +14,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from verdict.batches.source import KafkaBatches
-from verdict.catching_up.cohorts import CatchingUp
-from verdict.catching_up.leading import Leading
 from verdict.errors import Unreachable
 from verdict.exactly_once.checkpoint import batch_of, starting_offsets
 from verdict.kafka.offsets import Offsets
@@ -26,6 +23,9 @@ from verdict.projection.database import one_line, see_that_it_is_the_same, snaps
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
 from verdict.projection.versions import Superseded
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.catching_up.cohorts import CatchingUp
+from verdict.read_models.catching_up.leading import Leading
 from verdict.spark.errors import query_failed
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way

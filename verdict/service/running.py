@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from verdict.application import current
-from verdict.batches.source import KafkaBatches
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.settings import Settings
+from verdict.decider.recovery.progress import Tell, untold
+from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import copied_decisions
@@ -40,10 +41,9 @@ from verdict.projection.database import (
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.reactions.running import reacting
+from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.read_side import ReadSide
 from verdict.read_models.running import Projecting
-from verdict.recovery.progress import Tell, untold
-from verdict.recovery.recovering import recover_outdated
 from verdict.service.dying import jvm_ended
 from verdict.service.vitals import Vitals
 from verdict.spark.session import jvm_exit_code

@@ -1,0 +1,511 @@
+import asyncio
+import gc
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from queue import Queue
+from threading import Thread, current_thread
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from pydantic import ValidationError
+
+from commands.order import CancelOrder, ModifyOrder, PlaceOrder
+from commands.position import ClosePosition
+from tests.client.conftest import PARTITIONS, Responder, accepted
+from verdict.client import responses
+from verdict.client.async_client import AsyncClient
+from verdict.client.client import Client
+from verdict.client.errors import (
+    KafkaUnavailable,
+    NotDelivered,
+    OutcomeUnknown,
+    ResponseUnreadable,
+    TooLarge,
+)
+from verdict.client.pending import Pending
+from verdict.client.responses import Responses
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.command_envelope import Expectation
+from verdict.model.life_cycle import LifeCycle
+from verdict.wire.codec import HEADER_BYTES, MAGIC
+from verdict.wire.commands import decode_command
+from verdict.wire.records import encode
+from verdict.wire.response import Response, Status
+from verdict.wire.schema_files import FIRST_FREE_ID
+from verdict.wire.topics import Topics
+
+ORDER = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, limit_price_cents=100)
+PATIENCE_S = 30
+IMPATIENCE_S = 0.2
+UNKNOWN = MAGIC + (FIRST_FREE_ID - 1).to_bytes(4, "big")  # given long after these
+
+
+@pytest.fixture
+def client(broker: EmbeddedBroker, topics: Topics) -> Iterator[Client]:
+    with Client(broker.bootstrap_servers, topics) as client:
+        yield client
+
+
+def sent_bytes(broker: EmbeddedBroker, topic: str) -> list[tuple[int, bytes]]:
+    """Return (partition, value) of all that lies on a topic."""
+    options = {"bootstrap.servers": broker.bootstrap_servers, "group.id": "reader"}
+    consumer = Consumer(options)
+    places = [TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)]
+    wanted = sum(consumer.get_watermark_offsets(place)[1] for place in places)
+    consumer.assign(places)
+    found: list[tuple[int, bytes]] = []
+    while len(found) < wanted:
+        for message in consumer.consume(wanted - len(found), 1):
+            partition, value = message.partition(), message.value()
+            assert partition is not None
+            assert value is not None
+            found.append((partition, value))
+    consumer.close()
+    return found
+
+
+def unused_address() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.proves("C-12")
+def test_the_outcome_of_a_command_comes_back_to_its_sender(
+    client: Client, responder: Responder
+) -> None:
+    outcome = client.send("order-1", ORDER, expected_version=0).wait(PATIENCE_S)
+
+    assert outcome.status == Status.ACCEPTED
+    assert (outcome.aggregate_id, outcome.to_version) == ("order-1", 1)
+
+
+def test_a_rejection_is_returned_and_not_raised(client: Client, responder: Responder) -> None:
+    def reject(response: Response) -> list[Response]:
+        rejected = response.model_copy(
+            update={
+                "status": Status.REJECTED,
+                "reason": "VERSION_CONFLICT",
+                "message": "expected version 3, order 'order-1' is ACTIVE at version 1",
+                "actual_version": 1,
+                "actual_state": LifeCycle.ACTIVE,
+            }
+        )
+        return [rejected]
+
+    responder.answers = reject
+
+    outcome = client.send("order-1", ORDER, expected_version=3).wait(PATIENCE_S)
+
+    assert (outcome.status, outcome.reason) == (Status.REJECTED, "VERSION_CONFLICT")
+
+
+@pytest.mark.proves("C-15")
+def test_the_envelope_carries_what_the_sender_said(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    client.send(
+        "order-1",
+        ModifyOrder(quantity=7),
+        Expectation.EXISTS,
+        command_id="c-1",
+        deadline=datetime(2030, 1, 1, tzinfo=UTC),
+        correlation_id="flow",
+        causation_id="cause",
+        actor="ada",
+        traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    )
+    client.flush()
+
+    [(_, value)] = sent_bytes(broker, topics.commands("order"))
+    sent = decode_command("order", value)
+    assert sent.pop("issued_at") > 0
+    assert sent == {
+        "command_id": "c-1",
+        "aggregate_id": "order-1",
+        "expected_version": "EXISTS",
+        "deadline": 1_893_456_000_000,
+        "correlation_id": "flow",
+        "causation_id": "cause",
+        "actor": "ada",
+        "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "payload": {"type": "ModifyOrder", "quantity": 7, "limit_price_cents": None},
+    }
+
+
+@pytest.mark.proves("C-07")
+def test_commands_of_one_aggregate_lie_in_one_partition_in_the_order_of_sending(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    for number in range(200):
+        client.send(f"order-{number % 5}", ORDER, Expectation.ANY, command_id=f"c-{number}")
+    client.flush()
+
+    placed: dict[str, list[tuple[int, int]]] = {}
+    for partition, value in sent_bytes(broker, topics.commands("order")):
+        sent = decode_command("order", value)
+        number = int(sent["command_id"].removeprefix("c-"))
+        placed.setdefault(sent["aggregate_id"], []).append((partition, number))
+    assert len(placed) == 5
+    for records in placed.values():
+        assert len({partition for partition, _ in records}) == 1
+        assert records == sorted(records)
+
+
+def test_the_same_command_id_again_gets_the_original_outcome(
+    client: Client, responder: Responder
+) -> None:
+    first = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
+    again = client.send("order-1", ORDER, 0, command_id="c-1").wait(PATIENCE_S)
+
+    assert (first.duplicate, again.duplicate) == (False, True)
+    assert again.to_version == first.to_version
+
+
+@pytest.mark.proves("C-12")
+def test_two_sendings_of_one_id_in_flight_each_get_their_own_answer(
+    client: Client, responder: Responder
+) -> None:
+    responder.answers = lambda response: [
+        response.model_copy(update={"message": str(response.source)})
+    ]
+    sendings = [client.send("order-1", ORDER, 0, command_id="c-1") for _ in range(5)]
+
+    outcomes = [sending.wait(PATIENCE_S) for sending in sendings]
+
+    assert [outcome.source for outcome in outcomes] == [sending.source for sending in sendings]
+    assert [outcome.duplicate for outcome in outcomes] == [False, True, True, True, True]
+
+
+@pytest.mark.proves("C-12")
+def test_an_outcome_that_does_not_come_is_unknown_and_says_what_to_do(client: Client) -> None:
+    pending = client.send("order-1", ORDER, 0, command_id="c-1")
+    client.flush()
+
+    with pytest.raises(OutcomeUnknown, match="unknown, ask again with the same command id"):
+        pending.wait(IMPATIENCE_S)
+
+
+def test_after_a_timeout_the_same_pending_can_be_asked_again(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    pending = client.send("order-1", ORDER, expected_version=0)
+    with pytest.raises(OutcomeUnknown):
+        pending.wait(IMPATIENCE_S)
+    late = Responder(broker.bootstrap_servers, topics)
+    late.start()
+
+    assert pending.wait(PATIENCE_S).status == Status.ACCEPTED
+    late.stop()
+
+
+def test_several_aggregate_types_share_a_client(client: Client, responder: Responder) -> None:
+    order = client.send("x", ORDER, expected_version=0)
+    position = client.send("x", ClosePosition(), expected_version=4)
+
+    assert position.wait(PATIENCE_S).command_type == "ClosePosition"
+    assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
+
+
+def test_a_callback_may_send_to_another_aggregate_type(
+    client: Client, responder: Responder
+) -> None:
+    """It runs in the only thread that could begin to hear the answers."""
+    following: Queue[Pending] = Queue()
+    client.send("x", ORDER, expected_version="NO_STREAM").add_done_callback(
+        lambda placed: following.put(
+            client.send("x", ClosePosition(), placed.wait(0).to_version or 0)
+        )
+    )
+
+    assert following.get(timeout=PATIENCE_S).wait(PATIENCE_S).expected_version == 1
+
+
+@pytest.mark.proves("C-12")
+def test_callbacks_are_called_when_the_client_is_closed_at_the_latest(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    errors: Queue[str] = Queue()
+
+    def told(pending: Pending) -> None:
+        with pytest.raises(OutcomeUnknown) as caught:
+            pending.wait(0)
+        errors.put(str(caught.value))
+
+    with Client(broker.bootstrap_servers, topics) as client:
+        client.send("order-1", ORDER, expected_version=0).add_done_callback(told)
+
+    assert "closed before the outcome came" in errors.get_nowait()
+
+
+@pytest.mark.proves("C-12")
+def test_tasks_of_an_event_loop_share_a_client(
+    broker: EmbeddedBroker, topics: Topics, responder: Responder
+) -> None:
+    """With a queue for a tenth of them, and types of aggregates that nobody had followed."""
+
+    async def send_all() -> list[Response]:
+        small = {"queue.buffering.max.messages": "50"}
+        async with AsyncClient(broker.bootstrap_servers, topics, small) as client:
+            orders = (client.send(f"order-{n}", ORDER, "NO_STREAM") for n in range(250))
+            closings = (client.send(f"p-{n}", ClosePosition(), 1) for n in range(250))
+            return await asyncio.gather(*orders, *closings)
+
+    outcomes = asyncio.run(send_all())
+
+    assert [one.aggregate_id for one in outcomes] == [
+        *(f"order-{n}" for n in range(250)),
+        *(f"p-{n}" for n in range(250)),
+    ]
+
+
+@pytest.mark.proves("C-12")
+def test_what_a_task_does_not_hear_in_time_can_be_asked_again(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    async def impatient() -> Response:
+        async with AsyncClient(broker.bootstrap_servers, topics) as client:
+            with pytest.raises(OutcomeUnknown, match="ask again with the same command id") as told:
+                await client.send("order-1", ORDER, 0, timeout_s=IMPATIENCE_S)
+            late = Responder(broker.bootstrap_servers, topics)
+            late.start()
+            outcome = await client.send("order-1", ORDER, 0, command_id=told.value.command_id)
+            await asyncio.to_thread(late.stop)
+            return outcome
+
+    assert asyncio.run(impatient()).duplicate
+
+
+def test_only_the_thread_touches_the_consumer_once_it_runs(
+    client: Client, responder: Responder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another thread it could take a minute, as librdkafka lets the one who polls go first."""
+    began: list[str] = []
+    begin = Responses._begin
+
+    def watched(responses: Responses, topic: str, aggregate_type: str) -> None:
+        began.append(current_thread().name)
+        begin(responses, topic, aggregate_type)
+
+    monkeypatch.setattr(Responses, "_begin", watched)
+    order = client.send("order-1", ORDER, expected_version=0)
+    position = client.send("position-1", ClosePosition(), expected_version=1)
+
+    assert position.wait(PATIENCE_S).command_type == "ClosePosition"
+    assert order.wait(PATIENCE_S).command_type == "PlaceOrder"
+    assert began == [current_thread().name, "verdict-responses"]
+
+
+def test_threads_may_share_a_client(client: Client, responder: Responder) -> None:
+    pendings: dict[str, list[Pending]] = {name: [] for name in "abcd"}
+
+    def send(name: str) -> None:
+        for number in range(250):
+            pendings[name].append(client.send(f"{name}-{number}", ORDER, 0))
+
+    threads = [Thread(target=send, args=(name,)) for name in pendings]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for name, sent in pendings.items():
+        outcomes = [pending.wait(PATIENCE_S) for pending in sent]
+        assert [outcome.aggregate_id for outcome in outcomes] == [f"{name}-{n}" for n in range(250)]
+
+
+def test_a_full_queue_makes_the_sender_wait_and_fails_nothing(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    small = {"queue.buffering.max.messages": "100"}
+    with Client(broker.bootstrap_servers, topics, small) as client:
+        for number in range(3_000):
+            client.send(f"order-{number}", ORDER, expected_version=0)
+
+    assert len(sent_bytes(broker, topics.commands("order"))) == 3_000
+
+
+def test_commands_whose_outcome_nobody_holds_are_forgotten(client: Client) -> None:
+    for number in range(500):
+        client.send(f"order-{number}", ORDER, expected_version=0)
+    client.flush()
+    gc.collect()
+
+    client._connection.waiting.sweep()
+
+    assert len(client._connection.waiting) == 0
+
+
+def test_what_the_deciding_side_would_not_read_is_not_sent(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    with pytest.raises(TooLarge, match=r"has \d+ bytes, at most 65536 are read"):
+        client.send("order-1", CancelOrder(cause="x" * 65_536), expected_version=1)
+
+    client.flush()
+    assert sent_bytes(broker, topics.commands("order")) == []
+
+
+@pytest.mark.parametrize("expected", [-1, True, "SOME"])
+def test_an_expected_version_is_a_count_or_a_known_word(client: Client, expected: int) -> None:
+    with pytest.raises(ValidationError, match="must be an integer from 0, or one of ANY"):
+        client.send("order-1", ORDER, expected_version=expected)
+
+
+def test_an_unreachable_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responses, "ANSWER_S", 1.0)
+    address = unused_address()
+    client = Client(address, config={"socket.connection.setup.timeout.ms": "1000"})
+
+    with pytest.raises(KafkaUnavailable, match=f"cannot reach Kafka at {address}"):
+        client.send("order-1", ORDER, expected_version=0)
+    client.close()
+
+
+def test_a_missing_topic_is_named(broker: EmbeddedBroker) -> None:
+    with (
+        Client(broker.bootstrap_servers, Topics(prefix="nowhere.")) as client,
+        pytest.raises(KafkaUnavailable, match=r"nowhere\.order\.responses .*verdict topics create"),
+    ):
+        client.send("order-1", ORDER, expected_version=0)
+
+
+def test_a_command_that_kafka_does_not_take_is_reported_to_whoever_asks_first(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    """The limit of the producer stands for any refusal of Kafka's."""
+    strict = {"message.max.bytes": "1000"}
+    client = Client(broker.bootstrap_servers, topics, strict)
+    with pytest.raises(NotDelivered, match="command 'c-1' to order 'order-1' was not sent"):
+        client.send("order-1", CancelOrder(cause="x" * 2_000), 1, command_id="c-1")
+    client.close()
+
+
+def test_a_lost_command_that_nobody_waits_for_is_reported_by_flush(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    client = Client(broker.bootstrap_servers, topics, {"linger.ms": "20000"})
+    client.send("order-1", ORDER, expected_version=0)
+    client._connection.outbox.producer.purge()  # as if Kafka had not taken it for as long as it may
+
+    with pytest.raises(NotDelivered, match="send it again with the same command id"):
+        client.flush()
+    client.close()
+
+
+@pytest.mark.proves("G-08")
+def test_a_response_that_cannot_be_read_costs_one_waiting_and_is_counted(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    """G-08: garbage, a tombstone, and an unknown schema of which not even a part fits."""
+    sent = [client.send(f"order-{n}", ORDER, expected_version=0) for n in range(4)]
+    client.flush()
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    answer = encode(response_to(sent[3]))
+    for pending, value in zip(sent, [b"no response", None, UNKNOWN + b"\x07", answer], strict=True):
+        producer.produce(topics.responses("order"), value, pending.aggregate_id.encode())
+    producer.flush()
+
+    said = []
+    for pending in sent[:3]:
+        with pytest.raises(ResponseUnreadable) as caught:
+            pending.wait(PATIENCE_S)
+        said.append(str(caught.value))
+    assert "'order-0' cannot be read (value has no Confluent header" in said[0]
+    assert "'order-1' cannot be read (it has no value)" in said[1]
+    assert "if the service is newer than this client, bring the client up to date" in said[2]
+    assert sent[3].wait(PATIENCE_S).source == sent[3].source
+    assert client.unreadable == 3
+
+
+@pytest.mark.proves("G-08")
+def test_a_client_reads_the_responses_of_a_newer_service(
+    broker: EmbeddedBroker, topics: Topics, client: Client
+) -> None:
+    """G-08: the service is upgraded first; its responses have one field more, and a new id."""
+    pending = client.send("order-1", ORDER, expected_version=0)
+    client.flush()
+    expected = response_to(pending)
+    newer = UNKNOWN + encode(expected)[HEADER_BYTES:] + b"\x0aadded"
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(topics.responses("order"), newer, b"order-1")
+    producer.flush()
+
+    assert pending.wait(PATIENCE_S) == expected
+    assert client.unreadable == 0
+
+
+def response_to(pending: Pending) -> Response:
+    sent = {
+        "command_id": pending.command_id,
+        "aggregate_id": pending.aggregate_id,
+        "payload": {"type": "PlaceOrder"},
+        "expected_version": 0,
+        "correlation_id": None,
+    }
+    assert pending.source is not None
+    return accepted(sent, pending.aggregate_type, pending.source)
+
+
+FORKING = """
+import os, sys
+from verdict.client.client import Client
+from commands.order import DeleteOrder
+from verdict.client.errors import Forked
+
+servers, prefix = sys.argv[1:]
+from verdict.wire.topics import Topics
+with Client(servers, Topics(prefix=prefix, partitions=4)) as client:
+    pending = client.send("order-1", DeleteOrder(), expected_version=1)
+    child = os.fork()
+    if child == 0:
+        said = []
+        for attempt in (
+            lambda: client.send("order-2", DeleteOrder(), expected_version=1),
+            lambda: pending.wait(30),
+            client.flush,
+        ):
+            try:
+                attempt()
+            except Forked as error:
+                said.append(str(error))
+        client.close()
+        print(*said, sep="\\n", flush=True)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    client.send("order-3", DeleteOrder(), expected_version=1)
+"""
+
+
+@pytest.mark.proves("G-08")
+@pytest.mark.process
+def test_a_client_raises_at_once_in_a_forked_child_and_says_what_to_do(
+    broker: EmbeddedBroker, topics: Topics
+) -> None:
+    """G-08; in a process of its own, as this one has threads that a fork would lose."""
+    arguments = [broker.bootstrap_servers, topics.prefix]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == 3
+    for line in said:
+        assert "make a Client of its own in each process, after the fork" in line
+    assert len(sent_bytes(broker, topics.commands("order"))) == 2  # the parent's
+
+
+def test_closing_a_client_ends_every_waiting(broker: EmbeddedBroker, topics: Topics) -> None:
+    with Client(broker.bootstrap_servers, topics) as client:
+        pending = client.send("order-1", ORDER, expected_version=0)
+
+    with pytest.raises(OutcomeUnknown, match="closed before the outcome came"):
+        pending.wait(PATIENCE_S)
+    with pytest.raises(ValueError, match="client that is closed"):
+        client.send("order-2", ORDER, expected_version=0)

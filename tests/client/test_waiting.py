@@ -1,0 +1,153 @@
+import gc
+
+import pytest
+
+from tests.client.conftest import accepted
+from verdict.client.errors import (
+    NotDelivered,
+    OutcomeUnknown,
+    ResponsesUnreadable,
+    ResponseUnreadable,
+)
+from verdict.client.pending import Pending, Trouble
+from verdict.client.waiting import Waiting
+from verdict.model.source import Source
+from verdict.wire.response import Response
+
+ABOUT = ("order", b"o-1")
+
+
+def pending_in(waiting: Waiting) -> Pending:
+    pending = Pending("order", "o-1", "c-1", Trouble(), waiting.held)
+    waiting.add(pending)
+    return pending
+
+
+def place(offset: int) -> Source:
+    return Source("order.commands", 0, offset)
+
+
+def response_at(offset: int) -> Response:
+    sent = {
+        "command_id": "c-1",
+        "aggregate_id": "o-1",
+        "payload": {"type": "DeleteOrder"},
+        "expected_version": 1,
+        "correlation_id": None,
+    }
+    return accepted(sent, "order", place(offset))
+
+
+def test_an_answer_may_overtake_the_acknowledgement() -> None:
+    waiting = Waiting()
+    first, second = pending_in(waiting), pending_in(waiting)
+
+    waiting.answer(ABOUT, response_at(8))
+    waiting.answer(ABOUT, response_at(7))
+    waiting.place(first, place(7))
+    waiting.place(second, place(8))
+
+    assert first.wait(0).source == place(7)
+    assert second.wait(0).source == place(8)
+    assert len(waiting) == 0
+
+
+def test_an_answer_to_somebody_elses_command_of_the_same_id_is_left_alone() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+    waiting.answer(ABOUT, response_at(3))
+    waiting.place(pending, place(7))
+
+    waiting.answer(ABOUT, response_at(5))
+
+    with pytest.raises(OutcomeUnknown, match=r"it lies at order\.commands:0:7"):
+        pending.wait(0)
+    assert waiting.expects(ABOUT)
+
+
+def test_a_dropped_command_is_forgotten_and_its_answer_harms_nobody() -> None:
+    waiting = Waiting()
+    dropped = pending_in(waiting)
+    waiting.place(dropped, place(7))
+    del dropped
+    gc.collect()
+
+    waiting.sweep()
+    waiting.answer(ABOUT, response_at(7))
+
+    assert len(waiting) == 0
+    assert not waiting.expects(ABOUT)
+
+
+def test_a_lost_command_is_over() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+
+    waiting.lose(pending, NotDelivered("timed out"))
+
+    with pytest.raises(NotDelivered):
+        pending.wait(0)
+    assert len(waiting) == 0
+
+
+def test_a_failure_ends_what_waits_and_what_is_acknowledged_later() -> None:
+    waiting = Waiting()
+    placed, unplaced = pending_in(waiting), pending_in(waiting)
+    waiting.place(placed, place(7))
+
+    waiting.fail(ResponsesUnreadable("gone"))
+    waiting.place(unplaced, place(8))
+
+    for pending in (placed, unplaced):
+        with pytest.raises(ResponsesUnreadable, match="gone"):
+            pending.wait(0)
+    assert len(waiting) == 0
+
+
+def test_what_cannot_be_read_costs_the_first_of_the_aggregate_only() -> None:
+    waiting = Waiting()
+    second, first, unplaced = (pending_in(waiting) for _ in range(3))
+    other = Pending("order", "o-2", "c-2", Trouble(), waiting.held)
+    waiting.add(other)
+    waiting.place(other, place(1))
+    waiting.place(second, place(8))
+    waiting.place(first, place(7))
+
+    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(8))
+    waiting.place(unplaced, place(9))
+    waiting.answer(ABOUT, response_at(9))
+
+    with pytest.raises(ResponseUnreadable, match="garbage"):
+        first.wait(0)
+    assert second.wait(0).source == place(8)
+    assert unplaced.wait(0).source == place(9)
+    assert not other.done
+    assert len(waiting) == 1
+
+
+def test_what_cannot_be_read_may_overtake_the_acknowledgement() -> None:
+    waiting = Waiting()
+    first, second, later = (pending_in(waiting) for _ in range(3))
+
+    waiting.pass_over(ABOUT, ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(8))
+    waiting.place(first, place(7))
+    waiting.place(second, place(8))
+    waiting.place(later, place(9))
+
+    with pytest.raises(ResponseUnreadable, match="garbage"):
+        first.wait(0)
+    assert second.wait(0).source == place(8)
+    assert not later.done
+
+
+def test_what_cannot_be_read_about_others_costs_nobody() -> None:
+    waiting = Waiting()
+    pending = pending_in(waiting)
+    waiting.place(pending, place(7))
+
+    waiting.pass_over(("order", b"o-2"), ResponseUnreadable("garbage"))
+    waiting.answer(ABOUT, response_at(7))
+
+    assert pending.wait(0).source == place(7)

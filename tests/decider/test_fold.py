@@ -1,0 +1,258 @@
+"""What recovery makes of events and responses is what the operator's state holds."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from operator import attrgetter
+from random import Random
+
+import pytest
+
+from tests.decision.desk import command_record
+from tests.model import Model, Record
+from tests.traffic import Traffic
+from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
+from verdict.decider.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
+from verdict.decider.recovery.outcomes import outcomes
+from verdict.decision.handle import Limits
+from verdict.decision.snapshot import snapshot_codec
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState, Entry
+from verdict.wire.records import decode, decode_event, encode_event
+from verdict.wire.response import Response
+from verdict.wire.topics import Topics
+
+TOPICS = Topics()
+
+
+def traffic(seed: int, length: int) -> list[Record]:
+    """Return a commands log of every kind of traffic."""
+    model, log = Model(), list[Record]()
+    source = Traffic(Random(seed), aggregates=4)
+    for _ in range(length):
+        log.append(source.next(model))
+        model.take(log[-1])
+    return log
+
+
+def decided(log: Iterable[Record], limits: Limits) -> tuple[DictState, list[Output]]:
+    """Return the state of the only shard, and all outputs, of batches of 20 commands."""
+    state, outputs, rest = DictState(), list[Output](), list(log)
+    while rest:
+        batch = ShardBatch(TOPICS, limits, state)
+        outputs += batch.decide(map(command_record, rest[:20]))
+        batch.commit()
+        rest = rest[20:]
+    return state, outputs
+
+
+def stored(outputs: Iterable[Output], kind: str) -> list[Stored]:
+    """Return what Kafka would hold on the topics of one kind, by aggregate, in order.
+
+    The n-th record of all has the time n.
+    """
+    found = [
+        Stored(
+            TOPICS.aggregate_of(out.topic), out.topic, 0, offset, out.key or b"", out.value, offset
+        )
+        for offset, out in enumerate(outputs)
+        if out.topic.endswith(kind)
+    ]
+    return sorted(found, key=attrgetter("aggregate_type", "key", "offset"))
+
+
+def entries(folded: Iterable[Folded]) -> dict[bytes, Entry]:
+    """Return what was recovered; nothing may be at fault."""
+    found: dict[bytes, Entry] = {}
+    for one in sorted(folded, key=lambda one: one.of.offset):
+        assert one.fault is None
+        if one.entry is not None:
+            found[one.key] = one.entry
+    return found
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize("seed", range(6))
+def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
+    limits = Limits(memory_ms=60 * 60 * 1000)
+    state, outputs = decided(traffic(seed, 300), limits)
+
+    found = entries(snapshots(stored(outputs, ".events")))
+    found |= entries(outcomes(stored(outputs, ".responses"), limits, since=0))
+
+    assert found == state.entries
+
+
+def test_outcomes_from_before_a_time_are_not_recovered() -> None:
+    _, outputs = decided(traffic(1, 100), Limits())
+    responses = stored(outputs, ".responses")
+
+    every, late = (entries(outcomes(responses, Limits(), since)) for since in (0, 120))
+
+    ids = {decode(Response, one.value).command_id for one in responses if one.timestamp >= 120}
+    assert late.items() < every.items()
+    assert {decode(Response, entry.value).command_id for entry in late.values()} <= ids
+
+
+NINE_DAYS = tuple(hour / 24 for hour in range(24 * 9))
+
+
+def hours_of(*days: float) -> list[int]:
+    """Return the hours in which something was answered, `days` ago."""
+    return [round(10_000 - 24 * day) for day in days]
+
+
+@pytest.mark.proves("G-04")
+@pytest.mark.parametrize(
+    ("hours", "hours_remembered"),
+    [
+        ([], None),
+        (hours_of(0), None),
+        (hours_of(0, 0.5, 1, 1.5), None),
+        (hours_of(*NINE_DAYS), 49),
+        (hours_of(0, 7, 7.5, 8, 8.5, 9), 24 * 8.5),  # of the week that passed, half a day counts
+        ([*hours_of(*NINE_DAYS), 10**7], 37),  # one leap ahead
+        ([*hours_of(*NINE_DAYS), 5], 49),  # one leap back
+    ],
+)
+def test_one_leap_of_a_clock_costs_half_a_day_of_what_is_remembered(
+    hours: list[int], hours_remembered: float | None
+) -> None:
+    two_days = 48 * HOUR_MS
+
+    since = remembered_since(hours, two_days)
+
+    assert since == (0 if hours_remembered is None else (10_000 - hours_remembered) * HOUR_MS)
+
+
+def test_a_snapshot_says_how_far_events_go_and_a_response_how_far_they_went() -> None:
+    _, outputs = decided(traffic(2, 200), Limits())
+    responses = stored(outputs, ".responses")
+
+    folded = {one.key: one.stand for one in snapshots(stored(outputs, ".events"))}
+    said: dict[bytes, Stand] = {}
+    for one in outcomes(responses, Limits(), since=0):
+        if one.stand is not None and one.stand >= said.get(one.key, one.stand):
+            said[one.key] = one.stand
+
+    assert folded == {key: stand for key, stand in said.items() if stand.version}
+
+
+@pytest.fixture(scope="module")
+def events() -> list[Stored]:
+    """All events of some traffic, by aggregate."""
+    _, outputs = decided(traffic(7, 200), Limits())
+    return stored(outputs, ".events")
+
+
+def faults(folded: Iterable[Folded]) -> list[str]:
+    return [one.fault for one in folded if one.fault is not None]
+
+
+def followed(events: list[Stored]) -> Iterator[int]:
+    """Yield where an event is followed by another one of its aggregate."""
+    for at, (one, other) in enumerate(pairwise(events)):
+        if (one.aggregate_type, one.key) == (other.aggregate_type, other.key):
+            yield at
+
+
+def test_a_missing_event_is_named_by_the_one_behind_it(events: list[Stored]) -> None:
+    at = next(followed(events))
+    behind = events[at + 1]
+
+    found = faults(snapshots([*events[:at], *events[at + 1 :]]))
+
+    assert len(found) == 1
+    assert found[0].startswith(f"{behind.topic}:0:{behind.offset}, aggregate {behind.key!r}")
+    assert "follows version" in found[0]
+
+
+def by_aggregate(folded: Iterable[Folded]) -> dict[tuple[str, bytes], Folded]:
+    return {(one.of.aggregate_type, one.of.key): one for one in folded}
+
+
+@pytest.mark.proves("C-17")
+def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
+    events: list[Stored],
+) -> None:
+    """G-03: of an event that nobody can read a person decides, and the versions go on."""
+    at = next(at for at in followed(events) if at - 1 in {*followed(events)})
+    whole = by_aggregate(snapshots(events))
+    damaged = events[at]._replace(value=b"garbage", passed_over=True)
+
+    found = by_aggregate(snapshots([*events[:at], damaged, *events[at + 1 :]]))
+
+    assert found.keys() == whole.keys()
+    assert [one.fault for one in found.values() if one.fault] == []
+    codec, which = snapshot_codec(damaged.aggregate_type), (damaged.aggregate_type, damaged.key)
+    ends = [one[which].entry for one in (found, whole)]
+    mended, sound = (codec.decode(entry.value) for entry in ends if entry is not None)
+    assert (mended.version, mended.last_hash) == (sound.version, sound.last_hash)
+
+
+def test_versions_that_were_passed_over_and_given_again_are_not_held_against_responses(
+    events: list[Stored],
+) -> None:
+    """Old responses tell of the versions that were passed over, however many there were."""
+    one = next(one for at, one in enumerate(events) if {at, at + 1, at + 2} <= {*followed(events)})
+    history = [each for each in events if each[0] == one[0] and each.key == one.key]
+    skipped = [each._replace(passed_over=True) for each in history[-2:]]
+    again = history[-2]._replace(offset=10_000)  # as the decider goes on where the fold has ended
+
+    found = [*snapshots([*history[:-2], *skipped, again])]
+
+    assert faults(found) == []
+    assert DECIDED in [each.stand for each in found]
+    assert [each.stand.version for each in found if each.entry and each.stand] == [len(history) - 1]
+    whole = snapshots([*history[:-2], skipped[0], history[-1]])  # the next has not been given again
+    assert DECIDED not in [each.stand for each in whole]
+
+
+def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> None:
+    tombstone = Stored("order", "order.responses", 0, 7, b"order-1", None)  # type: ignore[arg-type]
+
+    (found,) = outcomes([tombstone], Limits(), 0)
+
+    assert found.fault is not None
+    assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
+    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0)] == []
+
+
+def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:
+    strange = [
+        Stored("order", "order.events", 0, 10_000, b"nobody", b"garbage", passed_over=True),
+        Stored("order", "order.events", 0, 10_001, None, None, passed_over=True),  # type: ignore[arg-type]
+    ]
+    with_strange = sorted([*events, *strange], key=lambda one: (one.aggregate_type, one.key or b""))
+
+    assert entries(snapshots(with_strange)) == entries(snapshots(events))
+
+
+def test_an_altered_event_breaks_the_chain_of_hashes(events: list[Stored]) -> None:
+    """C-16: whoever alters an event and writes it soundly is found by the next one."""
+    at = next(followed(events))
+    event = decode_event(events[at].aggregate_type, events[at].value)
+    altered = encode_event(replace(event, correlation_id="somebody else's"))
+
+    found = faults(snapshots([*events[:at], events[at]._replace(value=altered), *events[at + 1 :]]))
+
+    assert len(found) == 1
+    assert "one was altered" in found[0]
+
+
+def test_an_event_under_the_key_of_another_aggregate_is_named(events: list[Stored]) -> None:
+    found = faults(snapshots([events[0]._replace(key=b"another")]))
+
+    assert len(found) == 1
+    assert "holds an event of" in found[0]
+
+
+def test_what_cannot_be_decoded_is_named_and_the_others_are_folded(events: list[Stored]) -> None:
+    garbage = events[0]._replace(key=b"", value=b"garbage")
+
+    found = list(snapshots([garbage, *events]))
+
+    assert len(faults(found)) == 1
+    assert len(found) == 1 + len({(one.aggregate_type, one.key) for one in events})
+    assert len(faults(outcomes([garbage], Limits(), 0))) == 1

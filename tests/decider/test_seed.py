@@ -1,0 +1,88 @@
+"""A fresh operator that begins with a seed answers like the one whose state the seed is."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from tests.decider.test_fold import decided
+from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
+from verdict.decision.handle import Limits
+from verdict.operator import seed
+from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.processor import CommandProcessor
+from verdict.operator.shard_state import Entry, MapShardState
+from verdict.wire.topics import Topics
+
+SHARD = 1
+
+
+def written(entries: Mapping[bytes, Entry], file: Path) -> Path:
+    """Write a seed as recovery does."""
+    columns = {
+        "key": list(entries),
+        "entry": [entry.value for entry in entries.values()],
+        "keep_ms": [entry.keep_ms for entry in entries.values()],
+    }
+    pq.write_table(pa.table(columns), file)
+    return file
+
+
+@pytest.mark.parametrize("kind", ["plain", "log-structured"])
+def test_a_seeded_operator_goes_on_with_the_same_bytes(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seed, "PIECE_BYTES", 2000)  # several pieces a file
+    states: dict[str, Callable[[Any], Any]] = {
+        "plain": MapShardState,
+        "log-structured": partial(LogStructuredState, folder=tmp_path / "local"),
+    }
+    log = log_of(seed=3, length=200)
+    state, before = decided(log[:120], Limits())
+    _, whole = decided(log, Limits())
+    halves = [dict(list(state.entries.items())[part::2]) for part in range(2)]
+    files = [written(half, tmp_path / f"{part}.parquet") for part, half in enumerate(halves)]
+
+    seeds = pd.DataFrame({"shard": [SHARD] * 2, "file": list(map(str, files))})
+    processor = CommandProcessor(Topics(), Limits(), states[kind])
+    tester = TwsTester(processor, initialStatePandas=[(SHARD, seeds)])
+    after = list(_rows(tester.testInPandas(SHARD, _frame(log[120:]))))
+
+    assert by_topic_and_key(before + after) == by_topic_and_key(whole)
+
+
+def test_a_seed_is_read_in_pieces_that_lose_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seed, "PIECE_BYTES", 1000)
+    entries = {f"key-{number}".encode(): Entry(bytes(100), number) for number in range(3000)}
+    file = written(entries, tmp_path / "one.parquet")
+
+    pieces = list(seed.pieces(str(file)))
+
+    assert {key: entry for piece in pieces for key, entry in piece.items()} == entries
+    assert max(map(len, pieces)) == 10
+
+
+def test_a_large_seed_is_never_held_as_a_whole(tmp_path: Path) -> None:
+    """C-13: what was read of the file is given back before the rest is read."""
+    file, random = tmp_path / "large.parquet", Random(1)
+    columns = {"key": pa.binary(), "entry": pa.binary(), "keep_ms": pa.int64()}
+    with pq.ParquetWriter(file, pa.schema(columns)) as writer:
+        for part in range(40):
+            keys = [f"{part}-{number}".encode() for number in range(1000)]
+            values = [random.randbytes(1000) for _ in keys]  # they do not compress
+            rows = [keys, values, [0] * len(keys)]
+            writer.write_table(pa.table(dict(zip(columns, rows, strict=True))))
+    before = pa.total_allocated_bytes()
+
+    held = max(pa.total_allocated_bytes() - before for _ in seed.pieces(str(file)))
+
+    assert held < file.stat().st_size / 4

@@ -1,0 +1,33 @@
+"""From answers to the records that the operator would publish of them."""
+
+from collections.abc import Iterator
+
+from tests.comparison import Published
+from tests.decision.desk import Answer, command_record
+from tests.model import Record
+from verdict.operator.output import Output, Outputs
+from verdict.wire.records import encode
+from verdict.wire.topics import Topics
+
+OUTPUTS = Outputs(Topics())
+
+
+def published(record: Record, answer: Answer) -> Iterator[Output]:
+    """Yield what the operator would publish of an answer."""
+    aggregate_type = record.topic.removesuffix(".commands")
+    for stored in answer.events:
+        topic, key = f"{aggregate_type}.events", stored.event.aggregate_id.encode()
+        yield Output(topic, key, stored.value, "{}", True)
+    if answer.response is not None:
+        response = answer.response
+        yield from OUTPUTS.of_response(response, encode(response), command_record(record))
+    if answer.letter is not None:
+        yield OUTPUTS.of_dead_letter(answer.letter)
+
+
+def placed(outputs: list[Output]) -> list[Published]:
+    """Return outputs as topics of one partition would hold them."""
+    return [
+        Published(output.topic, 0, offset, output.key, output.value)
+        for offset, output in enumerate(outputs)
+    ]

@@ -1,0 +1,134 @@
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from commands.order import CancelOrder
+from tests.decision.desk import as_json, command_record
+from tests.decision.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, letter, well_formed
+from tests.model import Record
+from tests.traffic import START
+from tests.wire.examples import ENVELOPE
+from verdict.decision.received import receive
+from verdict.wire.commands import encode_command
+from verdict.wire.dead_letter import DeadLetter
+
+NOBODY_TO_ANSWER = (
+    "nobody can be answered: "
+    "a command needs a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters"
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"", b"garbage", b"\0", b"\0\0\0\0", b"\xff" * 100, b"null", b"[]", b' {"a": 1}',
+        b"\xef\xbb\xbf{}", b"{", b"{}", b'{"a": 1} {"b": 2}', b'{"a": NaN}', b'{"a": Infinity}',
+        b'{"a": "\xff"}', b'{"a": 01}', b"{'a': 1}", b'{"a": 1,}', b'{"a": "\x01"}',
+        b'{"a": ' + b"9" * 10_000 + b"}",
+    ],
+)  # fmt: skip
+def test_garbage_is_kept_as_a_dead_letter(value: bytes) -> None:
+    assert letter(value).error
+
+
+def test_a_record_without_a_value_is_a_dead_letter() -> None:
+    assert letter(None).error == "record has no value"
+    assert letter(None, None).bytes is None
+
+
+def test_a_dead_letter_keeps_a_key_that_is_no_text() -> None:
+    assert letter(b"garbage", b"\xff\xfe").key == b"\xff\xfe"
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_json_nested_ten_thousand_deep_is_a_dead_letter(opening: bytes) -> None:
+    depth = 10_000
+    value = b'{"a":' + opening * depth + b"1" + {b"[": b"]"}.get(opening, b"}") * depth + b"}"
+
+    assert "recursion limit" in letter(value).error
+
+
+@pytest.mark.parametrize("half", ["\\ud800", "\\ude00", "\\ud800\\ud800"])
+def test_half_a_surrogate_pair_is_no_json(half: str) -> None:
+    value = (as_json(CANCELLING | {"cause": "HALF"}).value or b"").replace(b"HALF", half.encode())
+
+    assert letter(value).error.startswith("not JSON")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("command_id", value)
+        for value in (None, 5, "", "a\0b", "x" * 129, ["c-1"], {"c": 1}, True, 1.5)
+    ]
+    + [("aggregate_id", value) for value in (None, 5, "", "a\0b", "x" * 257, ["order-1"], True)],
+)
+def test_without_two_usable_ids_there_is_nobody_to_answer(name: str, value: Any) -> None:
+    error = letter(as_json(CANCELLING, **{name: value}).value).error
+
+    assert error == NOBODY_TO_ANSWER
+
+
+def test_ids_that_are_too_long_in_avro_are_dead_letters_too() -> None:
+    envelope = ENVELOPE.model_copy(update={"command_id": "x" * 129})
+
+    assert letter(encode_command("order", envelope, CancelOrder())).error == NOBODY_TO_ANSWER
+
+
+def test_an_unknown_schema_id_is_named() -> None:
+    assert letter(b"\0\0\0\0\x63" + ORDER_AVRO[5:]).error == "schema id 99 is unknown here"
+
+
+def test_another_aggregates_command_is_no_command_here() -> None:
+    assert letter(POSITION_AVRO).error == "schema id 7 is position_command, not order_command"
+
+
+def test_an_event_is_no_command() -> None:
+    assert letter(b"\0\0\0\0\x06" + ORDER_AVRO[5:]).error == (
+        "schema id 6 is order_event, not order_command"
+    )
+
+
+def test_bytes_that_are_left_over_are_counted() -> None:
+    error = letter(ORDER_AVRO + b"xyz").error
+
+    assert error == "3 bytes are left over behind the order_command record"
+
+
+@pytest.mark.parametrize("length", range(5, len(ORDER_AVRO)))
+def test_a_command_that_is_cut_anywhere_is_a_dead_letter(length: int) -> None:
+    assert letter(ORDER_AVRO[:length]).error.startswith("Avro body does not fit schema 5")
+
+
+@pytest.mark.parametrize("count", [b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x01", b"\x7f"])
+def test_absurd_lengths_in_avro_are_contained(count: bytes) -> None:
+    assert letter(ORDER_AVRO[:5] + count + ORDER_AVRO[6:]).error
+
+
+def test_a_value_over_the_limit_keeps_its_beginning_its_length_and_its_hash() -> None:
+    value = (as_json(CANCELLING).value or b"") + b" " * 900_000
+    record = command_record(Record("order.commands", 0, 0, START, b"order-1", value))
+
+    received = receive("order", record)
+
+    assert isinstance(received, DeadLetter)
+    assert received.error == f"value has {len(value)} bytes, more than a command may have"
+    assert received.bytes == value[: 64 * 1024]
+    assert (received.length, received.sha256) == (len(value), sha256(value).digest())
+
+
+def test_a_value_of_exactly_the_limit_is_read() -> None:
+    value = as_json(CANCELLING).value or b""
+    padded = value + b" " * (64 * 1024 - len(value))
+
+    assert well_formed(as_json(CANCELLING)._replace(value=padded)).payload == CancelOrder()
+
+
+def test_a_time_that_kafka_did_not_give_does_not_break_a_dead_letter() -> None:
+    record = command_record(Record("order.commands", 0, 0, -1, b"k", b"garbage"))
+
+    received = receive("order", record)
+
+    assert isinstance(received, DeadLetter)
+    assert received.received_at == 0

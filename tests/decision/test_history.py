@@ -1,0 +1,117 @@
+from dataclasses import replace
+from hashlib import sha256
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.position import Position
+from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
+from tests.wire.examples import NOON, recorded
+from verdict.decision.history import Broken, fold
+from verdict.decision.recording import StoredEvent
+from verdict.decision.snapshot import NEVER_EXISTED
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Event
+from verdict.wire.records import encode_event
+
+OPENED = PositionOpened(client="ada", ticker="AAPL", exchange="NASDAQ", amount=100)
+SECOND = 1000
+
+
+def stored(*payloads: Event) -> list[StoredEvent]:
+    """Return a history: chained, each event a second after the one before it."""
+
+    def following(before: StoredEvent | None, payload: Event) -> StoredEvent:
+        version = 1 if before is None else before.event.version + 1
+        event = recorded(
+            "position",
+            payload,
+            version=version,
+            decided_at=NOON + version * SECOND,
+            previous_hash=b"" if before is None else sha256(before.value).digest(),
+        )
+        return StoredEvent(event, encode_event(event))
+
+    first, *rest = payloads
+    return [*accumulate(rest, following, initial=following(None, first))]
+
+
+HISTORY = stored(OPENED, *(PositionAdjusted(amount=n) for n in (2, 3)), PositionClosed())
+
+
+def amount_at(at_version: int | None = None, at: int | None = None) -> int | None:
+    state = fold(HISTORY, at_version, at).state
+    assert state is None or isinstance(state, Position)
+    return None if state is None else state.amount
+
+
+def test_all_events_give_the_aggregate_as_it_is() -> None:
+    now = fold(HISTORY)
+
+    assert (now.version, now.life_cycle, now.state) == (4, LifeCycle.DELETED, None)
+    assert now.decided_at == NOON + 4 * SECOND
+    assert now.last_hash == sha256(HISTORY[-1].value).digest()
+
+
+def test_as_of_a_version() -> None:
+    assert [amount_at(at_version=n) for n in range(5)] == [None, 100, 2, 3, None]
+    assert fold(HISTORY, at_version=0) == NEVER_EXISTED
+    assert fold(HISTORY, at_version=9).version == 4, "for the caller to tell"
+
+
+@pytest.mark.proves("A-04")
+def test_as_of_a_time_an_event_of_that_very_time_counts() -> None:
+    assert [amount_at(at=NOON + n) for n in (999, 1000, 2999, 3000)] == [None, 100, 2, 3]
+    assert fold(HISTORY, at=NOON + 3999).version == 3
+
+
+def test_no_more_events_are_taken_than_are_needed() -> None:
+    left = iter(HISTORY)
+
+    fold(left, at_version=2)
+
+    assert len([*left]) == 2
+
+
+@pytest.mark.proves("A-04")
+@given(st.data())
+def test_any_version_is_the_fold_of_the_events_up_to_it(data: st.DataObject) -> None:
+    amounts = data.draw(st.lists(st.integers(1, 9), max_size=8))
+    history = stored(OPENED, *(PositionAdjusted(amount=n) for n in amounts))
+    version = data.draw(st.integers(0, len(history)))
+    again = data.draw(st.lists(st.sampled_from(history), max_size=3))
+
+    assert fold(history, at_version=version) == fold(history[:version])
+    assert fold([*history[:version], *history[:version], *history[version:]]) == fold(history)
+    assert fold([*history, *again]) == fold(history)
+
+
+def test_a_missing_version_is_named() -> None:
+    with pytest.raises(Broken, match="version 3 follows version 1"):
+        fold([HISTORY[0], *HISTORY[2:]])
+
+
+@pytest.mark.proves("A-04")
+def test_an_altered_event_is_found_by_its_successor() -> None:
+    first, second, *rest = HISTORY
+    other = replace(second.event, payload=PositionAdjusted(amount=99))
+    altered = StoredEvent(other, encode_event(other))
+
+    assert fold([first, altered]).version == 2
+    with pytest.raises(Broken, match=r"version 3 carries the hash .* one was altered"):
+        fold([first, altered, *rest])
+
+
+def test_behind_versions_that_people_passed_over_the_next_event_counts() -> None:
+    first, _, third = stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
+
+    now = fold([first, third], jumped={3})
+
+    assert isinstance(now.state, Position)
+    assert (now.version, now.state.amount) == (3, 9)
+    assert now.last_hash == sha256(third.value).digest()
+    assert fold([first, third], at_version=2, jumped={3}).version == 1, "2 is nowhere"
+    with pytest.raises(Broken, match="version 3 follows version 1"):
+        fold([first, third], at_version=2)

@@ -1,0 +1,123 @@
+from dataclasses import replace
+from struct import error
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates.order import Order
+from aggregates.position import Position
+from commands.order import DeleteOrder
+from tests.decision.desk import PLACE, after
+from tests.wire.arbitrary import HASHES, INSTANTS, POSITIVE, TEXTS
+from verdict.application import current
+from verdict.decision.snapshot import (
+    NEVER_EXISTED,
+    OutdatedSnapshot,
+    Snapshot,
+    SnapshotCodec,
+    snapshot_codec,
+)
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Message, Text
+
+ORDERS = st.builds(
+    Order,
+    quantity=POSITIVE,
+    limit_price_cents=POSITIVE,
+    filled=st.integers(0, 2**63 - 1),
+    status=st.sampled_from(["open", "completed", "cancelled"]),
+)
+POSITIONS = st.builds(Position, client=TEXTS, exchange=TEXTS, amount=POSITIVE)
+
+
+def snapshots(
+    states: st.SearchStrategy[Order] | st.SearchStrategy[Position],
+) -> st.SearchStrategy[Snapshot[Any]]:
+    """Return any snapshot of an aggregate that has events, deleted or with one of `states`."""
+    return st.builds(
+        Snapshot,
+        version=st.integers(1, 2**63 - 1),
+        state=st.none() | states,
+        last_hash=HASHES,
+        decided_at=INSTANTS,
+    )
+
+
+@given(snapshots(ORDERS))
+def test_the_snapshot_of_an_order_survives_its_bytes(snapshot: Snapshot[Any]) -> None:
+    codec = snapshot_codec("order")
+
+    assert codec.decode(codec.encode(snapshot)) == snapshot
+
+
+@given(snapshots(POSITIONS))
+def test_the_snapshot_of_a_position_survives_its_bytes(snapshot: Snapshot[Any]) -> None:
+    codec = snapshot_codec("position")
+
+    assert codec.decode(codec.encode(snapshot)) == snapshot
+
+
+@pytest.mark.proves("C-13")
+def test_nothing_but_the_version_hash_and_time_is_left_of_a_deleted_aggregate() -> None:
+    deleted = after(PLACE, DeleteOrder())
+
+    assert deleted.life_cycle is LifeCycle.DELETED
+    assert deleted.state is None
+    assert len(snapshot_codec("order").encode(deleted)) == 1 + 8 + 8 + 1 + 1 + 32
+
+
+def test_an_aggregate_is_a_few_dozen_bytes() -> None:
+    assert len(snapshot_codec("order").encode(after(PLACE))) < 64
+
+
+def test_the_life_cycle_follows_from_the_version_and_the_state() -> None:
+    assert NEVER_EXISTED.life_cycle is LifeCycle.NONE
+    assert after(PLACE).life_cycle is LifeCycle.ACTIVE
+
+
+def test_a_snapshot_of_another_format_is_refused_and_says_what_to_do() -> None:
+    kept = snapshot_codec("order").encode(after(PLACE))
+    newer = SnapshotCodec(replace(current().aggregate("order"), snapshot_format=2))
+
+    with pytest.raises(OutdatedSnapshot, match=r"has format 1, the rules have 2.*verdict recover"):
+        newer.decode(kept)
+
+
+class Card(Message):
+    number: Text
+
+
+class Cash(Message):
+    till: Text
+
+
+class Bill(Message):
+    paid_by: Card | Cash
+
+
+class Parcel(Message):
+    address: Text
+
+
+def codec_of(state: type[Message]) -> SnapshotCodec[Any]:
+    """Return the codec of an aggregate of somebody else's, with this state."""
+    return SnapshotCodec(replace(current().aggregate("order"), state=state))
+
+
+@pytest.mark.parametrize("paid_by", [Card(number="4"), Cash(till="north")])
+def test_a_state_may_hold_a_choice_of_messages(paid_by: Card | Cash) -> None:
+    snapshot = Snapshot(version=1, state=Bill(paid_by=paid_by))
+
+    assert codec_of(Bill).decode(codec_of(Bill).encode(snapshot)) == snapshot
+
+
+def test_a_snapshot_that_is_cut_anywhere_is_never_read() -> None:
+    kept = codec_of(Parcel).encode(Snapshot(version=1, state=Parcel(address="Baker Street 221B")))
+
+    for length in range(len(kept)):
+        with pytest.raises((ValueError, LookupError, EOFError, error)):
+            codec_of(Parcel).decode(kept[:length])
+    with pytest.raises(ValueError, match="1 bytes are left over"):
+        codec_of(Parcel).decode(kept + b"\0")

@@ -1,0 +1,23 @@
+"""Events on topics of a test, and an archive behind them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import NewDatabase
+from tests.event_log.followable import Followable
+from tests.projection.read_side import ReadSide
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.topics import Topics
+
+
+@pytest.fixture
+def followable(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, new_database: NewDatabase
+) -> Iterator[Followable]:
+    """Return events on topics of this test alone, and an archive on each kind of database."""
+    prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
+    read_side = ReadSide(new_database())
+    yield Followable(broker, Topics(prefix=prefix), read_side)
+    read_side.close()

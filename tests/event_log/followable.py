@@ -1,0 +1,161 @@
+"""Events on a topic of their own, some of them archived, some of them dropped by Kafka."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from confluent_kafka import Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from schemas.position import PositionAdjusted, PositionClosed
+from tests.projection.event_log import EventLog, opened
+from tests.projection.read_side import ReadSide
+from verdict.application import current
+from verdict.kafka.log import KafkaLog, Span
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import Event
+from verdict.model.source import Source
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.read_models.batches.stream import Decoder
+from verdict.wire.records import encode_event
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
+from verdict.wire.topics import Topics
+
+POSITIONS = 12
+
+
+class Followable:
+    """Events of positions on a topic of their own, some of them archived."""
+
+    def __init__(self, broker: EmbeddedBroker, topics: Topics, read_side: ReadSide) -> None:
+        self.topics, self.read_side = topics, read_side
+        self.options = {"bootstrap.servers": broker.bootstrap_servers}
+        self.topic = topics.events("position")
+        self._events = EventLog()
+        self._archive = Applier(
+            read_side.engine, read_side.projections["event_archive"], topics, live=False
+        )
+        self._ends = dict.fromkeys(range(4), 0)
+        events = map(topics.events, current().aggregate_types)
+        needed = {*events, topics.decisions, topics.named("share-holders")}
+        admin = AdminClient({**self.options})
+        made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
+        for created in admin.create_topics(made).values():
+            created.result(30)
+
+    def happen(self, rounds: int) -> None:
+        """Let every position have so many events more, in transactions, one of them aborted."""
+        producer = self._producer()
+        for nth in range(rounds + 1):
+            producer.begin_transaction()
+            for number in range(POSITIONS):
+                self._one(producer, f"p-{number}", aborted=nth == rounds)
+            if nth == rounds:
+                producer.flush(30)
+                producer.abort_transaction(30)
+            else:
+                producer.commit_transaction(30)
+        self._producer()
+
+    def _producer(self) -> Producer:
+        """Return one for transactions, when the markers of all before are in the log.
+
+        A commit returns before they are written, and until then nobody reads what it wrote.
+        """
+        producer = Producer(self.options | {"transactional.id": self.topics.prefix})
+        producer.init_transactions(30)
+        return producer
+
+    def _one(self, producer: Producer, name: str, aborted: bool) -> None:
+        begun = any(d.record.aggregate_id == name for d in self._events.deliveries)  # type: ignore[union-attr]
+        payload = PositionAdjusted(amount=3) if begun else opened("ada")
+        if aborted:
+            place = self._events.place_of(name)
+            producer.produce(self.topic, b"never", name, partition=place.partition)
+        else:
+            self._produce(producer, name, payload)
+
+    def _produce(self, producer: Producer, name: str, payload: Event) -> None:
+        self._events.add(name, payload)
+        value = encode_event(self._events.deliveries[-1].record)  # type: ignore[arg-type]
+        producer.produce(self.topic, value, name, partition=self._events.place_of(name).partition)
+
+    def write_garbage(self) -> Source:
+        """Write a record that is no event; return its place."""
+        written: list[Message] = []
+        producer = Producer(self.options)
+        producer.produce(
+            self.topic, b"garbage", "p-1", 0, on_delivery=lambda _, message: written.append(message)
+        )
+        producer.flush(30)
+        return Source(self.topic, written[0].partition() or 0, written[0].offset() or 0)
+
+    def close_all(self) -> None:
+        """Let every position be closed."""
+        producer = self._producer()
+        producer.begin_transaction()
+        for number in range(POSITIONS):
+            self._produce(producer, f"p-{number}", PositionClosed())
+        producer.commit_transaction(30)
+        self._producer()
+
+    def archive(self) -> None:
+        """Archive all that Kafka has."""
+        self.apply(self._archive)
+        self._ends = {place.partition: end for place, end in self._archive.positions.items()}
+
+    def apply(self, applier: Applier) -> None:
+        """Apply all that Kafka has, from where the projection stands."""
+        starts = {n: applier.positions.get(Partition(self.topic, n), 0) for n in range(4)}
+        with KafkaLog(self.options) as log:
+            ends = {number: log.bounds(self.topic, number)[1] for number in starts}
+            spans = [Span(self.topic, n, starts[n], end) for n, end in ends.items()]
+            decoder = Decoder(self.topics)
+            batch = Batch(
+                [
+                    decoder.delivery(
+                        self.topic, m.partition() or 0, m.offset() or 0, m.key(), m.value()
+                    )
+                    for m in log.read(spans)
+                ],
+                {Partition(self.topic, n): Offsets(starts[n], end) for n, end in ends.items()},
+            )
+        applier.apply(batch)
+        assert applier.failure is None
+
+    def drop(self, ends: dict[int, int] | None = None) -> None:
+        """Let Kafka forget what lies before `ends`: what is archived."""
+        gone = [TopicPartition(self.topic, n, end) for n, end in (ends or self._ends).items()]
+        admin = AdminClient({**self.options})  # it must outlive its answers
+        for done in admin.delete_records(gone).values():
+            done.result(30)
+
+    @property
+    def written(self) -> list[tuple[str, int]]:
+        """Return (position, version) of each event, in any order."""
+        return sorted(
+            (d.record.aggregate_id, d.record.version)  # type: ignore[union-attr]
+            for d in self._events.deliveries
+        )
+
+
+class CutLog(KafkaLog):
+    """Of a Kafka that drops records between the question what it has and the reading.
+
+    Args:
+        options: librdkafka's.
+        cut: Drops them, once.
+    """
+
+    def __init__(self, options: Mapping[str, str], cut: Callable[[], None]) -> None:
+        super().__init__(options)
+        self._cut: Callable[[], None] | None = cut
+
+    def read(self, spans: Iterable[Span]) -> Iterator[Message]:
+        """Yield what is left after the cut."""
+        wanted = [*spans]
+        if self._cut is not None:
+            self._cut()
+            self._cut = None
+        return super().read(wanted)

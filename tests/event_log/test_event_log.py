@@ -1,0 +1,110 @@
+"""Everything that there ever was, from wherever it still is."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.event_log.followable import CutLog, Followable
+from verdict.decision.history import Broken
+from verdict.errors import Unreachable
+from verdict.event_log.archive import Altered, Archive
+from verdict.event_log.event_log import EventLog, Gone
+from verdict.kafka.errors import NotThereYet
+from verdict.kafka.log import KafkaLog
+from verdict.projection import position
+from verdict.wire.spans import Partition
+
+
+@pytest.fixture
+def parts() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def event_log(of: Followable, parts: ExitStack, log: KafkaLog | None = None) -> EventLog:
+    kafka = parts.enter_context(log or KafkaLog(of.options))
+    reader = parts.enter_context(of.read_side.reader())
+    return EventLog(of.topics, lambda: kafka, lambda: Archive(reader))
+
+
+def without_archive(of: Followable, parts: ExitStack) -> EventLog:
+    kafka = parts.enter_context(KafkaLog(of.options))
+
+    def nowhere() -> Archive:
+        raise Unreachable("the database is away")
+
+    return EventLog(of.topics, lambda: kafka, nowhere)
+
+
+def ends(of: Followable) -> dict[Partition, int]:
+    with KafkaLog(of.options) as log:
+        return {Partition(of.topic, n): log.bounds(of.topic, n)[1] for n in range(4)}
+
+
+@pytest.mark.proves("G-07")
+def test_it_is_all_there_wherever_it_is_and_whenever_kafka_drops_it(
+    followable: Followable, parts: ExitStack
+) -> None:
+    followable.happen(2)
+    whole = [*event_log(followable, parts).read({}, ends(followable))]
+    followable.archive()
+    followable.drop({0: 1})
+    followable.happen(1)
+
+    cut = CutLog(followable.options, followable.drop)
+    found = [*event_log(followable, parts, cut).read({}, ends(followable))]
+
+    assert [one for one in sorted(found) if one in whole] == sorted(whole)
+    assert len(found) == len({one[:3] for one in found}) == len(followable.written)
+    assert [*event_log(followable, parts).read(ends(followable), ends(followable))] == []
+
+
+def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
+    followable: Followable, parts: ExitStack
+) -> None:
+    followable.happen(1)
+    followable.drop({0: 1})
+    told = r":0 are archived up to offset 0.* and Kafka has them from 1 only"
+
+    with pytest.raises(Gone, match=told):
+        [*event_log(followable, parts).read({}, ends(followable))]
+    with pytest.raises(Gone, match=r"there is no archive: the database is away"):
+        [*without_archive(followable, parts).read({}, ends(followable))]
+
+
+@pytest.mark.proves("A-02")
+def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts: ExitStack) -> None:
+    """As when Kafka was restored from an older copy than the read side."""
+    followable.happen(1)
+    followable.archive()
+    archived = followable.read_side.projections["event_archive"]
+    with followable.read_side.engine.begin() as connection:
+        known = position.load(connection, archived)
+        position.advance(
+            connection, archived, known, {place: end + 9 for place, end in known.items()}
+        )
+
+    with pytest.raises(NotThereYet, match="find out who created the topic anew"):
+        [*event_log(followable, parts).every("position")]
+
+
+@pytest.mark.proves("G-07")
+def test_a_row_that_was_altered_is_never_taken_for_an_event(
+    followable: Followable, parts: ExitStack
+) -> None:
+    followable.happen(2)
+    followable.archive()
+    followable.drop()
+    table = followable.read_side.projections["event_archive"].metadata.tables["event_archive_v1"]
+    with followable.read_side.engine.begin() as connection:
+        this = (table.c.aggregate_id == "p-1") & (table.c.version == 2)
+        connection.execute(table.update().where(this).values(hash="0" * 64))
+    log = event_log(followable, parts)
+
+    with pytest.raises(Altered, match="version 2 of position 'p-1', was altered"):
+        [*log.read({}, ends(followable))]
+    of_type = {name: [*history] for name, history in log.every("position")}
+    with pytest.raises(Broken, match="was altered: its value has the SHA-256"):
+        of_type["p-1"][1].stored  # noqa: B018
+    assert [one.stored.event.version for one in log.history("position", "p-2")] == [1, 2]

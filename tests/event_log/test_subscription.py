@@ -1,0 +1,305 @@
+"""A subscriber reads the archive, then Kafka: every event once, in order, from any position."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.event_log.followable import POSITIONS, CutLog, Followable
+from verdict.configuration.loading import load_settings
+from verdict.errors import VerdictError
+from verdict.event_log.archive import FROM_POSITION
+from verdict.event_log.decisions import honouring, write_decisions
+from verdict.event_log.subscription import Followed, Place, Places, Subscription, subscribe
+from verdict.kafka.errors import NotThereYet
+from verdict.kafka.log import KafkaLog
+from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
+from verdict.reading.reader import Reader
+from verdict.reading.selected import Parameters, Selected
+from verdict.wire.decision import Decision
+
+# librdkafka asks for a batch of records when the one before is handed over, and not for more
+ONE_BY_ONE = {
+    "queued.min.messages": "1",
+    "max.partition.fetch.bytes": "1",
+    "fetch.queue.backoff.ms": "5",
+}
+
+
+@pytest.fixture
+def reader(followable: Followable) -> Iterator[Reader]:
+    with followable.read_side.reader() as reader:
+        yield reader
+
+
+@pytest.fixture
+def log(followable: Followable) -> Iterator[KafkaLog]:
+    with KafkaLog(followable.options) as log:
+        yield log
+
+
+def identities(found: list[Followed]) -> list[tuple[str, int]]:
+    """Return (position, version) of each, once it is seen that the order is kept."""
+    reached: dict[str, int] = {}
+    for one in found:
+        assert one.event.version > reached.get(one.event.aggregate_id, 0)
+        reached[one.event.aggregate_id] = one.event.version
+    return sorted((one.event.aggregate_id, one.event.version) for one in found)
+
+
+@pytest.mark.proves("A-02")
+def test_every_event_comes_once_across_the_hand_over_though_kafka_dropped_the_old_ones(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    """A-02."""
+    followable.happen(3)
+    followable.archive()
+    followable.drop()
+    followable.happen(2)
+
+    found = [*Subscription(reader, log, followable.topics, "position").events(follow=False)]
+
+    assert identities(found) == followable.written
+    archived = [one.position for one in found if one.position is not None]
+    assert archived == [*range(1, 3 * POSITIONS + 1)]
+    assert [one.position for one in found[len(archived) :]] == [None] * (2 * POSITIONS)
+
+
+@pytest.mark.proves("A-07")
+@pytest.mark.parametrize("seen", [0, 1, 17, 3 * POSITIONS, 3 * POSITIONS + 5, 5 * POSITIONS])
+def test_whoever_keeps_the_places_goes_on_where_they_were(
+    followable: Followable, reader: Reader, log: KafkaLog, seen: int
+) -> None:
+    """A-07."""
+    followable.happen(3)
+    followable.archive()
+    followable.happen(2)
+    first = Subscription(reader, log, followable.topics)
+    before = [*islice(first.events(follow=False), seen)]
+    followable.archive()
+    followable.drop()
+
+    then = [
+        *Subscription(reader, log, followable.topics, from_position=first.places).events(
+            follow=False
+        )
+    ]
+
+    assert identities([*before, *then]) == followable.written
+
+
+@pytest.mark.proves("A-07")
+def test_from_a_global_position_on(followable: Followable, reader: Reader, log: KafkaLog) -> None:
+    followable.happen(2)
+    followable.archive()
+
+    found = Subscription(reader, log, followable.topics, "position", 20).events(follow=False)
+
+    assert [one.position for one in found] == [*range(21, 2 * POSITIONS + 1)]
+
+
+@pytest.mark.proves("A-07")
+@pytest.mark.parametrize(
+    ("position", "more"), [(1, 0), (20, 0), (20, 1), (20, POSITIONS), (2 * POSITIONS, 0)]
+)
+def test_the_places_behind_a_global_position_are_kept_as_any_others(
+    followable: Followable, reader: Reader, log: KafkaLog, position: int, more: int
+) -> None:
+    """A-07."""
+    followable.happen(2)
+    followable.archive()
+    followable.happen(1)
+    everything = [*Subscription(reader, log, followable.topics).events(follow=False)]
+    first = Subscription(reader, log, followable.topics, "position", position)
+    before = [*islice(first.events(follow=False), more)]
+    kept = json.dumps([[*place, offset] for place, offset in first.places.items()])
+    places = {Place(topic, number): offset for topic, number, offset in json.loads(kept)}
+
+    then = Subscription(reader, log, followable.topics, "position", places).events(follow=False)
+
+    assert identities([*before, *then]) == identities(everything[position:])
+
+
+def test_topics_that_are_not_followed_do_not_bring_the_beginning_back(
+    followable: Followable, log: KafkaLog
+) -> None:
+    followable.happen(2)
+    followable.archive()
+    nowhere: Places = {}
+    reader = Asked(followable.read_side.url, readable(projections()))
+    with reader:
+        orders = Subscription(reader, log, followable.topics, "order", nowhere)
+
+        assert [*orders.events(follow=False)] == []
+        assert reader.pages == 0
+
+
+class Asked(Reader):
+    """Counts how many pages of events it is asked for."""
+
+    pages = 0
+
+    def select(self, statement: str, parameters: Parameters = ()) -> Selected:
+        self.pages += statement == FROM_POSITION
+        return super().select(statement, parameters)
+
+
+def test_a_category_that_does_not_exist_is_named_at_once_with_those_that_do(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    with pytest.raises(VerdictError, match=r"no category 'positions': there are .*, position"):
+        Subscription(reader, log, followable.topics, "positions")
+
+
+def test_the_deployment_is_that_of_the_settings(followable: Followable, tmp_path: Path) -> None:
+    followable.happen(2)
+    followable.archive()
+    followable.happen(1)
+    settings = load_settings(
+        data_dir=tmp_path,
+        bootstrap_servers=followable.options["bootstrap.servers"],
+        database_url=followable.read_side.url,
+        topic_prefix=followable.topics.prefix,
+    )
+
+    with subscribe("position", POSITIONS, settings) as subscription:
+        found = [*subscription.events(follow=False)]
+
+    assert len(found) == 2 * POSITIONS
+    assert [one.position for one in found[:POSITIONS]] == [*range(POSITIONS + 1, 2 * POSITIONS + 1)]
+
+
+def test_other_categories_are_passed_over(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    followable.happen(1)
+    followable.archive()
+    followable.happen(1)
+
+    assert [*Subscription(reader, log, followable.topics, "order").events(follow=False)] == []
+
+
+@pytest.mark.proves("A-02")
+def test_what_is_neither_archived_nor_in_kafka_is_named(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    followable.happen(1)
+    followable.archive()
+    followable.happen(2)
+    gone = {n: log.bounds(followable.topic, n)[1] - 1 for n in range(4)}
+    followable.drop(gone)
+
+    with pytest.raises(VerdictError, match="what is between is lost"):
+        [*Subscription(reader, log, followable.topics).events(follow=False)]
+
+
+@pytest.mark.proves("A-02")
+def test_what_kafka_drops_before_it_is_read_comes_from_the_archive(
+    followable: Followable, reader: Reader
+) -> None:
+    """A-02."""
+    followable.happen(1)
+    followable.archive()
+    followable.happen(2)
+
+    def cut() -> None:
+        followable.archive()
+        followable.drop()
+
+    with CutLog(followable.options, cut) as log:
+        found = [*Subscription(reader, log, followable.topics).events(follow=False)]
+
+    assert identities(found) == followable.written
+
+
+@pytest.mark.proves("A-02")
+def test_a_subscriber_who_pauses_while_kafka_drops_what_comes_next_misses_nothing(
+    followable: Followable, reader: Reader
+) -> None:
+    """A-02."""
+    followable.happen(1)
+    with KafkaLog(followable.options | ONE_BY_ONE) as log:
+        subscription = Subscription(reader, log, followable.topics)
+        events = subscription.events()
+        found = [*islice(events, POSITIONS)]
+        followable.happen(5)
+        followable.archive()
+        followable.drop()
+        followable.happen(1)
+        found += islice(events, 6 * POSITIONS)
+
+    assert identities(found) == followable.written
+    assert any(one.position for one in found), "the archive was not needed"
+
+
+@pytest.mark.proves("A-02")
+def test_a_subscriber_who_pauses_is_told_what_is_lost(
+    followable: Followable, reader: Reader
+) -> None:
+    followable.happen(1)
+    with KafkaLog(followable.options | ONE_BY_ONE) as log:
+        events = Subscription(reader, log, followable.topics).events()
+        [*islice(events, POSITIONS)]
+        followable.happen(5)
+        followable.drop({n: log.bounds(followable.topic, n)[1] - 1 for n in range(4)})
+
+        with pytest.raises(VerdictError, match="what is between is lost"):
+            [*islice(events, 5 * POSITIONS)]
+
+
+@pytest.mark.proves("A-02")
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_subscriber_who_has_more_than_kafka_is_told(
+    followable: Followable, reader: Reader, follow: bool
+) -> None:
+    followable.happen(1)
+    with KafkaLog(followable.options) as log:
+        ends = {Place(followable.topic, n): log.bounds(followable.topic, n)[1] for n in range(4)}
+        places = ends | {Place(followable.topic, 0): ends[Place(followable.topic, 0)] + 1}
+        subscription = Subscription(reader, log, followable.topics, "position", places)
+
+        with pytest.raises(NotThereYet, match="find out who created the topic anew"):
+            next(subscription.events(follow))
+
+
+def test_an_empty_archive_is_no_hindrance(
+    followable: Followable, reader: Reader, log: KafkaLog
+) -> None:
+    followable.happen(1)
+
+    found = [*Subscription(reader, log, followable.topics).events(follow=False)]
+
+    assert identities(found) == followable.written
+    assert {one.place for one in found} <= {Place(followable.topic, n) for n in range(4)}
+
+
+@pytest.mark.proves("B-09")
+def test_a_record_that_is_no_event_is_named_and_passed_over_once_that_is_decided(
+    followable: Followable, reader: Reader
+) -> None:
+    followable.happen(1)
+    place = followable.write_garbage()
+    followable.happen(1)
+    garbage = f"{followable.topic}:{place.partition}:{place.offset}"
+    with KafkaLog(followable.options) as log:
+        subscription = Subscription(reader, log, followable.topics)
+        found = []
+        with pytest.raises(
+            VerdictError, match=f"{garbage} cannot be read .* letters evict {garbage}"
+        ):
+            found += [*subscription.events(follow=False)]
+    made = Decision(source=place, until=place.offset + 1, who="ada", why="a test", decided_at=0)
+
+    write_decisions(followable.options, followable.topics, [made])
+
+    with honouring(followable.options, followable.topics) as log:
+        everything = [*Subscription(reader, log, followable.topics).events(follow=False)]
+        again = Subscription(reader, log, followable.topics, from_position=subscription.places)
+        rest = [*again.events(follow=False)]
+    assert identities(everything) == followable.written
+    assert place.offset not in [
+        one.offset for one in rest if one.place == (followable.topic, place.partition)
+    ]

@@ -1,0 +1,86 @@
+"""A version of a projection that is built in one go beside the live one, without Spark."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlalchemy import Connection, create_engine
+
+from tests.projection.read_side import ReadSide, Rows
+from verdict.projection import creation, filling, intervention
+from verdict.projection.amended import amended
+from verdict.projection.batch import Carried, Delivery, Unreadable
+from verdict.projection.builder import Rebuildable
+from verdict.projection.comparison import Content, content
+from verdict.projection.declared import declared
+
+BESIDE = 2
+
+
+class Both(NamedTuple):
+    """What a table holds of the live version, and of the one that was built."""
+
+    live: Content
+    built: Content
+
+    @property
+    def equal(self) -> bool:
+        """Whether both hold the same."""
+        return self.live == self.built
+
+
+def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> list[Both]:
+    """Build version 2 of a projection from all of `deliveries`; compare it with what is live.
+
+    What people decided about events counts, as it does for a rebuild.
+
+    It is built on PostgreSQL when the live one is there, else in memory: tables on a disk cost
+    more time than all the rest.
+    """
+    live, built = read_side.projections[name], declared()[name](BESIDE)
+    assert isinstance(built, Rebuildable)
+    engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
+    with engine.begin() as connection, read_side.engine.connect() as reading:
+        decided = intervention.in_force(reading, name)
+        _build(connection, built, amended(sorted(deliveries, key=_order), decided))
+        pairs = zip(live.tables, built.tables, strict=True)
+        found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
+        creation.drop(connection, built)
+    engine.dispose()
+    return found
+
+
+def held_in_one_go(name: str, deliveries: Iterable[Delivery]) -> Rows:
+    """Return what is held after all of `deliveries` are taken at once, by aggregate.
+
+    Type, id, version needed, version seen and error, as `projection_held` has them.
+    """
+    built = declared()[name](BESIDE)
+    assert isinstance(built, Rebuildable)
+    gaps = [one.gap for one in built.builder(sorted(deliveries, key=_order)) if one.gap]
+    return [
+        (
+            gap.aggregate_type,
+            gap.aggregate_id,
+            gap.version_needed,
+            gap.version_seen,
+            gap.fault and str(gap.fault),
+        )
+        for gap in sorted(gaps, key=lambda gap: gap.aggregate_id)
+    ]
+
+
+def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Delivery]) -> None:
+    creation.create(connection, [built])
+    table = built.tables[0]
+    rows = [one.values for one in built.builder(deliveries) if one.values is not None]
+    filling.drop_indexes(connection, table)
+    filling.fill(connection, table, {c.name: [row[c.name] for row in rows] for c in table.c})
+    filling.create_indexes(connection, table)
+    built.complete(connection)
+
+
+def _order(delivery: Delivery) -> tuple[str, str, int, int]:
+    record = delivery.record
+    assert not isinstance(record, Unreadable)
+    key = record.key if isinstance(record, Carried) else record.aggregate_id
+    return key, delivery.topic, delivery.partition, delivery.offset

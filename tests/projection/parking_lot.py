@@ -1,0 +1,102 @@
+"""A read side whose `us_holder` cannot take one client, and people who look after what it parks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from projections.us_holder import OpenPosition, evolve, us_holder
+from schemas.position import PositionTransferred
+from tests.projection.event_log import EventLog, opened
+from tests.projection.read_side import NOW, ReadSide, Rows
+from verdict.model.message import Event
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.events import ParkedEvents
+from verdict.parking.kind import By
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.declared import projections
+from verdict.projection.missing_events import missing_events
+from verdict.projection.row_projection import RowProjection
+from verdict.wire.topics import Topics
+
+BAD = PositionTransferred(client="mallory")
+BY = By("ada", "it was mistyped")
+
+
+class ParkingLot:
+    """The archive and `us_holder` of a running service, and an operator at another connection.
+
+    Args:
+        url: Of an empty database.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.seen: list[RecordedEvent] = []  # as `us_holder` took them
+        others = [p for p in projections() if p.name != "us_holder"]
+        self.read_side = ReadSide(url, [*others, self.us_holder(1)])
+        self.log = EventLog(partitions=2)
+        self.archive = self.read_side.applier("event_archive")
+        self.holder = self.read_side.applier("us_holder")
+        self._operators = self.read_side.open()
+        self.operator = ParkedEvents(self._operators, {"us_holder": self.us_holder})
+
+    def us_holder(self, version: int) -> RowProjection[OpenPosition]:
+        """Return `us_holder` with a bug."""
+
+        def buggy(row: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+            if getattr(event.payload, "client", None) == BAD.client:
+                raise ZeroDivisionError("mallory")
+            self.seen.append(event)
+            return evolve(row, event)
+
+        return replace(us_holder(version=version), evolve=buggy)
+
+    def happen(self, name: str, *payloads: Event) -> None:
+        """Let these events happen, and the service apply them."""
+        self.log.add(name, *payloads)
+        self.batch()
+
+    def batch(self) -> Batch:
+        """Let the service apply what came, as a batch."""
+        batch = self.log.batch()
+        for applier in (self.archive, self.holder):
+            applier.apply(batch)
+        assert not self.holder.stands_still
+        return batch
+
+    def restart(self) -> None:
+        """Let the service start again; the first batch is an empty one."""
+        self.holder = self.read_side.applier("us_holder")
+        self.holder.apply(Batch([], {}))
+
+    def park(self, name: str, *behind: Event) -> None:
+        """Let an event that cannot be applied happen, and others behind it, one a batch."""
+        self.happen(name, opened("ada"))
+        self.happen(name, BAD)
+        for payload in behind:
+            self.happen(name, payload)
+
+    def waiting(self) -> dict[str, int]:
+        """Return address → how many wait behind it."""
+        return {item["id"]: item["behind"] for item in self.operator.listed()}
+
+    def taken(self, name: str) -> list[int]:
+        """Return the versions of an aggregate as `us_holder` took them."""
+        return [event.version for event in self.seen if event.aggregate_id == name]
+
+    def interventions(self, columns: Sequence[str]) -> Rows:
+        """Return what a reader sees of them, in their order."""
+        return self.read_side.select(
+            f"SELECT {', '.join(columns)} FROM projection_intervention ORDER BY seq"
+        )
+
+    def beside(self) -> Applier:
+        """Return who brings a version forward that readers do not see."""
+        second = self.us_holder(2)
+        return Applier(
+            self.read_side.engine, second, Topics(), lambda: NOW, live=False, missing=missing_events
+        )
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._operators.dispose()
+        self.read_side.close()

@@ -1,0 +1,275 @@
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import psycopg
+import pytest
+from sqlalchemy import event as sql_event
+
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.postgresql import Server
+from tests.projection.event_log import TOPIC, EventLog, opened
+from tests.projection.read_side import ReadSide
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Unreadable
+from verdict.projection.position import AnotherRunner
+from verdict.projection.projection import Applied
+from verdict.wire.spans import Partition
+
+pytestmark = pytest.mark.both_databases
+
+
+def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide, log: EventLog) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
+    batch = log.batch()
+    first = applier.apply(batch)
+    before = read_side.dump()
+
+    again = applier.apply(batch)
+    after_a_restart = read_side.applier("us_holder").apply(log.everything())
+
+    assert (first.applied, again.applied, after_a_restart.applied) == (2, 0, 0)
+    assert read_side.dump() == before
+
+
+def test_what_lies_below_the_position_is_not_looked_at(read_side: ReadSide, log: EventLog) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    applier.apply(log.batch())
+    log.deliveries[0] = log.deliveries[0]._replace(record=Unreadable("known once"))
+    log.add("p-1", PositionAdjusted(amount=2))
+
+    applied = applier.apply(log.everything())
+
+    assert (applied.applied, applied.skipped) == (1, 0)
+
+
+@pytest.mark.proves("A-05")
+def test_an_event_that_was_written_twice_is_applied_once(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionTransferred(client="bob"))
+    for event in log.events(log.ends):
+        log.repeat(event)
+
+    applied = applier.apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (2, 2)
+    assert read_side.holders() == {"bob": 1}
+
+
+@pytest.mark.proves("H-03")
+def test_old_events_of_a_closed_position_are_still_known(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionClosed())
+    applier.apply(log.batch())
+    log.repeat(log.events(log.ends)[0])
+
+    applied = applier.apply(log.batch())
+
+    assert (applied.applied, applied.skipped) == (0, 1)
+    assert read_side.holders() == {}
+
+
+@pytest.mark.proves("A-06")
+def test_the_position_moves_with_the_rows(read_side: ReadSide, log: EventLog) -> None:
+    log.add("p-1", opened("ada"))
+    place = log.place_of("p-1")
+    log.pass_over(place)
+
+    read_side.applier("us_holder").apply(log.batch())
+
+    positions = read_side.select(
+        "SELECT version, topic, partition, next_offset FROM projection_position "
+        "WHERE projection = 'us_holder' AND next_offset > 0"
+    )
+    assert positions == [(1, TOPIC, place.partition, 2)]
+
+
+@pytest.mark.proves("A-06")
+def test_a_crash_before_the_commit_leaves_nothing(read_side: ReadSide, log: EventLog) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(connection: object) -> None:
+        raise Killed
+
+    before = read_side.dump()
+    crashing = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    sql_event.listen(read_side.engine, "commit", die)
+    with pytest.raises(Killed):
+        crashing.apply(log.everything())
+    sql_event.remove(read_side.engine, "commit", die)
+
+    assert not crashing.positions
+    assert read_side.dump() == before
+    read_side.applier("us_holder").apply(log.batch())
+    assert read_side.holders() == {"ada": 1}
+
+
+def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> None:
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    batch = log.batch()
+    first.apply(batch)
+    before = read_side.dump()
+
+    with pytest.raises(
+        AnotherRunner,
+        match=r"us_holder v1: position\.events:\d was at offset 0 and is at 1; nothing",
+    ):
+        second.apply(batch)
+
+    assert read_side.dump() == before
+    assert not second.stands_still
+
+
+@pytest.mark.proves("F-10")
+def test_who_meets_another_runner_once_goes_on_and_twice_stands_still_alone(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """G-06: once may have been a commit of its own whose answer was lost."""
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    for client, runner, other in (("ada", first, second), ("bob", second, first)):
+        log.add(client, opened(client))
+        runner.follow(log.everything())
+        other.follow(log.everything())
+        assert first.failure is second.failure is None
+
+    log.add("eve", opened("eve"))
+    first.follow(log.everything())
+    second.follow(log.everything())
+
+    assert read_side.holders() == {"ada": 1, "bob": 1, "eve": 1}
+    assert isinstance(second.failure, AnotherRunner)
+    assert first.failure is None
+
+
+@pytest.mark.proves("H-06")
+def test_runners_on_different_partitions_exclude_each_other_too(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    log.add("p-1", opened("ada"))
+    log.add("p-2", opened("ada"))
+    read_side.applier("us_holder").apply(log.batch())
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    here, there = log.place_of("p-1"), log.place_of("p-2")
+    assert here != there
+    starts = dict(log.ends)
+    log.add("p-1", PositionClosed())
+    log.add("p-2", PositionClosed())
+    first.apply(log.between(starts, {here: log.ends[here]}))
+
+    with pytest.raises(AnotherRunner):
+        second.apply(log.between(starts, {there: log.ends[there]}))
+
+    assert read_side.holders() == {"ada": 1}
+
+
+@pytest.mark.proves("A-06")
+def test_runners_exclude_each_other_even_where_neither_has_been(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    log.add("p-1", opened("ada"))
+    log.add("p-2", opened("ada"))
+    here, there = log.place_of("p-1"), log.place_of("p-2")
+    assert here != there
+    first, second = read_side.applier("us_holder"), read_side.applier("us_holder")
+    first.apply(log.between({here: 0}, {here: log.ends[here]}))
+
+    with pytest.raises(AnotherRunner, match=r"position\.events:\d was at offset 0 and is at 1"):
+        second.apply(log.between({there: 0}, {there: log.ends[there]}))
+
+    assert read_side.holders() == {"ada": 1}
+
+
+@pytest.mark.proves("A-06")
+def test_one_of_two_runners_at_the_same_time_goes_on(read_side: ReadSide, log: EventLog) -> None:
+    batches = []
+    for number in range(50):
+        log.add(f"p-{number % 5}", opened(f"client-{number}"), PositionClosed())
+        log.add("p-9", PositionAdjusted(amount=number + 1) if number else opened("ada"))
+        batches.append(log.batch())
+    engines = [read_side.open(), read_side.open()]
+    appliers = [read_side.applier("us_holder", engine) for engine in engines]
+    lost: list[AnotherRunner] = []
+
+    def run(applier: Applier) -> None:
+        try:
+            for batch in batches:
+                applier.apply(batch)
+        except AnotherRunner as error:
+            lost.append(error)
+
+    threads = [threading.Thread(target=run, args=[applier]) for applier in appliers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for engine in engines:
+        engine.dispose()
+
+    assert len(lost) == 1
+    assert read_side.holders() == {"ada": 1}
+    assert read_side.changes() == [("ada", "entered", "p-9")]
+
+
+def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
+    postgresql: Server, log: EventLog
+) -> None:
+    """On SQLite no transaction begins before."""
+    log.add("p-1", opened("ada"))
+    batch = log.batch()
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with postgresql.database() as url, ThreadPoolExecutor() as threads:
+        read_side = ReadSide(url)
+        other = read_side.open()
+        first, second = read_side.applier("us_holder"), read_side.applier("us_holder", other)
+        running: list[Future[Applied]] = []
+
+        def begin_the_other(connection: object) -> None:
+            running.append(threads.submit(second.apply, batch))
+            with psycopg.connect(url, autocommit=True) as watching:
+                while not running[0].done() and watching.execute(waiting).fetchone() == (0,):
+                    pass
+
+        sql_event.listen(read_side.engine, "commit", begin_the_other, once=True)
+        first.apply(batch)
+        with pytest.raises(AnotherRunner):
+            running[0].result()
+
+        assert read_side.holders() == {"ada": 1}
+        other.dispose()
+        read_side.close()
+
+
+def test_a_batch_that_begins_behind_the_position_is_refused(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"), PositionAdjusted(amount=2))
+    place = log.place_of("p-1")
+
+    applier.apply(log.between({place: 1}, {place: 2}))
+
+    assert applier.stands_still
+    ((error,),) = read_side.select("SELECT error FROM projection_parked")
+    assert error.startswith(
+        f"projection us_holder v1 needs position.events:{place.partition} from offset 0 and was "
+        "given it from 1: Kafka no longer has what is between, or it was not read; what is archived"
+    )
+    assert read_side.select("SELECT * FROM projection_position") == []
+
+
+def test_records_of_other_topics_are_none_of_its_business(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    applier = read_side.applier("outcome")
+    log.add("p-1", opened("ada"))
+
+    assert applier.apply(log.batch()).applied == 0
+    assert Partition(TOPIC, 0) not in applier.positions

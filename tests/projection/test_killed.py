@@ -1,0 +1,28 @@
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import NewDatabase
+from tests.projection import doomed
+from tests.projection.read_side import ReadSide
+
+STATEMENTS = 5  # of a transaction at least: position, version, rows read and written, commit
+
+
+@pytest.mark.proves("A-06", "V-01")
+@pytest.mark.process
+def test_kill_9_at_every_statement_loses_and_doubles_nothing(new_database: NewDatabase) -> None:
+    """A-06: each batch is committed with its position, or it was never there."""
+    undisturbed, killed = ReadSide(new_database()), ReadSide(new_database())
+    doomed.apply_all(undisturbed.engine)
+
+    process = [sys.executable, "-m", "tests.projection.doomed", killed.url]
+    kills = int(subprocess.run(process, check=True, stdout=subprocess.PIPE, timeout=300).stdout)
+
+    assert killed.dump() == undisturbed.dump()
+    idle = 1  # has nothing to do
+    transactions = len(doomed.RESPONSES) * (len(killed.projections) - idle)
+    assert kills >= STATEMENTS * transactions
+    for read_side in (undisturbed, killed):
+        read_side.close()

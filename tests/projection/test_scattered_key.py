@@ -1,0 +1,110 @@
+import re
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import create_engine
+
+from tests.projection.read_side import ReadSide
+from tests.projection.responses import ACCEPTED, MALFORMED, batch_of
+from tests.tiers import examples
+from verdict.model.source import Source
+from verdict.projection.creation import create
+from verdict.projection.outcome import outcome
+from verdict.projection.scattered_key import note
+from verdict.wire.response import Response
+
+SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
+
+
+def of(aggregate_id: str, partition: int, offset: int = 0, kind: str = "order") -> Response:
+    """Return the answer to a command that lay on `partition`."""
+    place = Source(f"{kind}.commands", partition, offset)
+    return ACCEPTED.model_copy(
+        update={"aggregate_type": kind, "aggregate_id": aggregate_id, "source": place}
+    )
+
+
+def test_commands_that_stay_on_one_partition_are_no_news(read_side: ReadSide) -> None:
+    read_side.applier("outcome").apply(
+        batch_of([of("a", 1), of("a", 1, 1), of("b", 2), of("a", 2, kind="position")])
+    )
+
+    assert read_side.select(SCATTERED) == []
+
+
+@pytest.mark.proves("C-07")
+def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
+    read_side: ReadSide,
+) -> None:
+    applier = read_side.applier("outcome")
+
+    applier.apply(batch_of([of("a", 1), of("b", 0), of("a", 3)]))
+    applier.apply(batch_of([of("a", 1, 1), of("a", 0), of("b", 0, 1)], start=3))
+
+    assert read_side.select(SCATTERED) == [("order", "a", 3)]
+
+
+def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide) -> None:
+    batch = batch_of([of("a", 1), of("a", 3)])
+    read_side.applier("outcome").apply(batch)
+    before = read_side.dump()
+
+    read_side.applier("outcome").apply(batch)
+
+    assert read_side.dump() == before
+
+
+def test_who_claims_an_id_without_its_key_scatters_nothing(read_side: ReadSide) -> None:
+    elsewhere = MALFORMED.model_copy(update={"source": Source("order.commands", 3, 0)})
+
+    read_side.applier("outcome").apply(batch_of([of("order-1", 1), elsewhere]))
+
+    assert read_side.select(SCATTERED) == []
+
+
+places = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=30)
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(50))
+@given(places, st.randoms(use_true_random=False))
+def test_how_partitions_interleave_does_not_show(
+    seen: list[tuple[str, int]], random: object
+) -> None:
+    shuffled = sorted(seen, key=lambda _: random.random())  # type: ignore[attr-defined]
+    partitions = {name: {p for other, p in seen if other == name} for name, _ in seen}
+
+    expected = {name: len(found) for name, found in partitions.items() if len(found) > 1}
+    assert scattered_after([seen]) == expected
+    assert scattered_after([[place] for place in shuffled]) == expected
+
+
+def scattered_after(batches: Iterable[list[tuple[str, int]]]) -> dict[str, int]:
+    """Return what the view shows after commands at these places, batch by batch."""
+    projection = outcome()
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create(connection, [projection])
+        for batch in batches:
+            note(connection, projection.places, [of(*place) for place in batch])
+        shown = connection.exec_driver_sql("SELECT aggregate_id, partitions FROM scattered_key")
+        found = {row.aggregate_id: row.partitions for row in shown}
+    engine.dispose()
+    return found
+
+
+def test_the_few_are_found_by_their_index_however_many_aggregates_there_are(
+    read_side: ReadSide,
+) -> None:
+    with read_side.engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET LOCAL enable_seqscan TO off")  # it likes small tables
+            plan = [*connection.exec_driver_sql(f"EXPLAIN {SCATTERED}").scalars()]
+        else:
+            steps = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {SCATTERED}")
+            plan = [row[3] for row in steps]
+
+    assert [step for step in plan if re.search("(INDEX|on) key_partition_v1_another", step)]
+    assert not [step for step in plan if re.search(r"SCAN key_partition_v1$|Seq Scan", step)]

@@ -1,0 +1,195 @@
+"""Several versions of a projection side by side: one is seen, and which one changes at once."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Connection
+
+from projections.us_holder import OpenPosition, evolve, us_holder
+from schemas.position import PositionClosed, PositionTransferred
+from tests.projection.event_log import EventLog, opened
+from tests.projection.read_side import NOW, ReadSide
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, versions
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.built import versions_of
+from verdict.projection.comparison import NAMED, compare, content
+from verdict.projection.projection import Projection
+from verdict.projection.reader_role import ROLES
+from verdict.projection.versions import Superseded
+from verdict.wire.topics import Topics
+
+pytestmark = pytest.mark.both_databases
+
+FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+
+
+@pytest.fixture
+def built(read_side: ReadSide, log: EventLog) -> ReadSide:
+    """Return a read side with three holders, and a second version built beside the first."""
+    for client in ("ada", "bob", "cleo"):
+        log.add(f"p-{client}", opened(client))
+    log.add("p-bob", PositionTransferred(client="bo"))
+    read_side.applier("us_holder").apply(log.batch())
+    build(read_side, SECOND, log)
+    return read_side
+
+
+def build(read_side: ReadSide, projection: Projection, log: EventLog) -> None:
+    with read_side.engine.begin() as connection:
+        creation.create(connection, [projection])
+    beside(read_side, projection).apply(log.everything())
+
+
+def beside(read_side: ReadSide, projection: Projection) -> Applier:
+    return Applier(read_side.engine, projection, Topics(), lambda: NOW, live=False)
+
+
+def swap(connection: Connection, projection: Projection, before: Projection) -> None:
+    creation.show(connection, projection, ROLES)
+    projection.announce(connection, before, NOW)
+    versions.switch(connection, projection, before.version)
+
+
+@pytest.mark.proves("H-09")
+def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: ReadSide) -> None:
+    with built.engine.connect() as connection:
+        pairs = zip(FIRST.tables, SECOND.tables, strict=True)
+        compared = [compare(connection, *pair) for pair in pairs]
+
+    assert [(one.live_table, one.equal, one.live.rows) for one in compared] == [
+        ("us_holder_position_v1", True, 3),
+        ("us_holder_v1", True, 3),
+    ]
+    assert len(built.changes()) == 3
+    live = "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    assert built.select(live) == [(1,)]
+
+
+@pytest.mark.proves("B-06")
+def test_a_row_that_differs_is_named_with_what_both_have(built: ReadSide) -> None:
+    table = SECOND.tables[0]
+    with built.engine.begin() as connection:
+        connection.execute(
+            table.update().where(table.c.aggregate_id == "p-ada").values(client="eve")
+        )
+        connection.execute(table.delete().where(table.c.aggregate_id == "p-cleo"))
+        compared = compare(connection, FIRST.tables[0], table)
+
+    ada, cleo = compared.differing
+    assert not compared.equal
+    assert (ada.key, ada.live and ada.live["client"], ada.built and ada.built["client"]) == (
+        ("p-ada",),
+        "ada",
+        "eve",
+    )
+    assert (cleo.key, cleo.built) == (("p-cleo",), None)
+    assert cleo.live is not None
+    assert cleo.live["opened_at"].endswith("Z")  # a person reads it
+
+
+def test_no_more_rows_are_named_than_a_person_reads(read_side: ReadSide, log: EventLog) -> None:
+    for number in range(2 * NAMED):
+        log.add(f"p-{number}", opened("ada"))
+    read_side.applier("us_holder").apply(log.batch())
+    with read_side.engine.begin() as connection:
+        creation.create(connection, [SECOND])
+        compared = compare(connection, FIRST.tables[0], SECOND.tables[0])
+
+    assert len(compared.differing) == NAMED
+
+
+def test_the_checksum_is_of_what_the_rows_say_and_not_of_when_they_came(
+    built: ReadSide, log: EventLog
+) -> None:
+    with built.engine.connect() as connection:
+        before = content(connection, FIRST.tables[0])
+    log.add("p-ada", PositionClosed())
+    built.applier("us_holder").apply(log.batch())
+    with built.engine.connect() as connection:
+        after = content(connection, FIRST.tables[0])
+
+    assert before.rows == after.rows == 3
+    assert before.checksum != after.checksum
+
+
+@pytest.mark.proves("B-06")
+def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
+    built: ReadSide, log: EventLog
+) -> None:
+    running = built.applier("us_holder")
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, FIRST)
+    before = built.dump()
+    log.add("p-dan", opened("dan"))
+    batch = log.batch()
+
+    with pytest.raises(Superseded, match="v1 is not the one that readers see any more, that is v2"):
+        running.apply(batch)
+
+    assert built.dump() == before
+    Applier(built.engine, SECOND, Topics(), lambda: NOW).apply(batch)
+    assert set(built.holders()) == {"ada", "bo", "cleo", "dan"}
+    assert [change[:2] for change in built.changes()][-1] == ("dan", "entered")
+
+
+@pytest.mark.proves("D-04")
+def test_nobody_fills_tables_that_were_built_with_other_settings(
+    built: ReadSide, log: EventLog
+) -> None:
+    tables = {name: rows for name, rows in built.dump().items() if "parked" not in name}
+    log.add("p-bob", PositionClosed())
+    batch = log.batch()
+    foreign = us_holder(us_exchanges=["NYSE"])
+
+    for live in (False, True):
+        refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
+        refused.apply(batch)
+
+        assert refused.stands_still
+        assert "v1 was built with" in str(refused.failure)
+        assert bool(built.select("SELECT * FROM projection_parked")) is live
+    assert {n: rows for n, rows in built.dump().items() if "parked" not in n} == tables
+    ((said,),) = built.select("SELECT error FROM projection_parked")
+    assert "is configured with 'US exchanges: NYSE' now" in said
+
+    set_back = built.applier("us_holder")
+    set_back.apply(Batch([], {}))
+    assert built.select("SELECT * FROM projection_parked") == []
+    set_back.apply(batch)
+    assert set(built.holders()) == {"ada", "cleo"}
+
+
+@pytest.mark.proves("B-06")
+def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
+    built: ReadSide, log: EventLog
+) -> None:
+    def blind(position: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+        return None if event.aggregate_id == "p-ada" else evolve(position, event)
+
+    third = replace(us_holder(us_exchanges=["NASDAQ"], version=3), evolve=blind)
+    build(built, third, log)
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, FIRST)
+    assert len(built.changes()) == 3
+    with built.engine.begin() as connection:
+        swap(connection, third, SECOND)
+    with built.engine.begin() as connection:
+        swap(connection, SECOND, third)
+
+    assert built.changes()[3:] == [("ada", "left", ""), ("ada", "entered", "")]
+    assert built.select("SELECT seq FROM us_holder_change ORDER BY 1") == [
+        (number,) for number in range(1, 6)
+    ]
+
+
+def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
+    with built.engine.begin() as connection:
+        creation.drop(connection, SECOND)
+        assert versions_of(connection, "us_holder") == {1}
+
+    assert not [name for name in built.dump() if name.endswith("_v2")]
+    assert len(built.changes()) == 3
+    live = "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    assert built.select(live) == [(1,)]

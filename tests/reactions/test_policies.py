@@ -1,0 +1,85 @@
+"""A policy is tested like a rule: given an event, then commands."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.loyalty import AwardPoints
+from commands.policies.award_points import award_points
+from compose.application import app
+from schemas.invoice import InvoiceRecorded
+from tests.wire.examples import EVENTS, TRACE, recorded
+from verdict import testing
+from verdict.model.command_envelope import Expectation
+from verdict.model.policy import COMMAND_IDS, Asked, Policy, commands_of
+from verdict.model.recorded_event import RecordedEvent
+from verdict.testing.following import Following
+
+SALE = EVENTS["invoice"][0]
+assert isinstance(SALE, InvoiceRecorded)
+
+
+def happened(payload: Any, **more: Any) -> RecordedEvent:
+    return recorded("invoice", payload, **({"aggregate_id": "5582023"} | more))
+
+
+def because_of(**fields: Any) -> Following[Asked]:
+    return testing.given(SALE.model_copy(update=fields)).answered_by(award_points)
+
+
+@pytest.mark.proves("P-03")
+def test_a_prime_customer_is_awarded_points_on_the_card_however_prime_is_written() -> None:
+    award = AwardPoints(invoice_number="invoice-1", total_cents=11_687_00, points_hundredths=233_74)
+    for prime in ("PRIME", "Prime"):
+        sold = because_of(customer_type=prime, total_amount_cents=11_687_00)
+        sold.then(Asked("4629185211", award))
+
+
+def test_nobody_else_is() -> None:
+    because_of(customer_type="NONPRIME").then_nothing()
+    because_of(customer_type="PRIME", customer_card_no=None).then_nothing()
+    testing.given(EVENTS["order"][0]).answered_by(award_points).then_nothing()
+
+
+@pytest.mark.proves("P-03")
+@given(st.integers(0, 2**53), st.decimals(0, 10, places=4))
+def test_points_are_rounded_down(cents: int, factor: Decimal) -> None:
+    assert isinstance(SALE, InvoiceRecorded)
+    event = happened(SALE.model_copy(update={"total_amount_cents": cents}))
+    (asked,) = award_points.bound({"loyalty_factor": factor}).react(event)
+    assert isinstance(asked.command, AwardPoints)
+    points = asked.command.points_hundredths
+    assert points <= cents * factor < points + 1
+
+
+@pytest.mark.proves("C-15")
+def test_a_command_of_a_policy_goes_on_with_the_flow_and_names_its_cause() -> None:
+    event = happened(SALE, correlation_id="flow-1", traceparent=TRACE)
+    (asked,) = commands_of(award_points, event, app.aggregate_of)
+    assert (asked.aggregate_type, asked.envelope.aggregate_id) == ("loyalty", "4629185211")
+    assert asked.envelope.correlation_id == "flow-1"
+    assert asked.envelope.causation_id == event.event_id
+    assert asked.envelope.traceparent == TRACE
+    assert asked.envelope.actor == "policy:award_points"
+    assert asked.envelope.expected_version is Expectation.ANY
+
+
+def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
+    award = AwardPoints(invoice_number="1", total_cents=1, points_hundredths=1)
+    twice = Policy("twice", ("invoice",), lambda event: [Asked("a", award), Asked("b", award)])
+    other = replace(twice, name="other")
+    event = happened(SALE)
+    again = replace(event, correlation_id="another flow")
+
+    def ids(policy: Policy, event: RecordedEvent) -> list[str]:
+        return [asked.envelope.command_id for asked in commands_of(policy, event, app.aggregate_of)]
+
+    assert ids(twice, event) == ids(twice, again)
+    assert len({*ids(twice, event), *ids(other, event)}) == 4
+    namespace = UUID(str(COMMAND_IDS))
+    assert ids(twice, event)[1] == str(uuid5(namespace, f"twice\0{event.event_id}\x001"))

@@ -1,0 +1,110 @@
+"""What the archive knows of positions, on both databases."""
+
+import pytest
+
+from schemas.position import PositionAdjusted
+from tests.conftest import NewDatabase
+from tests.projection.event_log import SECOND, START, EventLog, opened
+from tests.projection.read_side import ReadSide
+from verdict.event_log.archive import Archive
+from verdict.event_log.archive_position import ArchivePosition, NoSuchPosition
+from verdict.wire.spans import Partition
+
+NAMES = [f"p-{number}" for number in range(9)]
+NOBODYS = Partition("order.events", 0)
+
+
+@pytest.fixture
+def log() -> EventLog:
+    """Return three events of each position, a control record between."""
+    log = EventLog(partitions=3)
+    for amount in (None, 5, 6):
+        for name in NAMES:
+            log.add(name, opened("ada") if amount is None else PositionAdjusted(amount=amount))
+        for place in log.partitions:
+            log.pass_over(place)
+    return log
+
+
+def test_a_global_position_is_a_place_in_every_partition(
+    new_database: NewDatabase, log: EventLog
+) -> None:
+    read_side = ReadSide(new_database())
+    read_side.applier("event_archive").apply(log.everything())
+    every = 'SELECT topic, "partition", "offset" FROM event_archive ORDER BY global_position'
+    archived = [Partition(*row[:2]) for row in read_side.select(every)]
+
+    with read_side.reader() as reader:
+        archive = ArchivePosition(reader)
+        for position in range(len(archived) + 1):
+            archive.see_that_it_reaches(position)
+            ends = {place: archive.end_at_position(place, position) for place in log.partitions}
+            before = [d for d in log.deliveries if d.offset < ends[Partition(*d[:2])]]
+            assert len(before) == position
+            for place in log.partitions:
+                assert len([d for d in before if Partition(*d[:2]) == place]) == archived[
+                    :position
+                ].count(place)
+        assert archive.end_at_position(NOBODYS, len(archived)) == 0
+        with pytest.raises(NoSuchPosition, match=r"no global position 28 yet, .* ends at 27"):
+            archive.see_that_it_reaches(28)
+    read_side.close()
+
+
+def test_a_time_is_the_place_behind_the_last_event_of_that_time_or_before(
+    new_database: NewDatabase, log: EventLog
+) -> None:
+    read_side = ReadSide(new_database())
+    read_side.applier("event_archive").apply(log.everything())
+
+    with read_side.reader() as reader:
+        archive = ArchivePosition(reader)
+        for nth in range(len(log.deliveries) + 1):
+            for millis in (START + nth * SECOND, START + nth * SECOND + 999):
+                for place in log.partitions:
+                    known = [d.offset + 1 for d in log.deliveries[:nth] if d[:2] == place]
+                    assert archive.end_at_time(place, millis) == max(known, default=0)
+        assert archive.end_at_time(NOBODYS, START + 99 * SECOND) == 0
+        assert archive.reached(NOBODYS) == 0
+        assert {place: archive.reached(place) for place in log.partitions} == log.ends
+    read_side.close()
+
+
+@pytest.mark.parametrize("page", [1, 4, 27, 1000])
+def test_every_event_of_a_type_comes_by_aggregate_and_version(
+    new_database: NewDatabase, log: EventLog, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("verdict.event_log.archive.PAGE", page)
+    log.add("P-é", opened("bob"))
+    log.add("p-\U0001f600", opened("cleo"))
+    read_side = ReadSide(new_database())
+    read_side.applier("event_archive").apply(log.everything())
+    orders = EventLog(aggregate_type="order")
+    written = [(d.record.aggregate_id, d.record.version) for d in log.deliveries]  # type: ignore[union-attr]
+
+    with read_side.reader() as reader:
+        archive = Archive(reader)
+        standing = archive.standing("position.events")
+        found = [placed.stored.event for placed in archive.every("position", standing.last)]
+        first = [placed.stored.event for placed in archive.every("position", 9)]
+        none = archive.standing(orders.partitions[0].topic)
+
+    assert [(event.aggregate_id, event.version) for event in found] == sorted(written)
+    assert standing == ({p.partition: end for p, end in log.ends.items()}, len(written))
+    assert len(first) == 9
+    assert none == ({}, 0)
+    read_side.close()
+
+
+def test_all_aggregates_are_read_in_the_order_of_an_index(new_database: NewDatabase) -> None:
+    read_side = ReadSide(new_database())
+    if not read_side.is_postgresql:
+        asked = (
+            "EXPLAIN QUERY PLAN SELECT value FROM event_archive WHERE aggregate_type = 'a' AND "
+            "(aggregate_id, version) > ('b', 1) AND global_position <= 9 "
+            "ORDER BY aggregate_id, version LIMIT 10"
+        )
+        [plan] = [str(row[-1]) for row in read_side.select(asked)]
+        assert "USING INDEX" in plan
+        assert "aggregate_type=? AND (aggregate_id,version)>(?,?)" in plan
+    read_side.close()

@@ -1,0 +1,102 @@
+"""A materialised read model on a topic."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.projection.event_log import opened
+from tests.read_models.as_of.world import World
+from verdict.errors import VerdictError
+from verdict.kafka.log import KafkaLog
+from verdict.read_models.as_of.content import MARKER_KEY, Completed, Content, Record, completed
+from verdict.read_models.as_of.materialiser import Materialiser
+from verdict.read_models.as_of.moment import AsOf, Resolved, parse_as_of
+from verdict.read_models.as_of.to_topic import KafkaTopic
+
+pytestmark = pytest.mark.kafka
+
+
+class Torn(Content):
+    """Rows that end with a bug behind the first."""
+
+    def rows(self) -> Iterator[Record]:
+        yield next(super().rows())
+        raise ZeroDivisionError
+
+
+@pytest.fixture
+def topic(world: World) -> str:
+    """Return a topic with one partition, and let two clients hold something."""
+    name = f"{world.topics.prefix}holders"
+    admin = AdminClient({**world.options})
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    world.happen("p-1", opened("ada"))
+    world.happen("p-2", opened("bob"))
+    world.write()
+    world.archive()
+    return name
+
+
+def run(world: World, as_of: object, to: str) -> tuple[Completed, bool]:
+    return Materialiser(world.settings, "us_holder").run(parse_as_of(str(as_of)), to)
+
+
+@pytest.mark.proves("A-03")
+def test_a_reader_of_committed_records_sees_each_row_once_and_then_the_marker(
+    world: World, topic: str
+) -> None:
+    """A-03, A-07."""
+    done, new = run(world, 2, f"topic:{topic}")
+    again, repeated = run(world, 2, f"topic:{topic}")
+
+    assert (new, repeated, again.marker) == (True, False, done.marker)
+    *rows, marker = world.read(topic)
+    assert [row.key() for row in rows] == [b"ada", b"bob"]
+    assert [json.loads(row.value() or b"")["positions"] for row in rows] == [1, 1]
+    assert marker.key() == MARKER_KEY.encode()
+    told = json.loads(marker.value() or b"")
+    assert told["count"] == 2
+    lines = b"".join((row.value() or b"") + b"\n" for row in rows)
+    assert told["checksum"] == sha256(lines).hexdigest()
+
+    assert run(world, 1, f"topic:{topic}")[1]
+    assert [record.key() for record in world.read(topic)[3:]] in (
+        [b"ada", MARKER_KEY.encode()],
+        [b"bob", MARKER_KEY.encode()],
+    )
+
+
+@pytest.mark.proves("A-03")
+def test_a_run_that_ends_midway_shows_nothing_and_the_next_shows_all(
+    world: World, topic: str, tmp_path: Path
+) -> None:
+    world.read_side.applier("us_holder").apply(world.events.everything())
+    with world.read_side.reader() as reader, KafkaLog(world.options) as log:
+        content = Content(reader, "us_holder", ("client",))
+        done = completed(content, Resolved(AsOf(), {}))
+        to = KafkaTopic(topic, world.kafka, log, world.topics)
+        torn = replace(done, content=Torn(reader, "us_holder", ("client",)))
+
+        with pytest.raises(ZeroDivisionError):
+            to.write(torn)
+        assert world.read(topic) == []
+        assert to.write(done)
+
+    assert [record.key() for record in world.read(topic)] == [
+        b"ada",
+        b"bob",
+        MARKER_KEY.encode(),
+    ]
+
+
+def test_a_topic_that_is_not_there_or_is_ours_is_refused(world: World, topic: str) -> None:
+    with pytest.raises(VerdictError, match=r"has no topic nowhere: create it"):
+        run(world, "now", "topic:nowhere")
+    with pytest.raises(VerdictError, match=r"is a topic of verdict itself"):
+        run(world, "now", f"topic:{world.topic}")

@@ -1,0 +1,82 @@
+"""Spark, topics of a test, and what starts the read side on them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from sqlalchemy import Engine
+
+from tests.event_log.conftest import followable
+from tests.read_models.deployment import Deployment
+from verdict.event_log.decisions import copied_decisions
+from verdict.kafka.log import log_bounds
+from verdict.local.broker import EmbeddedBroker
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
+from verdict.projection.projection import Projection
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.batches.stream import TASK_BYTES
+from verdict.read_models.running import Projecting
+from verdict.spark.session import spark_session
+
+__all__ = ["followable"]  # on both kinds of database, as its own tests have it
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Return a session with one slot."""
+    session = spark_session("projecting", 1, 1, "512m", tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """Return where the read side is, on SQLite."""
+    return f"sqlite:///{tmp_path / 'read.db'}"
+
+
+@pytest.fixture
+def deployment(
+    broker: EmbeddedBroker, request: pytest.FixtureRequest, tmp_path: Path, url: str
+) -> Deployment:
+    """Return topics of this test alone."""
+    prefix = re.sub(r"[^a-z0-9]+", "-", request.node.name)[:120] + "."
+    return Deployment(broker.bootstrap_servers, prefix, tmp_path, url)
+
+
+@pytest.fixture
+def engine(deployment: Deployment) -> Iterator[Engine]:
+    """Return the read side's database, as the service opens it."""
+    engine = open_database(deployment.url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def running(
+    spark: SparkSession, deployment: Deployment, engine: Engine
+) -> Iterator[Callable[..., Projecting]]:
+    """Return what starts the read side (again)."""
+    started: list[Projecting] = []
+
+    def start(
+        task_bytes: int = TASK_BYTES, declared: Sequence[Projection] | None = None
+    ) -> Projecting:
+        read_models = projections() if declared is None else declared
+        create_read_side(engine, read_models)
+        options = {"bootstrap.servers": deployment.servers}
+        decided = copied_decisions(options, deployment.topics, engine)
+        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes, decided)
+        bounds = partial(log_bounds, options)
+        projecting = Projecting(spark, batches, bounds, engine, deployment.topics, read_models)
+        started.append(projecting)
+        projecting.start(deployment.directory)
+        return projecting
+
+    yield start
+    for projecting in started:
+        projecting.stop()

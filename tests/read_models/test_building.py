@@ -1,0 +1,218 @@
+"""A version built on a real Spark, from Kafka and from what it has dropped."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from sqlalchemy import select
+
+from projections.us_holder import us_holder
+from projections.us_holder_from_state import us_holder_from_state
+from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
+from tests.event_log.followable import Followable
+from tests.projection.event_log import EventLog, opened
+from verdict.event_log.archive import Archive
+from verdict.event_log.event_log import EventLog as Log
+from verdict.event_log.event_log import Gone
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, holding, intervention, position
+from verdict.projection.batch import Delivery
+from verdict.projection.builder import Rebuildable
+from verdict.projection.built import is_torso
+from verdict.projection.comparison import compare
+from verdict.projection.declared import declared
+from verdict.projection.intervention import Intervention, Kind
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.versions.beside import begin_another
+from verdict.read_models.versions.building import Building, OnStep, Step
+from verdict.read_models.versions.errors import AnotherBuild, StandsStill
+from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.whole_log import WholeLog
+from verdict.wire.records import encode_event
+
+pytestmark = pytest.mark.spark
+
+NAME = "us_holder"
+BUILT = us_holder(version=2)
+
+
+@pytest.fixture
+def followable(followable: Followable) -> Followable:
+    """Return one whose read side has the tables of version 2, too."""
+    with followable.read_side.engine.begin() as connection:
+        creation.create(connection, [BUILT])
+    return followable
+
+
+def build(
+    spark: SparkSession,
+    of: Followable,
+    scratch: Path,
+    built: Rebuildable = BUILT,
+    on_step: OnStep = unobserved,
+) -> None:
+    """Build version 2 from all that there ever was."""
+    kafka = {f"kafka.{name}": value for name, value in of.options.items()}
+    with KafkaLog(of.options) as log, of.read_side.reader() as reader:
+        batches = KafkaBatches(spark, kafka, of.topics)
+        events = Log(of.topics, lambda: log, lambda: Archive(reader))
+        whole = WholeLog(spark, batches, log, events, of.topics)
+        building = Building(whole, of.read_side.engine, scratch, 3, untold, on_step)
+        building.build(built, whole.ends(built))
+
+
+@pytest.mark.proves("H-09")
+def test_what_kafka_has_dropped_comes_from_the_archive(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    live = followable.read_side.applier(NAME)
+    live.topics = BUILT.topics(followable.topics)
+    followable.happen(3)
+    followable.archive()
+    followable.apply(live)
+    followable.drop()
+    followable.happen(2)
+    followable.apply(live)
+
+    build(spark, followable, tmp_path / "scratch")
+
+    with followable.read_side.engine.begin() as connection:
+        assert position.load(connection, BUILT) == live.positions
+        pairs = zip(live.projection.tables, BUILT.tables, strict=True)
+        found = [compare(connection, *pair) for pair in pairs]
+    assert [one.equal for one in found] == [True, True]
+    assert [one.built.rows for one in found] == [12, 1]
+
+
+@pytest.mark.proves("H-09")
+def test_what_is_neither_in_kafka_nor_archived_is_named(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    followable.drop(dict.fromkeys(range(4), 1))
+
+    with pytest.raises(Gone, match=r":0 are archived up to offset 0 and Kafka has them from 1"):
+        build(spark, followable, tmp_path / "scratch")
+
+
+def test_a_record_at_fault_is_named_and_no_position_is_written(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    producer = Producer(followable.options)
+    producer.produce(followable.topic, b"nonsense", "p-1", partition=2)
+    producer.flush(30)
+
+    with pytest.raises(StandsStill, match=r"us_holder v2 stands still: .*:2:\d+: not readable"):
+        build(spark, followable, tmp_path / "scratch")
+
+    with followable.read_side.engine.begin() as connection:
+        assert position.load(connection, BUILT) == {}
+
+
+@pytest.mark.proves("B-09")
+def test_what_was_decided_about_events_is_built_in(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    log, producer = EventLog(), Producer(followable.options)
+    log.add("a", opened("ada"), PositionTransferred(client="mallory"))
+    log.add("b", opened("bob"), PositionTransferred(client="mallory"), PositionAdjusted(amount=2))
+    with followable.read_side.engine.begin() as connection:
+        for event, payload in zip(
+            [one.record for one in log.deliveries if version_of(one) == 2],
+            ['{"client": "eve"}', None],
+            strict=True,
+        ):
+            assert isinstance(event, RecordedEvent)
+            kind: Kind = "edit" if payload else "evict"
+            made = Intervention(kind, "ada", "mistyped", 0, None, payload)
+            key = event.aggregate_type, event.aggregate_id, event.version
+            intervention.record(connection, declared()[NAME](1), key, made)
+    for one in log.deliveries:
+        producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
+    producer.flush(30)
+
+    build(spark, followable, tmp_path / "scratch")
+
+    columns = BUILT.tables[0].c
+    rows = select(columns.aggregate_id, columns.version, columns.client)
+    with followable.read_side.engine.begin() as connection:
+        assert {*map(tuple, connection.execute(rows))} == {("a", 2, "eve"), ("b", 3, "bob")}
+
+
+def version_of(delivery: Delivery) -> int:
+    assert isinstance(delivery.record, RecordedEvent)
+    return delivery.record.version
+
+
+def test_an_aggregate_behind_a_gap_is_held(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    log, producer = EventLog(), Producer(followable.options)
+    log.add("a", opened("ada"))
+    log.add_unseen("b", opened("bob"))
+    log.add("b", PositionClosed())
+    for one in log.deliveries:
+        event = one.record
+        producer.produce(followable.topic, encode_event(event), event.aggregate_id)  # type: ignore[arg-type,union-attr]
+    producer.flush(30)
+
+    build(spark, followable, tmp_path / "scratch")
+
+    held = select(holding.table.c.aggregate_id, holding.table.c.version_needed)
+    with followable.read_side.engine.begin() as connection:
+        assert connection.execute(held).all() == [("b", 1)]
+        rows = connection.execute(select(BUILT.tables[1])).all()
+    assert [row.client for row in rows] == ["ada"]
+
+
+@pytest.mark.proves("H-02")
+def test_a_key_whose_newest_state_cannot_be_read_is_held(
+    spark: SparkSession, followable: Followable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built, topic = us_holder_from_state(version=2), followable.topics.named("share-holders")
+    engine = followable.read_side.engine
+    with engine.begin() as connection:
+        creation.create(connection, [built])
+    good = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE"}'
+    producer = Producer(followable.options)
+    for key, value in ((b"1", good), (b"1", b"{}"), (b"2", b"?"), (b"3", b"?"), (b"3", None)):
+        producer.produce(topic, value, key)
+    producer.flush(30)
+    monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
+
+    with pytest.raises(StandsStill, match="more than 1 aggregates cannot be applied"):
+        build(spark, followable, tmp_path / "scratch", built)
+    monkeypatch.undo()
+    with engine.begin() as connection:
+        creation.drop(connection, built)
+        creation.create(connection, [built])
+    build(spark, followable, tmp_path / "scratch", built)
+
+    held = select(holding.table.c.aggregate_type, holding.table.c.aggregate_id)
+    with engine.begin() as connection:
+        assert {*map(tuple, connection.execute(held))} == {(topic, "1"), (topic, "2")}
+        assert [row.client for row in connection.execute(select(built.tables[1]))] == ["ada"]
+
+
+@pytest.mark.proves("B-06")
+def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
+    spark: SparkSession, followable: Followable, tmp_path: Path
+) -> None:
+    followable.happen(1)
+    engine = followable.read_side.engine
+
+    def on_step(step: Step) -> None:
+        if step is Step.WRITTEN:
+            begin_another(engine, NAME, lambda version: us_holder(version=version))
+
+    with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
+        build(spark, followable, tmp_path / "scratch", on_step=on_step)
+
+    with engine.begin() as connection:
+        assert is_torso(connection, BUILT)
+        assert position.load(connection, BUILT) == {}
+        for table in BUILT.tables:
+            assert connection.execute(select(table)).all() == []

@@ -1,0 +1,329 @@
+"""The read side on a real Kafka and a real Spark."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, make_url
+
+from projections.us_holder import OpenPosition, us_holder
+from schemas.position import PositionClosed, PositionTransferred
+from tests.postgresql import LET_GO, Server
+from tests.projection.event_log import opened
+from tests.projection.responses import ACCEPTED, REJECTED
+from tests.read_models.deployment import Deployment, reaches
+from verdict.database.copying import MANY
+from verdict.database.sqlite_file import AnotherFile
+from verdict.errors import Unreachable
+from verdict.event_log.decisions import write_decisions
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.parking.kind import By, NothingParked
+from verdict.parking.records import StoppingRecords
+from verdict.projection import creation, versions
+from verdict.projection import missing_events as releasing
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
+from verdict.projection.versions import Superseded
+from verdict.read_models.running import PassedOverSince, Projecting
+from verdict.wire.records import encode
+from verdict.wire.spans import Partition, Span
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_S = 120
+FOLLOWERS = ["client_overview", "event_archive", "position_state", "us_holder"]  # of positions
+
+
+def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
+    raise ZeroDivisionError("a bug")
+
+
+@pytest.mark.proves("A-06")
+def test_what_is_committed_becomes_rows_once_also_over_a_restart(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    answers = deployment.topics.responses("order"), "order-1"
+    deployment.write(*deployment.happens("p-1", opened("ada")), (*answers, encode(ACCEPTED)))
+    first = running()
+    reaches(first, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    reaches(first, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
+    first.stop()
+
+    moved = deployment.happens("p-1", PositionTransferred(client="bob"))
+    deployment.write(*moved, (*answers, encode(REJECTED)))
+    second = running()
+    reaches(second, lambda: deployment.select("SELECT count(*) FROM outcome") == [(2,)])
+    deployment.write(*deployment.happens("p-2", opened("cleo")), *moved)
+    reaches(second, lambda: ("cleo",) in deployment.select("SELECT client FROM us_holder"))
+
+    assert deployment.select("SELECT client, kind FROM us_holder_change ORDER BY seq") == [
+        ("ada", "entered"),
+        ("ada", "left"),
+        ("bob", "entered"),
+        ("cleo", "entered"),
+    ]
+    assert deployment.select("SELECT * FROM projection_parked") == []
+
+
+def test_what_is_aborted_is_never_seen(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    projecting = running()
+    aborted = deployment.happens("p-1", opened("ada"), PositionClosed())
+    deployment.write(*aborted, commit=False)
+    deployment.write(*deployment.happens("p-2", opened("bob")))
+
+    reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("bob",)])
+    assert deployment.select("SELECT * FROM projection_held") == []
+
+
+def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    events = deployment.topics.events("position")
+    deployment.write((events, "p-1", b"garbage"))
+    projecting = running()
+    parked = "SELECT projection, topic, partition, offset FROM projection_parked"
+    place = deployment.log.place_of("p-1").partition
+    followers = [(name, events, place, 0) for name in FOLLOWERS]
+    reaches(projecting, lambda: sorted(deployment.select(parked)) == followers)
+
+    deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
+    reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
+
+
+@pytest.mark.proves("B-09")
+def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
+    deployment: Deployment, running: Callable[[], Projecting], engine: Engine
+) -> None:
+    """G-03: on record, in Kafka and in SQL, and honoured by every later run."""
+    options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
+    deployment.create(topics.decisions)
+    events = topics.events("position")
+    deployment.write((events, "p-1", b"garbage"), *deployment.happens("p-1", opened("ada")))
+    first = running()
+    place = f"{events}:{deployment.log.place_of('p-1').partition}:0"
+    records = StoppingRecords(
+        engine,
+        lambda: KafkaLog(options),
+        lambda made: write_decisions(options, topics, [made]),
+    )
+    reaches(first, lambda: [item["projections"] for item in records.listed()] == [FOLLOWERS])
+
+    shown = records.shown(place)
+    said = records.evict(place, By("ada", "the job of the 3rd wrote it"))
+
+    assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
+    assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_over")
+    with pytest.raises(PassedOverSince, match=f"{place}, which .* waits at, is passed over"):
+        reaches(first, lambda: False)
+    first.stop()
+    second = running()
+    reaches(second, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
+    assert deployment.select("SELECT * FROM projection_parked") == []
+    decided = 'SELECT topic, "offset", until, who, why FROM decision'
+    assert deployment.select(decided) == [(events, 0, 1, "ada", "the job of the 3rd wrote it")]
+    assert [*records.listed()] == []
+    with pytest.raises(NothingParked):
+        records.evict(place, By("ada", "again"))
+
+
+@pytest.mark.proves("B-09")
+def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
+    deployment: Deployment,
+    running: Callable[..., Projecting],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """More of it than one batch takes, and no batch follows."""
+    monkeypatch.setattr(releasing, "MOST", 2)
+    others = [p for p in projections() if p.name != "us_holder"]
+    names = [f"p-{number}" for number in range(5)]
+    happened = [deployment.happens(name, opened(name)) for name in names]
+    deployment.write(*(record for one in happened for record in one))
+    broken = running(declared=[*others, replace(us_holder(), evolve=fails)])
+    at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
+    reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
+    reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
+    broken.stop()
+
+    mended = running()
+    reaches(mended, lambda: deployment.select("SELECT * FROM projection_held") == [])
+    clients = deployment.select("SELECT client FROM us_holder ORDER BY client")
+    assert clients == [(name,) for name in names]
+
+
+@pytest.mark.proves("D-04")
+def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the_others_go_on(
+    deployment: Deployment, running: Callable[..., Projecting], engine: Engine
+) -> None:
+    """As after a swap to a version that was built with what the service is not set to."""
+    create_read_side(engine, [us_holder(us_exchanges=["LON"])])
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+    projecting = running()
+    reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
+    parked = "SELECT projection, version FROM projection_parked"
+    assert deployment.select(parked) == [("us_holder", 1)]
+    assert deployment.select("SELECT * FROM us_holder") == []
+
+    fitting = us_holder(version=2)
+    with engine.begin() as connection:
+        creation.create(connection, [fitting])
+        versions.switch(connection, fitting, before=1)
+    with pytest.raises(Superseded, match="that is v2"):
+        reaches(projecting, lambda: False)
+
+
+@pytest.mark.proves("C-11")
+def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
+    deployment: Deployment, running: Callable[..., Projecting]
+) -> None:
+    names = [f"ada-{n}" for n in range(20)]
+    events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
+    aborted = deployment.happens("p-x", opened("nobody"))
+    deployment.write(*events[:7])
+    deployment.write(*aborted, commit=False)
+    huge = deployment.happens("p-huge", opened("x" * 100_000))
+    deployment.write(*events[7:], *huge, *deployment.happens("p-ada-3", PositionClosed()))
+    left = {*names, "x" * 100_000} - {"ada-3"}
+    count = "SELECT count(*) FROM us_holder"
+
+    projecting = running(task_bytes=2_000)  # about four small events; not the huge one
+
+    reaches(projecting, lambda: deployment.select(count) == [(len(left),)])
+    deployment.write(*deployment.happens("p-after", opened("bob")))
+    reaches(projecting, lambda: deployment.select(count) == [(len(left) + 1,)])
+    assert {name for (name,) in deployment.select("SELECT client FROM us_holder")} == left | {"bob"}
+    assert deployment.select("SELECT * FROM projection_parked") == []
+    assert deployment.select("SELECT * FROM projection_held") == []
+
+
+def test_a_bug_in_a_batch_is_told(
+    deployment: Deployment, running: Callable[[], Projecting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    projecting = running()
+
+    def broken(checkpoint: Path, batch_id: int) -> None:
+        raise ZeroDivisionError(f"in batch {batch_id}")
+
+    monkeypatch.setattr("verdict.read_models.running.batch_of", broken)
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+
+    with pytest.raises(ZeroDivisionError, match="in batch"):
+        reaches(projecting, lambda: False)
+
+
+@pytest.mark.proves("F-21")
+def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    projecting = running()
+    file = Path(deployment.url.removeprefix("sqlite:///"))
+    file.rename(file.with_suffix(".elsewhere"))
+
+    with pytest.raises(AnotherFile, match="was removed or renamed while it was open"):
+        reaches(projecting, lambda: False)
+
+
+@pytest.mark.proves("A-06", "F-10")
+def test_who_is_advanced_by_somebody_else_stands_still_alone(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    """G-06: once may have been a commit of our own whose answer was lost."""
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+    projecting = running()
+    reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    archived = "SELECT count(*) FROM event_archive"
+    parked = "SELECT error FROM projection_parked WHERE projection = 'us_holder'"
+
+    advance(deployment, "us_holder")
+    deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
+    reaches(projecting, lambda: deployment.select(archived) == [(2,)])
+    assert deployment.select(parked) == []
+    advance(deployment, "us_holder")
+    deployment.write(*deployment.happens("p-1", PositionTransferred(client="eve")))
+    reaches(projecting, lambda: deployment.select(parked) != [])
+
+    [(error,)] = deployment.select(parked)
+    assert error.startswith("another runner advances projection us_holder v1")
+    reaches(projecting, lambda: deployment.select(archived) == [(3,)])
+
+
+def advance(deployment: Deployment, name: str) -> None:
+    """Move the position of a projection by one in every partition, as another runner would."""
+    events = deployment.topics.events("position")
+    reached = (
+        "SELECT partition, next_offset FROM projection_position WHERE topic = ? AND projection = ?"
+    )
+    spans = {
+        Partition(events, number): Span(end, end + 1)
+        for number, end in deployment.select(reached, events, name)
+    }
+    another = open_database(deployment.url)
+    (projection,) = (one for one in projections() if one.name == name)
+    Applier(another, projection, deployment.topics).apply(Batch([], spans))
+    another.dispose()
+
+
+@pytest.mark.proves("H-02")
+def test_carried_states_and_the_bytes_of_events_arrive_whole(
+    deployment: Deployment, running: Callable[..., Projecting]
+) -> None:
+    def holding(name: str) -> bytes:
+        position = {"id": name, "client": name, "ticker": "FB", "amount": 1, "exchange": "NYSE"}
+        return json.dumps(position).encode()
+
+    topic = deployment.topics.named("share-holders")
+    deployment.write((topic, "ada", holding("ada")), (topic, "bob", holding("bob")))
+    deployment.write((topic, "bob", b'{"id": "bob", "amount": 0}'), (topic, "eve", b"?"))
+    events = deployment.happens("p-1", opened("ada"))
+    deployment.write((topic, "ada", None), (topic, "nobody", None), *events)
+    projecting = running()
+
+    def holders() -> list[tuple[Any, ...]]:
+        return deployment.select("SELECT client, positions FROM us_holder_from_state")
+
+    def archived() -> list[tuple[Any, ...]]:
+        return deployment.select("SELECT global_position, value FROM event_archive")
+
+    reaches(projecting, lambda: bool(archived()) and bool(holders()))
+    assert holders() == [("bob", 1)]
+    assert archived() == [(1, events[0][2])]
+    held = "SELECT aggregate_type, aggregate_id FROM projection_held ORDER BY aggregate_id"
+    assert deployment.select(held) == [(topic, "bob"), (topic, "eve")]
+    assert not deployment.select("SELECT error FROM projection_parked")
+
+
+class TestOnPostgresql:
+    """The same on PostgreSQL, once."""
+
+    @pytest.fixture
+    def url(self, postgresql: Server) -> Iterator[str]:
+        with postgresql.database() as url:
+            yield url
+
+    def test_a_database_that_goes_away_is_said_and_followed_again(
+        self, deployment: Deployment, running: Callable[[], Projecting], postgresql: Server
+    ) -> None:
+        count = "SELECT count(*) FROM us_holder"
+        names = [f"ada-{number}" for number in range(MANY)]
+        opening = [event for n in names for event in deployment.happens(f"p-{n}", opened(n))]
+        deployment.write(*opening)
+        first = running()
+        reaches(first, lambda: deployment.select(count) == [(MANY,)])
+
+        postgresql.execute(LET_GO, make_url(deployment.url).database or "")
+        deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
+        with pytest.raises(Unreachable, match=r"the database of the read side failed: .*terminat"):
+            reaches(first, lambda: deployment.select(count) == [(MANY - 1,)])
+        first.stop()
+
+        second = running()
+        reaches(second, lambda: deployment.select(count) == [(MANY - 1,)])
+        assert deployment.select("SELECT * FROM projection_parked") == []

@@ -1,0 +1,169 @@
+"""Whoever has the response to a command can wait until a projection shows it."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from projections.us_holder import us_holder
+from schemas.position import PositionClosed, PositionTransferred
+from tests.conftest import NewDatabase
+from tests.projection.event_log import EventLog, opened
+from tests.projection.read_side import ReadSide
+from tests.projection.responses import ACCEPTED, REJECTED
+from verdict.errors import TimedOut
+from verdict.projection.batch import Batch, Delivery, Unreadable
+from verdict.read_models.declared_projection import NotDeclared
+from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.reading.reader import Reader
+from verdict.wire.spans import Span
+
+pytestmark = pytest.mark.both_databases
+
+LONG_S = 60
+AT_ONCE = 0.0
+ADA = Token("position", "p-ada", 2)
+
+
+@pytest.fixture
+def read_side(new_database: NewDatabase) -> Iterator[ReadSide]:
+    read_side = ReadSide(new_database())
+    yield read_side
+    read_side.close()
+
+
+@pytest.fixture
+def reader(read_side: ReadSide) -> Iterator[Reader]:
+    with read_side.reader() as reader:
+        yield reader
+
+
+@pytest.fixture
+def log(read_side: ReadSide) -> EventLog:
+    """Return the events of a position that was opened, and is shown."""
+    log = EventLog()
+    log.add("p-ada", opened("ada"))
+    read_side.applier("us_holder").apply(log.batch())
+    return log
+
+
+def test_what_is_shown_already_is_not_waited_for(reader: Reader, log: EventLog) -> None:
+    assert wait(reader, "us_holder", ADA._replace(version=1), AT_ONCE)
+
+
+@pytest.mark.proves("B-07")
+def test_it_returns_when_the_projection_has_come_so_far(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", PositionTransferred(client="bob"))
+    later = threading.Timer(0.2, lambda: read_side.applier("us_holder").apply(log.batch()))
+    later.start()
+
+    assert wait(reader, "us_holder", ADA, LONG_S)
+
+    assert read_side.holders() == {"bob": 1}
+    later.join()
+
+
+@pytest.mark.proves("B-07")
+def test_a_removed_row_is_shown_by_its_remains(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", PositionClosed())
+    read_side.applier("us_holder").apply(log.batch())
+
+    assert wait(reader, "us_holder", ADA, AT_ONCE)
+    assert read_side.holders() == {}
+
+
+@pytest.mark.proves("B-07")
+def test_in_time_or_not_is_an_error_or_false_as_the_caller_likes(
+    reader: Reader, log: EventLog
+) -> None:
+    with pytest.raises(TimedOut, match="'p-ada' at version 1 after 0 s, and not at 2 yet"):
+        wait(reader, "us_holder", ADA, AT_ONCE)
+
+    assert wait(reader, "us_holder", ADA, AT_ONCE, stale=True) is False
+
+
+@pytest.mark.proves("B-07")
+def test_an_aggregate_that_is_held_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add_unseen("p-ada", PositionTransferred(client="bob"))
+    log.add("p-ada", PositionTransferred(client="cleo"))
+    read_side.applier("us_holder").apply(log.batch())
+
+    with pytest.raises(NeverShown, match="holds position 'p-ada': it waits for version 2"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+@pytest.mark.proves("B-07")
+def test_a_projection_that_is_parked_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    place = log.place_of("p-new")
+    broken = Delivery(*place, log.ends[place], Unreadable("broken"))
+    spans = {place: Span(log.ends[place], log.ends[place] + 1)}
+    read_side.applier("us_holder").apply(Batch([broken], spans))
+
+    with pytest.raises(NeverShown, match=r"us_holder is stopped: .*broken"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+@pytest.mark.proves("B-07")
+def test_an_aggregate_that_cannot_be_applied_is_not_waited_for(
+    read_side: ReadSide, reader: Reader, log: EventLog
+) -> None:
+    log.add("p-ada", opened("ada"))  # once more, which the rules never let happen
+    read_side.projections["us_holder"] = replace(us_holder(), evolve=_never)
+    read_side.applier("us_holder").apply(log.batch())
+
+    with pytest.raises(NeverShown, match=r"waits for version 2, which cannot be applied: .* never"):
+        wait(reader, "us_holder", ADA, LONG_S)
+
+
+def _never(row: object, event: object) -> None:
+    raise ValueError("never")
+
+
+@pytest.mark.parametrize(
+    ("projection", "aggregate_type", "said"),
+    [
+        (
+            "us_holder",
+            "order",
+            "no row for each order, .*: client_recent_order or client_overview or order_state does",
+        ),
+        (
+            "outcome",
+            "position",
+            "for each position, .*: us_holder or client_overview or position_state does",
+        ),
+        ("us_holder", "invoice", "nothing to wait for: invoice_state does"),
+    ],
+)
+def test_what_a_projection_never_shows_is_not_waited_for(
+    reader: Reader, projection: str, aggregate_type: str, said: str
+) -> None:
+    token = ADA._replace(aggregate_type=aggregate_type)
+
+    with pytest.raises(NeverShown, match=said):
+        wait(reader, projection, token, LONG_S, stale=True)
+
+
+def test_a_projection_that_does_not_exist_is_named_with_those_that_do(reader: Reader) -> None:
+    with pytest.raises(NotDeclared, match="no projection 'us_holders': there are event_archive, "):
+        wait(reader, "us_holders", ADA, LONG_S)
+
+
+def test_the_token_comes_from_the_response() -> None:
+    accepted = ACCEPTED.model_copy(update={"to_version": 7})
+
+    assert Token.of(accepted) == (accepted.aggregate_type, accepted.aggregate_id, 7)
+    assert Token.of(REJECTED) == (REJECTED.aggregate_type, REJECTED.aggregate_id, 1)
+    assert Token.of(ACCEPTED.model_copy(update={"from_version": 7, "to_version": 7})) == Token.of(
+        accepted
+    )
+    assert Token.of(REJECTED.model_copy(update={"to_version": None})) is None

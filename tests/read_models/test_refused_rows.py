@@ -1,0 +1,63 @@
+"""A build meets rows that the database refuses, whose aggregate the live version merely holds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+import pytest
+
+from projections.us_holder import us_holder
+from verdict.projection import position
+from verdict.projection.built import is_torso
+from verdict.projection.database import create_read_side, open_database
+from verdict.read_models.batches.final_rows import schema_of
+from verdict.read_models.versions.beside import begin_another
+from verdict.read_models.versions.building import Building
+from verdict.read_models.versions.errors import StandsStill
+from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.whole_log import WholeLog
+from verdict.wire.spans import Partition
+
+BUILT = us_holder(version=2)
+ROW = {
+    "aggregate_id": "p-1", "version": 1, "group_key": "ada", "client": "ada", "exchange": "NYSE",
+    "present": True,
+}  # fmt: skip
+
+
+class Folded(Building):
+    """Writes rows that somebody else has folded."""
+
+    rows: list[dict[str, object]]
+
+    def _folded(self, *_: object) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pylist(self.rows, schema_of(BUILT.tables[0]))
+
+
+@pytest.mark.parametrize(
+    ("opened_at", "refused"),
+    [
+        ([2**60], "OverflowError: "),  # no date, so it is refused before the database has seen it
+        ([None], "IntegrityError: NOT NULL constraint failed: us_holder_v2.since"),  # by its group
+        ([1, 2], "IntegrityError: UNIQUE constraint failed: us_holder_position_v2.aggregate_id"),
+    ],
+)
+def test_it_is_said_and_no_position_is_written(
+    tmp_path: Path, opened_at: list[int | None], refused: str
+) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
+    create_read_side(engine, [us_holder()])
+    begin_another(engine, "us_holder", lambda version: us_holder(version=version))
+    log = cast(WholeLog, None)  # what it would tell is folded
+    building = Folded(log, engine, tmp_path / "scratch", 1, untold, unobserved)
+    building.rows = [ROW | {"opened_at": at} for at in opened_at]
+
+    said = rf"^projection us_holder v2 stands still: the database refuses a row: {refused}.*readers"
+    with pytest.raises(StandsStill, match=said):
+        building.build(BUILT, {Partition("position.events", 0): 1})
+
+    with engine.begin() as connection:
+        assert is_torso(connection, BUILT)
+        assert position.load(connection, BUILT) == {}
+    engine.dispose()

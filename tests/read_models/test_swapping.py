@@ -1,0 +1,343 @@
+"""Versions that change place: who may read then, and what stands in the way."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from projections.us_holder import us_holder
+from tests.event_log.followable import POSITIONS, CutLog, Followable
+from verdict.errors import VerdictError
+from verdict.kafka.log import KafkaLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, parking
+from verdict.projection import missing_events as releasing
+from verdict.projection.applier import Applier
+from verdict.projection.built import end_build
+from verdict.projection.reader_role import ROLES, Roles
+from verdict.read_models.versions import beside, swapping
+from verdict.read_models.versions import level as levelling
+from verdict.read_models.versions.beside import Beside
+from verdict.read_models.versions.errors import (
+    KafkaCut,
+    NeverLevel,
+    NotBuilt,
+    NotComparable,
+    SetOtherwise,
+    StillRead,
+    ViewsInUse,
+)
+from verdict.read_models.versions.level import Level
+from verdict.read_models.versions.rebuilder import unobserved
+from verdict.reading.reader import Reader
+
+DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
+FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+
+
+@pytest.fixture
+def level(followable: Followable) -> Iterator[Level]:
+    """Return two versions of `us_holder` that have seen the same events."""
+    engine = followable.read_side.engine
+    with engine.begin() as connection:
+        creation.create(connection, [SECOND])
+    followable.happen(1)
+    for version in (FIRST, SECOND):
+        follow(followable, version)
+    both = Beside(FIRST, SECOND, lambda version: us_holder(version=version))
+    with KafkaLog(followable.options) as log:
+        yield Level(engine, log, followable.topics, both)
+
+
+def follow(followable: Followable, version: object) -> None:
+    live = version is FIRST
+    engine, topics = followable.read_side.engine, followable.topics
+    followable.apply(Applier(engine, FIRST if live else SECOND, topics, live=live))
+
+
+def holders(followable: Followable, role: str) -> list[tuple[object, ...]]:
+    with Reader(followable.read_side.url, ["us_holder"], role) as reader:
+        return [*reader.select("SELECT client, positions FROM us_holder").rows]
+
+
+def live_version(followable: Followable) -> object:
+    [(version,)] = followable.read_side.select(
+        "SELECT version FROM projection_live WHERE projection = 'us_holder'"
+    )
+    return version
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_the_role_of_the_settings_reads_on_after_a_swap(
+    followable: Followable, level: Level
+) -> None:
+    swapping.swap(level, DESK, unobserved)
+
+    assert holders(followable, DESK.reader) == [("ada", POSITIONS)]
+
+
+@pytest.mark.proves("B-06")
+def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
+    followable: Followable, level: Level
+) -> None:
+    followable.happen(2)
+    follow(followable, FIRST)
+    ends = {n: level.log.bounds(followable.topic, n)[1] for n in range(4)}
+    followable.drop({number: end - 1 for number, end in ends.items()})
+
+    with pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"):
+        swapping.swap(level, DESK, unobserved)
+
+    assert live_version(followable) == 1
+
+
+@pytest.mark.proves("H-09")
+def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
+    followable: Followable, level: Level
+) -> None:
+    followable.happen(2)
+    follow(followable, FIRST)
+    cut = {n: level.log.bounds(followable.topic, n)[1] - 1 for n in range(4)}
+
+    with (
+        CutLog(followable.options, lambda: followable.drop(cut)) as log,
+        pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"),
+    ):
+        swapping.swap(replace(level, log=log), DESK, unobserved)
+
+    assert live_version(followable) == 1
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_view_of_somebody_elses_is_named_and_left_alone(
+    followable: Followable, level: Level
+) -> None:
+    if not followable.read_side.is_postgresql:  # a view of SQLite stands on names only
+        swapping.swap(level, DESK, unobserved)
+        return
+    with level.engine.begin() as connection:
+        connection.exec_driver_sql("CREATE VIEW mine AS SELECT client FROM us_holder")
+
+    with pytest.raises(ViewsInUse, match="view mine depends on view us_holder") as refused:
+        swapping.swap(level, DESK, unobserved)
+
+    assert isinstance(refused.value, VerdictError)
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+    with level.engine.begin() as connection:
+        connection.exec_driver_sql("DROP VIEW mine")
+    swapping.swap(level, DESK, unobserved)
+
+
+@pytest.mark.proves("H-09")
+def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompared(
+    followable: Followable, level: Level
+) -> None:
+    """H-09: as when Kafka has dropped what a projection that was added later needs."""
+    with level.engine.begin() as connection:
+        parking.park(connection, FIRST, ZeroDivisionError("a bug"), 0)
+    followable.close_all()
+    follow(followable, SECOND)
+    with pytest.raises(NotComparable, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"):
+        swapping.verify(level)
+    assert live_version(followable) == 1
+
+    swapping.swap(level, ROLES, unobserved)
+
+    assert live_version(followable) == 2
+    assert followable.read_side.holders() == {}
+    assert followable.read_side.changes()[-1][:2] == ("ada", "left")
+    assert followable.read_side.select("SELECT * FROM projection_parked") == []
+
+
+@pytest.mark.proves("B-06")
+def test_one_that_is_behind_and_only_waits_does_not_give_way(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(levelling, "PATIENCE_S", 0)
+    followable.happen(1)
+    follow(followable, SECOND)
+
+    for step in (lambda: swapping.verify(level), lambda: swapping.swap(level, ROLES, unobserved)):
+        with pytest.raises(NeverLevel, match=r"is \d+ offsets behind the one that was built"):
+            step()
+
+    assert live_version(followable) == 1
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_second_swap_is_refused_and_what_the_first_one_kept_is_there(
+    followable: Followable, level: Level
+) -> None:
+    swapping.swap(level, ROLES, unobserved)
+    feed = followable.read_side.changes()
+
+    with pytest.raises(
+        VerdictError, match="v1 is not the one that readers see any more, that is v"
+    ):
+        swapping.swap(level, ROLES, unobserved)
+
+    assert followable.read_side.changes() == feed
+    back = beside.before(level.engine, "us_holder", level.beside.at_version)
+    swapping.swap(Level(level.engine, level.log, level.topics, back), ROLES, unobserved)
+    assert live_version(followable) == 1
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_reader_who_does_not_end_is_waited_for_a_while_and_said(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not followable.read_side.is_postgresql:  # on SQLite nobody waits for readers
+        swapping.swap(level, ROLES, unobserved)
+        return
+    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    with level.engine.connect() as reading:
+        reading.exec_driver_sql("SELECT * FROM us_holder")
+
+        with pytest.raises(StillRead, match="behind them, for more than 1 s"):
+            swapping.swap(level, ROLES, unobserved)
+
+        assert live_version(followable) == 1
+    swapping.swap(level, ROLES, unobserved)
+    assert live_version(followable) == 2
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_reader_who_keeps_a_view_and_wants_another_is_not_ended(
+    followable: Followable, level: Level
+) -> None:
+    """The swap has what the reader wants, and waits for what the reader has."""
+    if not followable.read_side.is_postgresql:
+        swapping.swap(level, ROLES, unobserved)
+        return
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+    with level.engine.begin() as connection:  # the server looks for a deadlock for the reader only
+        name = level.engine.url.database
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET deadlock_timeout TO '60s'")
+    level.engine.dispose()
+    with level.engine.connect() as reading, ThreadPoolExecutor(1) as pool:
+        reading.exec_driver_sql("SET deadlock_timeout TO '1s'")
+        reading.exec_driver_sql("SELECT max(seq) FROM us_holder_change")
+        swap = pool.submit(swapping.swap, level, ROLES, unobserved)
+        while not reading.exec_driver_sql(waiting).scalar() and not swap.done():
+            pass
+
+        [(client, *_)] = reading.exec_driver_sql("SELECT * FROM us_holder").all()
+
+        assert client == "ada"
+        reading.rollback()
+        swap.result(60)
+    assert live_version(followable) == 2
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.parametrize(
+    "verb", [swapping.verify, partial(swapping.swap, roles=ROLES, on_step=unobserved)]
+)
+def test_a_version_that_somebody_else_builds_anew_is_neither_compared_nor_shown(
+    followable: Followable, level: Level, verb: Callable[..., object]
+) -> None:
+    beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+
+    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
+        verb(level)
+
+    assert live_version(followable) == 1
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
+    followable: Followable, level: Level
+) -> None:
+    def on_step(step: object) -> None:
+        if step is swapping.Step.LEVEL:
+            beside.begin_another(level.engine, "us_holder", level.beside.at_version)
+
+    with pytest.raises(NotBuilt):
+        swapping.swap(level, ROLES, on_step)
+
+    assert live_version(followable) == 1
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+
+
+@pytest.mark.proves("B-06")
+@pytest.mark.both_databases
+def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swapping.swap(level, ROLES, unobserved)
+    third = us_holder(version=3)
+    with level.engine.begin() as connection:
+        creation.create(connection, [third])
+    next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
+    if not followable.read_side.is_postgresql:
+        swapping.swap(next_one, ROLES, unobserved)
+        return
+    monkeypatch.setattr(swapping, "PATIENCE_S", 1)
+    with level.engine.connect() as reading:
+        reading.exec_driver_sql("SELECT * FROM us_holder_v1")
+
+        with pytest.raises(StillRead):
+            swapping.swap(next_one, ROLES, unobserved)
+
+    assert live_version(followable) == 2
+    assert followable.read_side.holders() == {"ada": POSITIONS}
+
+
+def fails(_: object, event: RecordedEvent) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+@pytest.mark.proves("B-06")
+def test_all_that_waited_is_applied_before_versions_are_compared(
+    followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of it than one batch takes."""
+    monkeypatch.setattr(releasing, "MOST", 2)
+    followable.happen(1)
+    followable.archive()
+    follow(followable, FIRST)
+    buggy = replace(SECOND, evolve=fails)
+    followable.apply(Applier(level.engine, buggy, followable.topics, live=False))
+    held = "SELECT count(*) FROM projection_held"
+    assert followable.read_side.select(held) == [(POSITIONS,)]
+
+    assert swapping.verify(level).equal
+
+    assert followable.read_side.select(held) == [(0,)]
+
+
+@pytest.mark.proves("B-06")
+def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
+    followable: Followable, level: Level
+) -> None:
+    otherwise = us_holder(["LON"], version=2)
+    typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
+
+    with pytest.raises(SetOtherwise, match=r"built with .* and 'US exchanges: LON' is set where"):
+        swapping.swap(typed, ROLES, unobserved)
+
+    assert live_version(followable) == 1
+
+
+@pytest.mark.proves("B-06")
+def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
+    followable: Followable,
+) -> None:
+    engine, at_version = followable.read_side.engine, lambda version: us_holder(version=version)
+    made = beside.begin_another(engine, "us_holder", at_version)
+    with pytest.raises(NotBuilt, match="has no whole version besides v1"):
+        beside.built(engine, "us_holder", at_version)
+
+    with engine.begin() as connection:
+        end_build(connection, made.other)
+
+    assert beside.built(engine, "us_holder", at_version).other.version == 2

@@ -1,0 +1,109 @@
+"""The headers against the specification: the SDK of CloudEvents reads them back."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from cloudevents.core.base import BaseCloudEvent
+from cloudevents.core.bindings.kafka import KafkaMessage, from_binary
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+from hypothesis import given
+
+from tests.wire.arbitrary import RECORDED_EVENTS
+from tests.wire.examples import (
+    DEAD_LETTER,
+    EVENTS,
+    REJECTION,
+    RESPONSE,
+    TRACE,
+    recorded,
+)
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from verdict.wire.headers import Headers
+from verdict.wire.records import encode_event
+
+EVENT = recorded("order", EVENTS["order"][0])
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Opaque(JSONFormat):
+    """Leaves the Avro body alone; the SDK has no format for it."""
+
+    def read_data(self, body: Any, content_type: str | None = None) -> Any:
+        return body
+
+
+def read(headers: Headers, value: bytes = b"", key: bytes | None = None) -> BaseCloudEvent:
+    """Return what the SDK makes of a Kafka record; it refuses what is no CloudEvent."""
+    raw = {name: text.encode() for name, text in headers.items()}
+    return from_binary(KafkaMessage(headers=raw, key=key, value=value), Opaque(), CloudEvent)
+
+
+def test_the_sdk_reads_an_event() -> None:
+    value = encode_event(EVENT)
+
+    event = read(event_headers(EVENT), value)
+
+    assert event.get_specversion() == "1.0"
+    assert event.get_id() == EVENT.event_id
+    assert event.get_type() == "verdict.order.OrderPlaced"
+    assert event.get_source() == "/order.commands"
+    assert event.get_subject() == "order-1"
+    assert event.get_time() == NOON
+    assert event.get_datacontenttype() == "application/avro"
+    assert event.get_data() == value
+
+
+@pytest.mark.proves("C-15")
+def test_an_event_carries_its_flow_beside_the_cloud_event() -> None:
+    headers = event_headers(EVENT)
+
+    assert headers["correlationid"] == "flow-1"
+    assert headers["causationid"] == "c-17"
+    assert headers["traceparent"] == TRACE
+
+
+def test_a_trace_that_was_not_given_is_not_written() -> None:
+    assert "traceparent" not in event_headers(
+        recorded("order", EVENTS["order"][0], traceparent=None)
+    )
+
+
+def test_the_sdk_reads_a_response_and_a_rejection() -> None:
+    response, rejection = read(response_headers(RESPONSE)), read(response_headers(REJECTION))
+
+    assert response.get_id() == rejection.get_id() == "order.commands:3:14"
+    assert response.get_type() == "verdict.order.CommandResponse"
+    assert rejection.get_type() == "verdict.order.CommandRejection"
+    assert response.get_source() != rejection.get_source()  # source and id name one CloudEvent
+    assert response.get_subject() == "order-1"
+    assert response.get_time() == NOON
+
+
+def test_a_response_carries_its_flow() -> None:
+    headers = response_headers(RESPONSE)
+
+    assert (headers["correlationid"], headers["causationid"]) == ("flow-1", "c-17")
+
+
+def test_the_sdk_reads_a_dead_letter() -> None:
+    letter = read(dead_letter_headers(DEAD_LETTER))
+
+    assert letter.get_type() == "verdict.DeadLetter"
+    assert letter.get_id() == "order.commands:3:14"
+    assert letter.get_time() == NOON
+
+
+def test_the_check_notices_headers_that_are_no_cloud_event() -> None:
+    headers = event_headers(EVENT)
+    del headers["ce_source"]
+
+    with pytest.raises(Exception, match="source"):
+        read(headers)
+
+
+@given(RECORDED_EVENTS)
+def test_the_sdk_reads_every_event(event: RecordedEvent) -> None:
+    assert read(event_headers(event)).get_subject() == event.aggregate_id

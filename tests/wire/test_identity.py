@@ -1,0 +1,160 @@
+"""What makes an event, a command and a topic the same one for ever."""
+
+import json
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.order import CancelOrder, DeleteOrder, ModifyOrder
+from commands.position import ClosePosition
+from tests.wire.arbitrary import AGGREGATES, INSTANTS, commands
+from verdict.application import UnknownAggregate, current
+from verdict.model.command import Command
+from verdict.model.digest import command_digest
+from verdict.model.message import Message, epoch_millis, iso_time
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import event_id
+from verdict.model.source import Source
+from verdict.wire.topics import Topics
+
+
+def test_the_id_of_an_event_is_fixed_for_ever() -> None:
+    assert event_id("order", "order-1", 1) == "22a73100-bdeb-58f6-bcc0-b2d3f55181c5"
+
+
+@pytest.mark.parametrize(
+    "other", [("order", "order-1", 2), ("order", "order-11", 1), ("position", "order-1", 1)]
+)
+def test_the_id_of_an_event_is_its_identity_and_nothing_else(other: tuple[str, str, int]) -> None:
+    assert event_id(*other) != event_id("order", "order-1", 1)
+
+
+def test_the_parts_of_an_identity_do_not_run_into_each_other() -> None:
+    assert event_id("order", "a1", 1) != event_id("order", "a", 11)
+
+
+def test_the_digest_is_taken_of_canonical_json_of_the_type_and_what_is_not_default() -> None:
+    command = ModifyOrder(quantity=5)
+
+    assert command_digest(command) == sha256(b'{"quantity":5,"type":"ModifyOrder"}').digest()
+
+
+def test_text_goes_into_the_digest_in_utf_8() -> None:
+    canonical = '{"cause":"zu spät","type":"CancelOrder"}'
+
+    assert command_digest(CancelOrder(cause="zu spät")) == sha256(canonical.encode()).digest()
+
+
+def test_the_digest_of_a_command_without_fields_is_that_of_its_type() -> None:
+    assert command_digest(DeleteOrder()) == sha256(b'{"type":"DeleteOrder"}').digest()
+    assert command_digest(DeleteOrder()) != command_digest(ClosePosition())
+
+
+def test_a_field_that_is_added_with_a_default_changes_no_old_digest() -> None:
+    class Before(Message):
+        quantity: int
+
+    class After(Message):
+        quantity: int
+        venue: str | None = None
+        urgent: bool = False
+
+    After.__name__ = "Before"
+
+    assert command_digest(After(quantity=5)) == command_digest(Before(quantity=5))
+    assert command_digest(After(quantity=5, urgent=True)) != command_digest(Before(quantity=5))
+
+
+@given(AGGREGATES.flatmap(lambda name: st.tuples(commands(name), commands(name))))
+def test_two_commands_have_one_digest_only_if_they_are_equal(pair: tuple[Command, Command]) -> None:
+    one, other = pair
+
+    assert (command_digest(one) == command_digest(other)) == (one == other)
+
+
+@given(commands("order"))
+def test_a_command_has_the_same_digest_however_it_was_written(command: Command) -> None:
+    backwards = dict(reversed(command.model_dump().items()))
+    again = type(command).model_validate_json(json.dumps(backwards))
+
+    assert command_digest(again) == command_digest(command)
+
+
+@given(INSTANTS)
+def test_a_time_survives_its_iso_form(millis: int) -> None:
+    assert epoch_millis(iso_time(millis)) == millis
+    assert len(iso_time(millis)) == len("2026-11-21T12:00:00.000Z")
+
+
+def test_only_a_bug_may_be_tried_again_under_the_same_id() -> None:
+    assert [reason for reason in Reason if reason.retriable] == [Reason.HANDLER_ERROR]
+
+
+def test_a_source_sorts_in_the_order_of_decisions() -> None:
+    places = [Source("b", 0, 0), Source("a", 1, 10), Source("a", 1, 2), Source("a", 0, 10)]
+
+    assert [str(place) for place in sorted(places)] == ["a:0:10", "a:1:2", "a:1:10", "b:0:0"]
+
+
+def test_a_message_takes_nothing_unknown_and_never_changes() -> None:
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        DeleteOrder(colour="red")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="frozen"):
+        CancelOrder().cause = "regret"  # type: ignore[misc]
+
+
+def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deployment() -> None:
+    topics = Topics(deployment="blue", prefix="x.")
+
+    names = [topic.name for topic in topics.all()]
+
+    assert names == [
+        *(f"x.enrolment.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.invoice.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.loyalty.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.order.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        *(f"x.position.{kind}" for kind in ("commands", "events", "responses", "rejected")),
+        "x.dead-letters",
+        "x.retry",
+        "x.share-holders",
+        "x.POS",
+        "x.shipment",
+        "x.loyalty",
+        "x.blue.markers",
+        "x.blue.decisions",
+        "x.owners",
+    ]
+    assert topics.transactional_id("decider") == "x.blue.decider"
+    assert topics.aggregate_of("x.order.commands") == "order"
+    assert topics.every_commands() == [
+        "x.enrolment.commands",
+        "x.invoice.commands",
+        "x.loyalty.commands",
+        "x.order.commands",
+        "x.position.commands",
+    ]
+
+
+def test_topics_have_the_settings_of_the_contract() -> None:
+    topics = {topic.name: topic for topic in Topics().all()}
+
+    commands, markers = topics["order.commands"], topics["verdict.markers"]
+    assert commands.settings["retention.ms"] == str(timedelta(days=30) // timedelta(milliseconds=1))
+    assert commands.settings["message.timestamp.type"] == "LogAppendTime"
+    assert "max.message.bytes" not in commands.settings  # Kafka's own limit, for whole batches
+    assert (markers.partitions, markers.settings["cleanup.policy"]) == (1, "compact")
+    for kind in ("events", "responses", "rejected"):
+        output = topics[f"order.{kind}"]
+        assert output.partitions == commands.partitions == 4
+        assert output.settings["retention.ms"] == "-1"
+        assert output.settings["max.message.bytes"] == str(4 * 2**20)
+
+
+def test_an_unknown_aggregate_is_told_which_there_are() -> None:
+    there = ("enrolment", "invoice", "loyalty", "order", "position")
+    assert current().aggregate_types == there
+    with pytest.raises(UnknownAggregate, match=f"no aggregate 'car': there are {', '.join(there)}"):
+        current().aggregate("car")

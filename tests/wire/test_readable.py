@@ -1,0 +1,132 @@
+import json
+from base64 import b64decode, b64encode
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.order import OrderCancelled
+from tests.wire.arbitrary import DEAD_LETTERS, MARKERS, RECORDED_EVENTS, REJECTIONS, RESPONSES
+from tests.wire.examples import (
+    COMMANDS,
+    DEAD_LETTER,
+    ENVELOPE,
+    EVENTS,
+    MARKER,
+    PLACED_MARKER,
+    REJECTION,
+    RESPONSE,
+    TRACE,
+    recorded,
+)
+from verdict.wire.readable import readable
+
+NOON = "2026-11-21T12:00:00.000Z"
+AT = {"topic": "order.commands", "partition": 3, "offset": 14}
+
+
+def test_an_event_shows_hashes_in_hex_times_in_iso_and_the_type_of_its_payload() -> None:
+    assert readable(recorded("order", EVENTS["order"][0])) == {
+        "event_id": "1b7974bf-eee8-5649-9bd4-85153c9a2d45",
+        "aggregate_type": "order",
+        "aggregate_id": "order-1",
+        "version": 8,
+        "index": 0,
+        "count": 2,
+        "command_id": "c-17",
+        "command_digest": bytes(range(32)).hex(),
+        "correlation_id": "flow-1",
+        "causation_id": "c-17",
+        "actor": "ada",
+        "traceparent": TRACE,
+        "decided_at": NOON,
+        "source": AT,
+        "handler_version": "1",
+        "previous_hash": bytes(range(96, 128)).hex(),
+        "payload": {
+            "type": "OrderPlaced",
+            "client": "ada",
+            "ticker": "AAPL",
+            "side": "BUY",
+            "quantity": 10,
+            "limit_price_cents": 150_00,
+        },
+    }
+
+
+def test_what_is_absent_is_null() -> None:
+    shown = readable(recorded("order", OrderCancelled(), actor=None, previous_hash=b""))
+
+    assert (shown["actor"], shown["previous_hash"]) == (None, "")
+    assert shown["payload"] == {"type": "OrderCancelled", "cause": None}
+
+
+def test_a_rejection_shows_its_command_in_base64() -> None:
+    shown = readable(REJECTION)
+
+    assert shown.pop("command_bytes") == b64encode(REJECTION.command_bytes).decode()
+    assert shown == readable(RESPONSE)
+
+
+def test_a_response_shows_plain_words_and_numbers() -> None:
+    shown = json.loads(json.dumps(readable(RESPONSE)))
+
+    assert shown["command_digest"] == bytes(range(32)).hex()
+    assert (shown["status"], shown["reason"]) == ("REJECTED", "BUSINESS_RULE")
+    assert (shown["decided_at"], shown["source"]) == (NOON, AT)
+    assert shown["details"] == {"code": "OVERFILL", "quantity": 7, "open": 6}
+    assert (shown["expected_version"], shown["actual_state"]) == (7, "ACTIVE")
+
+
+def test_a_dead_letter_shows_raw_bytes_in_base64_and_its_hash_in_hex() -> None:
+    assert readable(DEAD_LETTER) == {
+        "source": AT,
+        "error": "value has no Confluent header",
+        "key": b64encode(b"\xff\xfe").decode(),
+        "bytes": b64encode(b"garbage").decode(),
+        "length": 7,
+        "sha256": bytes(range(32, 64)).hex(),
+        "received_at": NOON,
+        "key_length": None,
+        "key_sha256": None,
+    }
+
+
+def test_a_marker_shows_its_offsets() -> None:
+    shown = readable(MARKER)
+
+    assert shown["digest"] == bytes(range(64, 96)).hex()
+    assert shown["offsets"]["order.commands"] == [10, 0, 3, 7]
+
+
+def test_a_marker_shows_the_state_of_each_shard_in_hex() -> None:
+    shown = readable(PLACED_MARKER)
+
+    assert shown["shard_states"][0] == {"sequence": 42, "digest": bytes(range(128, 160)).hex()}
+
+
+def test_an_envelope_and_a_command_carry_their_type() -> None:
+    shown = readable(ENVELOPE)
+
+    assert (shown["issued_at"], shown["deadline"]) == (NOON, "2026-11-21T12:01:00.000Z")
+    assert shown["expected_version"] == "EXISTS"
+    assert readable(COMMANDS["order"][1]) == {
+        "type": "ModifyOrder",
+        "quantity": 5,
+        "limit_price_cents": None,
+    }
+
+
+@given(st.one_of(RESPONSES, REJECTIONS, DEAD_LETTERS, MARKERS, RECORDED_EVENTS))
+def test_whatever_is_readable_is_json(record: Any) -> None:
+    shown = readable(record)
+
+    assert json.loads(json.dumps(shown)) == shown
+
+
+@given(DEAD_LETTERS)
+def test_the_bytes_come_back_from_their_base64(letter: Any) -> None:
+    shown = readable(letter)
+
+    assert (shown["bytes"] is None) == (letter.bytes is None)
+    assert b64decode(shown["bytes"] or "") == (letter.bytes or b"")

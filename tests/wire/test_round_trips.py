@@ -1,0 +1,123 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands.order import ModifyOrder
+from tests.wire.arbitrary import (
+    AGGREGATES,
+    DEAD_LETTERS,
+    MARKERS,
+    RECORDED_EVENTS,
+    REJECTIONS,
+    RESPONSES,
+    commands,
+    envelopes,
+)
+from tests.wire.examples import ENVELOPE, EXAMPLES, MARKER, RESPONSE, Example
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.recorded_event import RecordedEvent
+from verdict.wire.codec import Undecodable, codec
+from verdict.wire.commands import decode_command, encode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.marker import Marker
+from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.response import Rejection, Response
+from verdict.wire.schema_files import by_id
+
+
+@given(RESPONSES)
+def test_a_response_survives_its_bytes(response: Response) -> None:
+    assert decode(Response, encode(response)) == response
+
+
+@given(REJECTIONS)
+def test_a_rejection_survives_its_bytes(rejection: Rejection) -> None:
+    assert decode(Rejection, encode(rejection)) == rejection
+
+
+@given(DEAD_LETTERS)
+def test_a_dead_letter_survives_its_bytes(letter: DeadLetter) -> None:
+    assert decode(DeadLetter, encode(letter)) == letter
+
+
+@given(MARKERS)
+def test_a_marker_survives_its_bytes(marker: Marker) -> None:
+    assert decode(Marker, encode(marker)) == marker
+
+
+@given(RECORDED_EVENTS)
+def test_an_event_survives_its_bytes(event: RecordedEvent) -> None:
+    found = decode_event(event.aggregate_type, encode_event(event))
+
+    assert found == event
+    assert type(found.payload) is type(event.payload)
+
+
+@given(AGGREGATES.flatmap(lambda name: st.tuples(st.just(name), envelopes(), commands(name))))
+def test_a_command_survives_its_bytes(sent: tuple[str, CommandEnvelope, Command]) -> None:
+    aggregate_type, envelope, payload = sent
+
+    found = decode_command(aggregate_type, encode_command(aggregate_type, envelope, payload))
+
+    fields = {"type": type(payload).__name__, **payload.model_dump()}
+    assert found == envelope.model_dump() | {"payload": fields}
+
+
+@given(RESPONSES)
+def test_a_record_that_was_read_is_written_as_the_same_bytes(response: Response) -> None:
+    value = encode(response)
+
+    assert encode(decode(Response, value)) == value
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_the_frame_is_confluents(example: Example) -> None:
+    value = example.encode(example.record)
+
+    assert value[0] == 0
+    assert int.from_bytes(value[1:5], "big") in range(1, 2**31)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_a_record_that_is_cut_anywhere_is_never_read(example: Example) -> None:
+    value = example.encode(example.record)
+
+    for length in range(len(value)):
+        with pytest.raises(Undecodable):
+            example.decode(value[:length])
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_a_record_with_bytes_left_over_is_never_read(example: Example) -> None:
+    with pytest.raises(Undecodable, match="1 bytes are left over"):
+        example.decode(example.encode(example.record) + b"\0")
+
+
+@given(st.sampled_from(EXAMPLES), st.binary())
+def test_any_bytes_behind_the_frame_are_read_or_refused(example: Example, body: bytes) -> None:
+    frame = example.encode(example.record)[:5]
+    subject = by_id()[int.from_bytes(frame[1:], "big")].subject
+
+    try:
+        found: object = codec(subject).decode(frame + body)
+    except Undecodable:
+        return
+    assert isinstance(found, dict)
+
+
+def test_one_kind_of_record_is_not_read_as_another() -> None:
+    with pytest.raises(Undecodable, match=r"schema id \d+ is marker, not response"):
+        decode(Response, encode(MARKER))
+    with pytest.raises(Undecodable, match=r"schema id \d+ is response, not order_event"):
+        decode_event("order", encode(RESPONSE))
+
+
+@pytest.mark.parametrize("quantity", ["five", 2**63, 1.5, b"5"])
+def test_a_field_that_does_not_fit_its_schema_is_not_written(quantity: Any) -> None:
+    bad = ModifyOrder.model_construct(quantity=quantity, limit_price_cents=None)
+
+    with pytest.raises((ValueError, TypeError)):
+        encode_command("order", ENVELOPE, bad)

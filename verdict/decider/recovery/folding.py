@@ -1,0 +1,236 @@
+"""The Spark job that folds events and responses into the seed of a fresh checkpoint.
+
+What it holds in memory does not grow with the number of aggregates: Spark sorts events by
+aggregate, on disk where memory is short, and a worker then holds one batch of records and one
+state. Only the later one counts of two responses to one command id, and of an aggregate's responses
+the one that tells of its last event: those are aggregations, which Spark sorts in the same way.
+Records are decoded on the executors, once each.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from verdict.application import current
+from verdict.decider.recovery.bounds import HOUR_MS, Bounds, remembered_since
+from verdict.decider.recovery.histories import DECIDED, Stored, snapshots
+from verdict.decider.recovery.outcomes import outcomes
+from verdict.decider.recovery.progress import Counts
+from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded
+from verdict.decision.handle import Limits
+from verdict.errors import VerdictError
+from verdict.exactly_once.checkpoint import starting_offsets
+from verdict.operator.batch import outcome_entry
+from verdict.operator.seed import SEED_SCHEMA
+from verdict.operator.shard_state import FOR_EVER
+from verdict.operator.stream import shard_keys, shard_of
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.topics import Topics
+
+ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
+TASKS = 8  # at least: so that progress can be seen, and a sort is small
+SHOWN_FAULTS = 3
+
+
+class BrokenHistory(VerdictError):
+    """Events or responses in Kafka are not what verdict wrote."""
+
+
+class Seeded(NamedTuple):
+    """What a seed holds."""
+
+    aggregates: int
+    remembered: int
+
+
+class Folding:
+    """Reads topics up to fixed ends and folds them.
+
+    Args:
+        spark: Where it runs.
+        source: Options of Spark's Kafka source.
+        topics: Of the deployment.
+        limits: How long outcomes are remembered.
+        counts: Take in how far the workers have come.
+        passed_over: Places that do not count.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        source: Mapping[str, str],
+        topics: Topics,
+        limits: Limits,
+        counts: Counts,
+        passed_over: PassedOver,
+    ) -> None:
+        self._spark = spark
+        self._source = source
+        self._topics = topics
+        self._limits = limits
+        self._counts = counts
+        self._passed_over = passed_over
+
+    def write(self, bounds: Bounds, shards: int, folder: Path) -> Seeded:
+        """Write the seed of every shard as Parquet files into `folder`.
+
+        Args:
+            bounds: What is read.
+            shards: How many there are.
+            folder: Where to.
+
+        Raises:
+            BrokenHistory: A history does not hold together; names where, and how many do not.
+        """
+        with _small_batches(self._spark):
+            entries = self._snapshots(bounds).unionByName(self._outcomes(bounds))
+            keys = shard_keys(self._spark, shards)
+            placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
+            whole = bounds.are_whole(map(self._topics.responses, current().aggregate_types))
+            (
+                compared(placed, whole)
+                .write.option("parquet.block.size", ROW_GROUP_BYTES)
+                .partitionBy("shard")
+                .mode("overwrite")
+                .parquet(str(folder))
+            )
+        return self._checked(folder)
+
+    def _snapshots(self, bounds: Bounds) -> DataFrame:
+        fold = partial(folded, snapshots, self._counts.events, self._counts.aggregates)
+        tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
+        return (
+            self._stored(self._topics.events, bounds)
+            .repartition(tasks, "topic", "key")
+            .sortWithinPartitions("topic", "key", "partition", "offset")
+            .mapInArrow(fold, FOLDED_SCHEMA)
+        )
+
+    def _outcomes(self, bounds: Bounds) -> DataFrame:
+        responses = self._stored(self._topics.responses, bounds)
+        hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
+        hours = [row.hour for row in responses.select(hour).distinct().collect()]
+        since = remembered_since(hours, outcome_entry(b"", self._limits).keep_ms)
+        remembered = partial(outcomes, limits=self._limits, since=since)
+        fold = partial(folded, remembered, self._counts.responses, None)
+        return responses.mapInArrow(fold, FOLDED_SCHEMA)
+
+    def _stored(self, topic_of: Callable[[str], str], bounds: Bounds) -> DataFrame:
+        """Return the columns of `Stored` for the committed records of all aggregate types."""
+        types = {topic_of(name): name for name in current().aggregate_types}
+        ends = {topic: bounds.ends[topic] for topic in types}
+        records = (
+            self._spark.read.format("kafka")
+            .options(**self._source)
+            .option("kafka.isolation.level", "read_committed")
+            .option("failOnDataLoss", "true")
+            .option("subscribe", ",".join(types))
+            .option("startingOffsets", "earliest")
+            .option("endingOffsets", starting_offsets(ends, _counted(ends)))
+            .load()
+        )
+        names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
+        return records.withColumn("timestamp", F.unix_millis("timestamp")).select(
+            names[F.col("topic")].alias("aggregate_type"),
+            *Stored._fields[1:-1],
+            F.expr(self._passed_over.condition()).alias(Stored._fields[-1]),
+        )
+
+    def _checked(self, folder: Path) -> Seeded:
+        schema = f"{SEED_SCHEMA}, fault string"
+        seed = self._spark.read.schema(schema).parquet(str(folder))
+        whole = F.col("fault").isNull()
+        count = seed.agg(
+            F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
+            F.count_if(whole & (F.col("keep_ms") != FOR_EVER)).alias("remembered"),
+            F.count("fault").alias("faults"),
+        ).collect()[0]
+        if count.faults:
+            shown = seed.where(~whole).limit(SHOWN_FAULTS).collect()
+            raise BrokenHistory(
+                f"{count.faults} histories in Kafka do not hold together: "
+                f"{'; '.join(row.fault for row in shown)}; the state was not changed: find out who "
+                "wrote to these topics; what verdict did not write, or is beyond repair, is passed "
+                "over with `verdict recover --skip TOPIC:PARTITION:OFFSET --why …`, on record"
+            )
+        return Seeded(count.aggregates, count.remembered)
+
+
+def compared(entries: DataFrame, whole: bool) -> DataFrame:
+    """Return the entries of a seed, after responses were held against the events that they tell of.
+
+    The chain of hashes looks backwards: only responses tell whether an aggregate's last event is
+    the last one, and what was in it.
+
+    Args:
+        entries: `FOLDED_SCHEMA` and the shard, by which they are distributed.
+        whole: Whether no response is missing, so that each aggregate must have one.
+
+    Returns:
+        `SEED_SCHEMA`, a fault in place of an entry that is not as it must be, and the shard.
+    """
+    is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
+    entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash")
+    stand = F.struct("version", "last_hash")
+    known = F.col("last_hash").isNotNull()  # older responses lack it
+    later = F.struct(F.col("version") == DECIDED.version, "version", known, "offset")
+    one = entries.groupBy("shard", "key").agg(
+        F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
+        F.max_by(stand, F.when(~is_entry, later)).alias("said"),
+    )
+    return one.where("found IS NOT NULL OR said.version > 0").select(
+        "shard",
+        "key",
+        "found.entry",
+        "found.keep_ms",
+        F.coalesce("found.fault", F.when(_contradicted(whole), _contradiction())).alias("fault"),
+    )
+
+
+def _contradicted(whole: bool) -> Column:
+    """Whether events do not end as the last response says, older ones of which tell no hash."""
+    version, last_hash = F.col("found.version"), F.col("found.last_hash")
+    is_aggregate = version.isNotNull() | F.col("found").isNull()
+    said_hash = F.coalesce("said.last_hash", last_hash)
+    agree = version.eqNullSafe(F.col("said.version")) & last_hash.eqNullSafe(said_hash)
+    decided = F.col("said.version").eqNullSafe(DECIDED.version)
+    told = (F.lit(whole) | F.col("said").isNotNull()) & ~decided
+    return is_aggregate & told & ~agree
+
+
+def _contradiction() -> Column:
+    def shown(stand: str) -> Column:
+        version = F.coalesce(F.col(f"{stand}.version").cast("string"), F.lit("nothing"))
+        found = F.lower(F.hex(F.substring(F.col(f"{stand}.last_hash"), 1, 8)))
+        return F.concat(version, F.coalesce(F.concat(F.lit(" with the hash "), found), F.lit("")))
+
+    name = F.substring(F.translate(F.col("key").cast("string"), "\0", " "), 3, 1000)
+    return F.concat(
+        name,
+        F.lit(": the last response tells of version "),
+        shown("said"),
+        F.lit(", events end with version "),
+        shown("found"),
+        F.lit(": the last event was altered, forged or cut off"),
+    )
+
+
+def _counted(ends: Mapping[str, list[int]]) -> dict[str, int]:
+    return {topic: len(offsets) for topic, offsets in ends.items()}
+
+
+@contextmanager
+def _small_batches(spark: SparkSession) -> Iterator[None]:
+    """Let Spark hand rows to its workers in batches that fit into memory whatever they hold."""
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, str(ROWS))
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, str(before))

@@ -1,0 +1,59 @@
+"""From a response to the outcome that its command id stands for, and to what it says of events."""
+
+from collections.abc import Iterable, Iterator
+
+from verdict.decider.recovery.histories import Folded, Stand, Stored
+from verdict.decision.handle import Limits
+from verdict.model.reason import Reason
+from verdict.operator.batch import outcome_entry
+from verdict.operator.shard_state import outcome_key, snapshot_key
+from verdict.wire.codec import Undecodable
+from verdict.wire.records import decode
+from verdict.wire.response import Response
+
+
+def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterator[Folded]:
+    """Yield what of `responses` the state still remembers, and what each says of its aggregate.
+
+    When a command id comes twice, because it was used again after it had been forgotten, the
+    later response counts.
+
+    Args:
+        responses: In any order.
+        limits: How long an outcome is remembered.
+        since: A time of Kafka's, in milliseconds: the outcomes of responses from before it are
+            left out.
+
+    Yields:
+        The entry of the shard's state, as the operator would have stored it; the aggregate's stand
+        after the command; a fault when a record is unreadable.
+    """
+    for stored in responses:
+        if stored.passed_over:
+            continue
+        try:
+            response = decode(Response, stored.value or b"")  # one may be deleted
+        except Undecodable as error:
+            yield Folded(stored, f"{stored}".encode(), None, f"{stored}: {error}")
+            continue
+        identity = response.aggregate_type, response.aggregate_id
+        if is_remembered(response) and stored.timestamp >= since:
+            key = outcome_key(*identity, response.command_id)
+            yield Folded(stored, key, outcome_entry(stored.value, limits))
+        if response.to_version is not None:
+            said = Stand(response.to_version, response.last_hash)
+            yield Folded(stored, snapshot_key(*identity), None, stand=said)
+
+
+def is_remembered(response: Response) -> bool:
+    """Tell whether this response answers its command id from now on.
+
+    A duplicate repeats another response; a reused id belongs to another command; what nobody could
+    accept has no digest; and after a bug of the rules the command may be tried again.
+    """
+    return not (
+        response.duplicate
+        or response.retriable
+        or response.command_digest is None
+        or response.reason == Reason.COMMAND_ID_REUSED
+    )

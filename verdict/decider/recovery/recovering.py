@@ -1,0 +1,185 @@
+"""Recovery: the decider's state, rebuilt from what it has published.
+
+Spark's checkpoint is disposable: every snapshot follows from the aggregate's events, every
+remembered command id from its response. The order of steps makes a recovery that was interrupted
+harmless, at any point; run it again.
+
+1. Fence whoever decides, and commit a claim, so that it finds out and stops.
+2. Fix the ends of the topics, and write the folded state into the directory of the next
+   generation. The current one stays as it is, and is used by the next start if nothing follows.
+3. Commit the genesis marker of the next generation. From here on every start uses its directory:
+   the decider begins with an empty checkpoint at the offsets of the marker before, and its batch 0
+   takes in the state together with the first commands, committed by Spark as one.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from enum import StrEnum, auto
+
+from verdict.application import current
+from verdict.configuration.settings import Settings
+from verdict.decider.generation import Generation, generation_of
+from verdict.decider.recovery.bounds import bounds_of
+from verdict.decider.recovery.folding import Folding
+from verdict.decider.recovery.missing import marker_from_answers, settled_marker
+from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
+from verdict.decider.running import limits_of
+from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
+from verdict.event_log.passing import NO_WISH, Plan, Wish, letters, planned, read_log
+from verdict.exactly_once.batch import OutputRecord
+from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.claim import new_owner, write_marker
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.transactions import Transactions
+from verdict.foundation.foundation import Foundation
+from verdict.kafka.log import KafkaLog
+from verdict.wire.decision import Decision
+from verdict.wire.headers import joined
+from verdict.wire.marker import Marker
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.records import encode
+
+LOG = logging.getLogger("verdict.recovery")
+
+
+class RecoveryStep(StrEnum):
+    """A moment in a recovery; what is named has just happened."""
+
+    FENCED = auto()  # whoever decided cannot publish any more
+    FOLDED = auto()  # the state is on the disk, not yet complete
+    SEEDED = auto()  # the state is complete and safe
+    COMMITTED = auto()  # the marker names the new generation
+
+
+OnRecoveryStep = Callable[[RecoveryStep], None]
+
+
+def unobserved(step: RecoveryStep) -> None:
+    """Observe nothing."""
+
+
+def recover(
+    ground: Foundation,
+    settings: Settings,
+    shards: int | None = None,
+    tell: Tell = untold,
+    on_step: OnRecoveryStep = unobserved,
+    wish: Wish = NO_WISH,
+) -> Recovered:
+    """Rebuild the decider's state; the next start goes on where the marker ends.
+
+    Args:
+        ground: Spark, Kafka with its topics, and the locked data directory.
+        settings: All that can be chosen.
+        shards: How many there will be; None keeps the number.
+        tell: Called with what is being done and how far it has come.
+        on_step: Called at each step.
+        wish: What is passed over, and on whose word; what was decided before counts without it.
+
+    Raises:
+        AnotherLog: The marker is of another cluster, or of topics that are no more.
+        BrokenHistory: The events in Kafka do not hold together; nothing was changed.
+        NotPublished: Somebody else became the owner meanwhile; nothing was changed.
+        Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
+    """
+    began = time.monotonic()
+    query = decider_query(settings.topics, settings.shards)
+    transactions = Transactions(ground.kafka, query.transactional_id)
+    try:
+        marker, transactions = _claimed(ground, settings, query, transactions)
+        on_step(RecoveryStep.FENCED)
+        plan, decided = _decided(ground, settings, marker, wish)
+        new = genesis(query, marker, plan.offsets, shards or marker.shards)
+        new = belonging(new, query, ground.kafka)
+        recovered = _seeded(ground, settings, new, passed_over(decided), (tell, on_step))
+        jumped = [*_letters(ground, settings, plan)]
+        transactions = write_marker(transactions, query, ground.kafka, new, beside=jumped)
+        on_step(RecoveryStep.COMMITTED)
+    finally:
+        transactions.close()
+    return replace(recovered, seconds=time.monotonic() - began)
+
+
+def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None:
+    """Rebuild the state if the rules have another format of it than the one that is stored."""
+    if outdated := generation_of(settings.data_dir, ground.marker).outdated():
+        LOG.warning("the rules store %s in another format: recovering", ", ".join(outdated))
+        LOG.warning("recovered %s", recover(ground, settings, tell=tell))
+
+
+def _claimed(
+    ground: Foundation, settings: Settings, query: Query, transactions: Transactions
+) -> tuple[Marker, Transactions]:
+    """Return the marker to go on from, after whoever decided can read that it must stop."""
+    marker = settled_marker(ground.kafka, query)
+    if marker is None:
+        lost = marker_from_answers(ground, query, settings.topics, settings.data_dir)
+        return lost, transactions
+    marker = belonging(marker, query, ground.kafka)
+    claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
+    return marker, write_marker(transactions, query, ground.kafka, claim)
+
+
+def _decided(
+    ground: Foundation, settings: Settings, marker: Marker, wish: Wish
+) -> tuple[Plan, list[Decision]]:
+    """Return what is to be done, and all that was ever decided; both are on record then.
+
+    Raises:
+        VerdictError: What is asked for cannot be passed over, or commands are lost.
+    """
+    topics, kafka = settings.topics, ground.kafka
+    names = current().aggregate_types
+    folded = [*map(topics.events, names), *map(topics.responses, names)]
+    # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
+    others = [*topics.inbound, *map(topics.rejected, names)]
+    log = read_log(kafka, topics.every_commands(), [*folded, *others])
+    options = {name: str(value) for name, value in kafka.settings.items()}
+    with KafkaLog(options) as reader:
+        before = read_decisions(reader, topics)
+    plan = planned(marker.offsets, log, wish, before)
+    write_decisions(options, topics, plan.decisions)
+    for one in plan.jumped:
+        LOG.warning("passing over %s", one)
+    return plan, [*before, *plan.decisions]
+
+
+def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[OutputRecord]:
+    for one in letters(ground.kafka, plan, settings.command_limit_bytes):
+        value, headers = encode(one.letter), joined(one.headers)
+        yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
+
+
+def _seeded(
+    ground: Foundation,
+    settings: Settings,
+    new: Marker,
+    without: PassedOver,
+    observers: tuple[Tell, OnRecoveryStep],
+) -> Recovered:
+    """Write the state with which the generation of `new` begins."""
+    tell, on_step = observers
+    topics, names = settings.topics, current().aggregate_types
+    events, responses = map(topics.events, names), map(topics.responses, names)
+    bounds = bounds_of(ground.kafka, [*events, *responses])
+    generation = Generation(settings.data_dir, new.generation)
+    generation.clear()
+    counts = Counts(ground.spark.sparkContext)
+    folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts, without)
+    with told(tell, "recovering", counts):
+        seeded = folding.write(bounds, new.shards, generation.seed)
+    on_step(RecoveryStep.FOLDED)
+    generation.complete(**seeded._asdict())
+    on_step(RecoveryStep.SEEDED)
+    return Recovered(
+        generation=new.generation,
+        shards=new.shards,
+        events=counts.events.value,
+        aggregates=seeded.aggregates,
+        remembered=seeded.remembered,
+        seconds=0.0,
+    )

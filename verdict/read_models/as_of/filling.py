@@ -1,0 +1,162 @@
+"""The tables of a projection as of a position, in a database of their own."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Engine
+
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.event_log import EventLog
+from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import creation, holding
+from verdict.projection.amended import amended
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch, Delivery
+from verdict.projection.decoding import Decoding
+from verdict.projection.intervention import Amendments, EventKey
+from verdict.projection.projection import Projection
+from verdict.read_models.as_of.errors import Incomplete
+from verdict.read_models.as_of.moment import Resolved
+from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition, Span
+from verdict.wire.topics import Topics
+
+IN_FORCE = """\
+SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
+WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
+ACCEPTED = """\
+SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
+WHERE projection = :projection AND kind = 'accept'"""
+ROWS = 5_000  # applied in one transaction, or less when they are large
+BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All records of topics, from the archive where Kafka has dropped them.
+
+    Args:
+        log: Of events, and of what else lies on topics.
+        topics: Of the deployment.
+        archive: Gives the read side, when it is needed.
+    """
+
+    log: EventLog
+    topics: Topics
+    archive: Callable[[], AbstractContextManager[Reader]]
+
+    def in_force(self, projection: Projection) -> Amendments:
+        """Return what people decided about events that the projection could not apply.
+
+        Without a read side nothing is known of it; such an event is refused then, as any that
+        cannot be applied.
+        """
+        try:
+            with self.archive() as reader:
+                rows = reader.select(IN_FORCE, {"projection": projection.name}).rows
+                return {(kind, name, version): after for kind, name, version, after in rows}
+        except Unreachable:
+            return {}
+
+    def accepted(self, projection: Projection) -> set[EventKey]:
+        """Return for which events people accepted that the projection is told without them."""
+        try:
+            with self.archive() as reader:
+                rows = reader.select(ACCEPTED, {"projection": projection.name}).rows
+                return {(kind, name, version) for kind, name, version in rows}
+        except Unreachable:
+            return set()
+
+    def before(self, ends: Mapping[Partition, int]) -> Iterator[Delivery]:
+        """Yield what lies before `ends`, each partition's records in their order.
+
+        Raises:
+            Gone, Altered, Unreachable: As `EventLog.read`.
+        """
+        decoder = Decoding(self.topics)
+        return (decoder.delivery(*record) for record in self.log.read({}, ends))
+
+
+def fill(engine: Engine, projection: Projection, records: Records, resolved: Resolved) -> None:
+    """Make the tables and apply what lies before the position, with the functions of the live ones.
+
+    Args:
+        engine: Of an empty database.
+        projection: Whose tables.
+        records: All there are.
+        resolved: The position.
+
+    Raises:
+        Incomplete: An aggregate waits, and nobody has accepted that: its events have a gap, or one
+            cannot be applied, or its newest state cannot.
+        Gone, VerdictError: As `fold`.
+    """
+    fold(engine, projection, records, resolved.ends, partial(_is_in, resolved.until))
+    _see_that_nothing_is_held(engine, projection, records.accepted(projection))
+
+
+def fold(
+    engine: Engine,
+    projection: Projection,
+    records: Records,
+    ends: Mapping[Partition, int],
+    wanted: Callable[[Delivery], bool],
+) -> None:
+    """Make the tables and apply what lies before `ends`; what waits there is held, as live.
+
+    Args:
+        engine: Of an empty database.
+        projection: Whose tables.
+        records: All there are.
+        ends: The next offset of every partition that the projection follows.
+        wanted: Tells which records count.
+
+    Raises:
+        Gone: Neither Kafka nor the archive has all of it.
+        VerdictError: A record cannot be read or applied.
+    """
+    with engine.begin() as connection:
+        creation.create(connection, [projection])
+    applier = Applier(engine, projection, records.topics, live=False)
+    applied = amended(filter(wanted, records.before(ends)), records.in_force(projection))
+    for batch in _batches(applied, ends):
+        applier.apply(batch)
+        if applier.failure is not None:
+            raise VerdictError(
+                f"{projection.name} cannot be told: {applier.failure}; see "
+                f"`verdict projection verify {projection.name}` and `verdict status`"
+            )
+
+
+def _is_in(until: int | None, delivery: Delivery) -> bool:
+    """Tell whether an event counts; where one does not, none of its aggregate behind it does."""
+    event = delivery.record
+    return until is None or not isinstance(event, RecordedEvent) or event.decided_at <= until
+
+
+def _batches(records: Iterable[Delivery], ends: Mapping[Partition, int]) -> Iterator[Batch]:
+    """Yield batches that follow each other, and together go from the beginning to `ends`."""
+    reached, some, size = dict.fromkeys(ends, 0), list[Delivery](), 0
+    for delivery in records:
+        some.append(delivery)
+        size += len(delivery.value or b"")
+        if len(some) == ROWS or size >= BYTES:
+            then = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
+            yield Batch(some, {place: Span(reached[place], then[place]) for place in ends})
+            reached, some, size = then, [], 0
+    yield Batch(some, {place: Span(reached[place], end) for place, end in ends.items()})
+
+
+def _see_that_nothing_is_held(
+    engine: Engine, projection: Projection, accepted: Collection[EventKey]
+) -> None:
+    with engine.connect() as connection:
+        held = holding.load(connection, projection)
+    waiting = {key: held[key] for key in sorted(held)}
+    for key, hold in held.items():
+        if (*key, hold.version_needed) in accepted:
+            del waiting[key]
+    if waiting:
+        raise Incomplete(projection.name, waiting, projection.waits_for_events)

@@ -1,0 +1,159 @@
+"""What `verdict materialise` does, beside a service that runs or not."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import DBAPIError
+
+from verdict.configuration.found import database_url
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.decisions import honouring
+from verdict.event_log.followed_log import refuse_another_read_side
+from verdict.event_log.opened import event_log
+from verdict.exactly_once.lake_query import lake_dir
+from verdict.kafka.access import kafka_of
+from verdict.kafka.log import KafkaLog
+from verdict.projection.creation import view_names
+from verdict.projection.database import one_line, open_database
+from verdict.projection.declared import FIRST, read_models
+from verdict.projection.projection import Projection
+from verdict.read_models.as_built import as_built
+from verdict.read_models.as_of.content import Completed, Content, completed
+from verdict.read_models.as_of.decided import Decided
+from verdict.read_models.as_of.destination import Destination, File, Stdout
+from verdict.read_models.as_of.filling import Records, fill
+from verdict.read_models.as_of.moment import AsOf, Resolved
+from verdict.read_models.as_of.resolving import Resolver
+from verdict.read_models.as_of.scratch import scratch
+from verdict.read_models.as_of.to_topic import KafkaTopic
+from verdict.read_models.declared_projection import declared_projection
+from verdict.reading.reader import Reader, reader_of
+
+TOPIC = "topic:"
+
+
+class Materialiser:
+    """Tells what a projection's view was at a position, by folding its records again.
+
+    The live tables are not touched, and it does not matter how far they have come.
+
+    Args:
+        settings: Those of the service.
+        name: Of the projection.
+
+    Raises:
+        VerdictError: There is no such projection, or none that can be folded.
+        Unreachable: No Kafka is set and no service runs.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self._settings = settings
+        self._projection = _changing(as_built(settings, name), name)
+        self._kafka = kafka_of(settings)
+
+    def run(self, as_of: AsOf, to: str) -> tuple[Completed, bool]:
+        """Write the rows as of some position, each once, and then the completion marker.
+
+        Args:
+            as_of: What is asked for.
+            to: A file's path, `-` for stdout, or `topic:` and a topic's name.
+
+        Returns:
+            What was written, and whether it was: False when the topic had it already.
+
+        Raises:
+            AnotherLog: The read side was filled from another Kafka, or topics that are gone.
+            VerdictError: The position cannot be told, or the destination not be written to; it
+                has nothing new then, but for stdout, where the marker is missing.
+        """
+        self._see_that_it_is_of_one_log()
+        with self._log() as log:
+            destination = self._destination(to, log)
+            destination.check()
+            with self._told(log, as_of) as (content, resolved):
+                done = completed(content, resolved)
+                return done, destination.write(done)
+
+    @contextmanager
+    def content(self, as_of: AsOf) -> Iterator[Content]:
+        """Give the rows as of some position to who wants to work with them; they do not change.
+
+        Args:
+            as_of: What is asked for.
+
+        Raises:
+            VerdictError: The position cannot be told.
+        """
+        self._see_that_it_is_of_one_log()
+        with self._log() as log, self._told(log, as_of) as (content, _):
+            yield content
+
+    def _see_that_it_is_of_one_log(self) -> None:
+        with suppress(Unreachable):  # without a read side Kafka may have all of it
+            refuse_another_read_side(self._settings, self._kafka)
+
+    @contextmanager
+    def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
+        with ExitStack() as parts, scratch(self._settings.data_dir) as folder:
+            resolved = self._resolver(log).resolve(as_of)
+            url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
+            with _engine(url) as engine:
+                events = event_log(self._settings, parts, log)
+                records = Records(events, self._settings.topics, partial(reader_of, self._settings))
+                fill(engine, self._projection, records, resolved)
+            with Reader(url, view_names([self._projection])) as reader:
+                name = self._projection.name
+                yield Content(reader, name, read_models()[name].key), resolved
+
+    def _log(self) -> AbstractContextManager[KafkaLog]:
+        options = {name: str(value) for name, value in self._kafka.settings.items()}
+        return honouring(options, self._settings.topics)
+
+    def _resolver(self, log: KafkaLog) -> Resolver:
+        topics = self._settings.topics
+        decided = Decided(self._kafka, log, topics)
+        return Resolver(self._projection, topics, log, partial(reader_of, self._settings), decided)
+
+    def _destination(self, to: str, log: KafkaLog) -> Destination:
+        if to.startswith(TOPIC):
+            name = to.removeprefix(TOPIC)
+            return KafkaTopic(name, self._kafka, log, self._settings.topics)
+        return Stdout() if to == "-" else File(Path(to), _of_the_service(self._settings))
+
+
+def _of_the_service(settings: Settings) -> Iterator[Path]:
+    """Yield where the service keeps its own: no file of a reader's may take the place of any."""
+    yield settings.data_dir
+    yield lake_dir(settings)
+    database = make_url(database_url(settings))
+    if database.get_backend_name() == "sqlite" and database.database:
+        for beside in ("", "-wal", "-shm"):
+            yield Path(f"{database.database}{beside}")
+
+
+@contextmanager
+def _engine(url: str) -> Iterator[Engine]:
+    engine = open_database(url)
+    try:
+        yield engine
+    except DBAPIError as error:
+        raise VerdictError(
+            f"the tables could not be built in {engine.url.database} ({one_line(error.orig)}): "
+            "make room there, then try again"
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def _changing(settings: Settings, name: str) -> Projection:
+    projection = declared_projection(settings, name)(FIRST)
+    if not projection.tables:
+        raise VerdictError(
+            f"{name} holds what came in the order in which it came, and never changes: ask "
+            f'`verdict sql "select * from {name} where {read_models()[name].key[0]} <= …"`'
+        )
+    return projection

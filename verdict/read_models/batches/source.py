@@ -1,0 +1,113 @@
+"""Batches for the projections: Kafka's records between offsets, decoded by Spark."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from uuid import uuid4
+
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from verdict.operator.collector import collector_paused
+from verdict.projection.batch import Batch
+from verdict.read_models.batches.packed import PACKED, unpacked
+from verdict.read_models.batches.stream import TASK_BYTES, TooManyBytes, decoded
+from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
+from verdict.wire.spans import Spans, halves
+from verdict.wire.topics import Topics
+
+MOST = 20_000  # offsets at a time, unless somebody says otherwise
+BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
+NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
+
+
+class KafkaBatches:
+    """Reads and decodes on Spark's executors, and hands the records over in pieces that fit.
+
+    Args:
+        spark: Reads and decodes.
+        kafka: Options of Spark's Kafka source, such as `kafka.bootstrap.servers` and
+            `maxOffsetsPerTrigger`.
+        topics: Of the deployment.
+        task_bytes: What a task may hand over; more comes as several batches.
+        passed_over: Places that are left out.
+
+    Attributes:
+        most: Offsets that the stream reads at a time.
+        part: Offsets that somebody should ask for who reads a long way part by part.
+        passed_over: As given.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        kafka: Mapping[str, str],
+        topics: Topics,
+        task_bytes: int = TASK_BYTES,
+        passed_over: PassedOver = NOTHING_PASSED_OVER,
+    ) -> None:
+        self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
+        self.part = BATCHES * min(self.most, MOST)
+        self._spark = spark
+        self._kafka = {
+            **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
+        }  # fmt: skip
+        # else each job of Spark's has a group of its own, for which what was fetched in advance is
+        # kept: 500 records of each partition for 5 minutes, until the heap is full
+        self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
+        self._topics = topics
+        self._task_bytes = task_bytes
+        self.passed_over = passed_over
+        self._wanted = f"NOT ({passed_over.condition()})"
+
+    def stream(self, options: Mapping[str, str]) -> DataFrame:
+        """Return what comes, decoded; `options` say of which topics and from where."""
+        stream = self._spark.readStream.format("kafka").options(**self._kafka, **options)
+        return self._decoded(stream.load().where(self._wanted), self._task_bytes)
+
+    def between(self, spans: Spans) -> Iterator[Batch]:
+        """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
+        yield from self.batches(self._frame(spans, self._task_bytes), spans)
+
+    def records(self, spans: Spans) -> DataFrame:
+        """Return what Kafka holds in `spans`, as it lies there."""
+        assigned: dict[str, list[int]] = {}
+        starts: dict[str, dict[str, int]] = {}
+        ends: dict[str, dict[str, int]] = {}
+        for (topic, number), span in spans.items():
+            assigned.setdefault(topic, []).append(number)
+            starts.setdefault(topic, {})[str(number)] = span.start
+            ends.setdefault(topic, {})[str(number)] = span.end
+        options = {
+            "assign": json.dumps(assigned),
+            "startingOffsets": json.dumps(starts),
+            "endingOffsets": json.dumps(ends),
+        }
+        known = self._group | self._kafka | options
+        return self._spark.read.format("kafka").options(**known).load().where(self._wanted)
+
+    def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
+        """Yield the records of a decoded frame, which is evaluated once, as `between` does.
+
+        Args:
+            frame: All that lies in `spans`.
+            spans: By partition; what the batches cover together.
+        """
+        try:
+            chunks = frame.toArrow()[PACKED].to_pylist()
+        except PythonException as error:
+            if TooManyBytes.__name__ not in str(error):
+                raise
+            for half in halves(spans):
+                alone = sum(span.end - span.start for span in half.values()) == 1
+                limit = NO_LIMIT if alone else self._task_bytes
+                yield from self.batches(self._frame(half, limit), half)
+        else:
+            with collector_paused():
+                yield Batch(chain.from_iterable(map(unpacked, chunks)), spans)
+
+    def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
+        return self._decoded(self.records(spans), task_bytes)
+
+    def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
+        return decoded(records, self._topics, task_bytes)

@@ -1,0 +1,187 @@
+"""Fills the tables of a version that nobody sees, from everything that there ever was."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import Connection, Engine
+
+from verdict.projection import filling, holding, intervention, position
+from verdict.projection.applier import wall_clock
+from verdict.projection.builder import Rebuildable
+from verdict.projection.built import begin_build, end_build, is_build
+from verdict.projection.database import one_line
+from verdict.projection.holding import Held, TooManyAtFault
+from verdict.projection.narrowing import refuses_values
+from verdict.projection.position import Positions
+from verdict.projection.projection import Applied, Projection
+from verdict.read_models.batches.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
+from verdict.read_models.versions.errors import AnotherBuild, StandsStill
+from verdict.read_models.versions.whole_log import WholeLog
+
+# each value is a chunk of rows: none equals another one, and Parquet would look at the size of what
+# it has gathered after a hundred values only
+OF_FEW_LARGE_VALUES = {
+    "parquet.enable.dictionary": "false",
+    "parquet.page.size.row.check.min": "1",
+    "parquet.block.size.row.check.min": "1",
+    "parquet.block.size": str(16 * 2**20),
+}
+
+
+class Step(StrEnum):
+    """Where a rebuild is; tests kill it there."""
+
+    BEGUN = "begun"
+    WRITTEN = "written"
+    BUILT = "built"
+
+
+OnStep = Callable[[Step], None]
+Tell = Callable[[str], None]
+
+
+class Building:
+    """Folds a whole log on Spark's executors, and writes each final row once.
+
+    Args:
+        log: Everything that there ever was.
+        engine: Of the database; the tables are empty, and readers do not see them.
+        scratch: A folder of ours.
+        partitions: Into how many tasks the keys are spread.
+        tell: Told how far it has come, for a person who waits.
+        on_step: Called at each step.
+    """
+
+    def __init__(
+        self,
+        log: WholeLog,
+        engine: Engine,
+        scratch: Path,
+        partitions: int,
+        tell: Tell,
+        on_step: OnStep,
+    ) -> None:
+        self._log = log
+        self._engine = engine
+        self._scratch = scratch
+        self._partitions = partitions
+        self._tell = tell
+        self._on_step = on_step
+
+    def build(self, projection: Projection, ends: Positions) -> None:
+        """Make the tables as they are after everything before `ends`.
+
+        The service may run meanwhile: it writes other tables. The position is written last, with
+        what follows from the rows; up to then the version is a torso, and is begun anew.
+
+        Raises:
+            Gone: Neither Kafka nor the archive has all of it any more.
+            StandsStill: The projection failed at a record, or the database refuses a row.
+            AnotherBuild: Somebody else has begun the version anew.
+        """
+        assert isinstance(projection, Rebuildable), "what has tables can be built"
+        build = uuid4().hex
+        with self._engine.begin() as connection:
+            begin_build(connection, projection, build)
+        self._on_step(Step.BEGUN)
+        name = f"{projection.name} v{projection.version}"
+        self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
+        rows = self._folded(projection, ends)
+        table, written = projection.tables[0], 0
+        held: Held = {}
+        with self._writing(projection, build) as connection:
+            filling.drop_indexes(connection, table)
+        for batch in rows:
+            held = self._write(projection, build, batch, held)
+            written += batch.num_rows
+            self._tell(f"{name}: {written:,} rows")
+            self._on_step(Step.WRITTEN)
+        if held:
+            self._tell(f"{name}: {len(held):,} aggregates are held, see `verdict projection list`")
+        with self._writing(projection, build) as connection:
+            filling.create_indexes(connection, table)
+            projection.complete(connection)
+            position.advance(connection, projection, {}, ends)
+            end_build(connection, projection)
+        self._on_step(Step.BUILT)
+
+    def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
+        """Fold on the executors; yield what comes out, from files, as it may be more than fits."""
+        archived, folded = self._scratch / "archived", self._scratch / "folded"
+        for folder in (archived, folded):
+            shutil.rmtree(folder, ignore_errors=True)
+        archived.mkdir(parents=True)
+        records = self._log.records(projection, ends, archived)
+        with self._engine.connect() as connection:
+            in_force = intervention.in_force(connection, projection.name)
+        table, builder = projection.tables[0], projection.builder
+        frame = final_rows(records, self._log.topics, table, builder, self._partitions, in_force)
+        frame.write.options(**OF_FEW_LARGE_VALUES).parquet(str(folded))
+        for file in sorted(folded.glob("*.parquet")):
+            # buffered in advance, Arrow would hold all that was read until the file is closed
+            with pq.ParquetFile(file, pre_buffer=False) as parquet:
+                for one in parquet.iter_batches(1, columns=[CHUNK]):
+                    yield opened(one.column(CHUNK)[0].as_buffer())
+        shutil.rmtree(self._scratch)
+
+    @contextmanager
+    def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:
+        """Give a transaction in which the version is that of `build`, and nobody begins it anew.
+
+        What the database refuses stops the build: rows come as they are in the end, so nobody knows
+        behind which event the live version holds that aggregate.
+        """
+        with _refusing_in_words(projection), self._engine.begin() as connection:
+            if not is_build(connection, projection, build):
+                raise AnotherBuild(projection.name, projection.version)
+            yield connection
+
+    def _write(
+        self, projection: Rebuildable, build: str, batch: pa.RecordBatch, held: Held
+    ) -> Held:
+        """Write some rows in one transaction; on SQLite a running service waits for its end.
+
+        Returns:
+            What the version holds then, as `held` says what it holds before.
+        """
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        errors, gaps = columns.pop(ERROR), columns.pop(GAP)
+        if found := [*filter(None, errors)]:
+            raise StandsStill(projection, found[0])
+        table = projection.tables[0]
+        found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
+        key = columns[next(iter(table.primary_key)).name]
+        if None in key:  # a gap without a row
+            kept = [at for at, value in enumerate(key) if value is not None]
+            columns = {name: [values[at] for at in kept] for name, values in columns.items()}
+        with self._writing(projection, build) as connection:
+            filling.fill(connection, table, columns)
+            try:
+                return holding.record(
+                    connection, projection, found_gaps, wall_clock(), held, seen=False
+                )
+            except TooManyAtFault as error:
+                raise StandsStill(projection, str(error)) from error
+
+
+@contextmanager
+def _refusing_in_words(projection: Projection) -> Iterator[None]:
+    """Say which projection has values that no database of this kind can keep.
+
+    Raises:
+        StandsStill: The database, or its driver, refused some.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not refuses_values(error):
+            raise
+        refused = getattr(error, "orig", None) or error  # without the statement and its rows
+        said = f"the database refuses a row: {type(refused).__name__}: {one_line(refused)}"
+        raise StandsStill(projection, said) from error

@@ -1,0 +1,180 @@
+"""Two versions at the same position: the other one is brought to where the live one stands.
+
+A live version that is stopped does not move: the other one, which may be ahead of it, stays there.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from sqlalchemy import Connection, Engine
+
+from verdict.kafka.errors import RecordsDropped
+from verdict.kafka.log import KafkaLog, Span
+from verdict.projection import parking, position
+from verdict.projection.applier import Applier
+from verdict.projection.batch import NOTHING, Batch, Delivery
+from verdict.projection.built import BuiltOtherwise, is_torso
+from verdict.projection.database import snapshot
+from verdict.projection.missing_events import missing_events
+from verdict.projection.position import Positions
+from verdict.read_models.batches.stream import Decoder
+from verdict.read_models.versions.beside import Beside
+from verdict.read_models.versions.errors import (
+    KafkaCut,
+    NeverLevel,
+    NotBuilt,
+    NotComparable,
+    SetOtherwise,
+    StandsStill,
+)
+from verdict.wire.spans import Partition
+from verdict.wire.spans import Span as Offsets
+from verdict.wire.topics import Topics
+
+ROWS = 5_000  # applied in one transaction
+PATIENCE_S = 30.0  # for a live version that is behind
+PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Brings the version beside the live one to the same position, by what Kafka has in between.
+
+    Args:
+        engine: Of the read side.
+        log: Reads Kafka.
+        topics: Of the deployment.
+        beside: The two versions.
+    """
+
+    engine: Engine
+    log: KafkaLog
+    topics: Topics
+    beside: Beside
+
+    @contextmanager
+    def reached(self) -> Iterator[Connection]:
+        """Give a snapshot in which both stand at the same position.
+
+        The live one goes on meanwhile; so the snapshot is taken when the other has come to where
+        it was, and taken again when it moved on in between.
+
+        Raises:
+            NotBuilt: Somebody builds the other one anew.
+            StandsStill: The other one cannot be brought there.
+            KafkaCut: Kafka has dropped what it needs.
+            NeverLevel: The live one is behind it, and does not move.
+            NotComparable: The live one is behind it, and stopped.
+        """
+        while True:
+            self.follow()
+            with snapshot(self.engine) as connection:
+                if self.is_level(connection):
+                    yield connection
+                    return
+                if self._is_ahead_of_parked(connection):
+                    live, other = self.beside.live, self.beside.other
+                    raise NotComparable(live.name, live.version, other.version)
+
+    def follow(self) -> None:
+        """Bring the other version to where the live one stands now, unless it is ahead."""
+        applier = Applier(
+            self.engine, self.beside.other, self.topics, live=False, missing=missing_events
+        )
+        with snapshot(self.engine) as connection:  # behind its position, which excludes others
+            self.check_whole(connection)
+        ends = self._live_positions(applier.positions)
+        for batch in self._between(applier.positions, ends):
+            apply(applier, batch)
+        while applier.released:
+            apply(applier, NOTHING)
+
+    def check_whole(self, connection: Connection) -> None:
+        """Return when nobody builds the other version, as `connection` sees it.
+
+        Raises:
+            NotBuilt: Somebody has begun it anew, on another host.
+        """
+        if is_torso(connection, self.beside.other):
+            raise NotBuilt(self.beside.live.name, self.beside.live.version)
+
+    def is_level(self, connection: Connection) -> bool:
+        """Return whether both stand at the same position, as `connection` sees it."""
+        live = position.load(connection, self.beside.live)
+        return live == position.load(connection, self.beside.other)
+
+    def may_replace(self, connection: Connection) -> bool:
+        """Return whether readers miss nothing with the other one, as `connection` sees it."""
+        return self.is_level(connection) or self._is_ahead_of_parked(connection)
+
+    def _is_ahead_of_parked(self, connection: Connection) -> bool:
+        live = position.load(connection, self.beside.live)
+        other = position.load(connection, self.beside.other)
+        ahead = other != live and all(other.get(place, 0) >= at for place, at in live.items())
+        return ahead and parking.is_parked(connection, self.beside.live)
+
+    def _live_positions(self, reached: Mapping[Partition, int]) -> Positions:
+        """Return where the live version stands, once that moves no more or is not behind."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            with snapshot(self.engine) as connection:
+                live = position.load(connection, self.beside.live)
+                moves = not parking.is_parked(connection, self.beside.live)
+            behind = sum(max(0, at - live.get(place, 0)) for place, at in reached.items())
+            if not (behind and moves):
+                return live
+            if time.monotonic() > deadline:
+                raise NeverLevel(self.beside.live.name, behind)
+            time.sleep(PAUSE_S)
+
+    def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
+        spans = {
+            place: Offsets(start := starts.get(place, 0), max(start, end))
+            for place, end in ends.items()
+        }
+        for place, span in spans.items():
+            earliest, _ = self.log.bounds(*place)
+            if span.start < min(earliest, span.end):
+                raise KafkaCut(self.beside.other.name, place, span.start, earliest)
+        wanted = [Span(*place, span.start, span.end) for place, span in spans.items()]
+        decoder = Decoder(self.topics)
+        records = (
+            decoder.delivery(
+                str(m.topic()), m.partition() or 0, m.offset() or 0, m.key(), m.value()
+            )
+            for m in self.log.read(wanted)
+        )
+        try:
+            yield from _batches(records, spans)
+        except RecordsDropped as dropped:
+            place = Partition(dropped.topic, dropped.partition)
+            name = self.beside.other.name
+            raise KafkaCut(name, place, dropped.needed, dropped.earliest) from dropped
+
+
+def apply(applier: Applier, batch: Batch) -> None:
+    """Apply a batch to a version that must not be parked.
+
+    Raises:
+        StandsStill: The projection failed.
+        SetOtherwise: It was built with other settings.
+    """
+    applier.apply(batch)
+    failure, projection = applier.failure, applier.projection
+    if isinstance(failure, BuiltOtherwise):
+        raise SetOtherwise(projection, failure.found) from failure
+    if failure is not None:
+        raise StandsStill(projection, str(failure)) from failure
+
+
+def _batches(records: Iterator[Delivery], spans: Mapping[Partition, Offsets]) -> Iterator[Batch]:
+    """Yield records as batches whose spans, one after the other, make up `spans`."""
+    reached = {place: span.start for place, span in spans.items()}
+    while len(some := [*islice(records, ROWS)]) == ROWS:
+        ends = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
+        yield Batch(some, {place: Offsets(reached[place], ends[place]) for place in spans})
+        reached = ends
+    yield Batch(some, {place: Offsets(reached[place], span.end) for place, span in spans.items()})

@@ -1,0 +1,161 @@
+"""Compares a version with the one that readers see, and gives readers another one to see."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from verdict.database.statements import wait_for_locks
+from verdict.errors import VerdictError
+from verdict.projection import creation, parking, position, versions
+from verdict.projection.applier import wall_clock
+from verdict.projection.comparison import Compared, compare
+from verdict.projection.database import one_line
+from verdict.projection.position import AnotherRunner
+from verdict.projection.projection import Projection
+from verdict.projection.reader_role import Roles
+from verdict.projection.versions import Superseded
+from verdict.read_models.versions.errors import StillRead, ViewsInUse
+from verdict.read_models.versions.level import Level
+
+DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
+READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock
+PATIENCE_S = 5  # for readers
+# Those who come then wait as long, and so does the service. Before PostgreSQL's deadlock_timeout of
+# a second, so that it never ends a reader who waits for one view and keeps us from another.
+LOCK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a comparison at one position found."""
+
+    projection: str
+    live: int
+    built: int
+    tables: Sequence[Compared]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all tables hold the same."""
+        return all(table.equal for table in self.tables)
+
+
+class Step(StrEnum):
+    """Where a swap is; tests kill it there."""
+
+    LEVEL = "level"
+    SWITCHED = "switched"
+    SWAPPED = "swapped"
+
+
+OnStep = Callable[[Step], None]
+
+
+def verify(level: Level) -> Verified:
+    """Compare the two versions at the same position, while the live one goes on.
+
+    Raises:
+        NotBuilt: Somebody else builds it anew.
+        StandsStill: The built version cannot be brought to the live one's position.
+        NeverLevel: The live version is behind, and does not move.
+        NotComparable: It is behind, and stopped.
+    """
+    live, other = level.beside.live, level.beside.other
+    with level.reached() as connection:
+        pairs = zip(live.tables, other.tables, strict=True)
+        tables = [compare(connection, *pair) for pair in pairs]
+    return Verified(live.name, live.version, other.version, tables)
+
+
+def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
+    """Let readers see the other version, from one commit to the next.
+
+    It stands at the position of the live one then, which a running service cannot move meanwhile;
+    the service goes on with the version that it finds. It may be ahead of a live one that is
+    parked. The version that readers saw is kept, and the one before that is dropped.
+
+    Args:
+        level: Of the two versions.
+        roles: Of readers, on PostgreSQL.
+        on_step: Called at each step.
+
+    Raises:
+        ViewsInUse: A view of somebody else's stands on one that is to show the other version.
+        StillRead: Somebody reads from one, and does not come to an end.
+        VerdictError: Somebody else has swapped the projection meanwhile.
+        NotBuilt: Somebody else builds the other version anew.
+        StandsStill: The other version cannot be brought to the live one's position.
+        NeverLevel: The live version is behind, and does not move.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    level.follow()
+    on_step(Step.LEVEL)
+    while not _switched(level, roles, on_step, deadline):
+        level.follow()  # the live one moved on before it could be stopped
+        on_step(Step.LEVEL)
+    on_step(Step.SWAPPED)
+
+
+def _switched(level: Level, roles: Roles, on_step: OnStep, deadline: float) -> bool:
+    """Let readers see the other version; tell whether that could be, or is to be tried again."""
+    try:
+        with _in_words(level.beside.live), level.engine.begin() as connection:
+            fits = _stopped(level, connection)
+            if fits:
+                _switch(level, roles, connection)
+                on_step(Step.SWITCHED)
+            return fits
+    except AnotherRunner:
+        return False
+    except StillRead:
+        if time.monotonic() > deadline:
+            raise
+        return False
+
+
+def _stopped(level: Level, connection: Connection) -> bool:
+    """Lock the live version's position to the end of the transaction; return whether it fits.
+
+    Raises:
+        Superseded: It is not live any more.
+        NotBuilt: The other one is being built anew.
+    """
+    live = level.beside.live
+    position.advance(connection, live, position.load(connection, live), {})
+    versions.check_live(connection, live)
+    position.exclude_others(connection, level.beside.other)
+    level.check_whole(connection)
+    return level.may_replace(connection)
+
+
+def _switch(level: Level, roles: Roles, connection: Connection) -> None:
+    live, other = level.beside.live, level.beside.other
+    older = versions.previous(connection, live.name)
+    wait_for_locks(connection, LOCK_S)
+    creation.show(connection, other, roles)
+    other.announce(connection, live, wall_clock())
+    versions.switch(connection, other, before=live.version)
+    parking.unpark(connection, live)  # nobody brings it forward any more
+    if older is not None and older != other.version:
+        creation.drop(connection, level.beside.at_version(older))
+
+
+@contextmanager
+def _in_words(projection: Projection) -> Iterator[None]:
+    """Say why a swap cannot be."""
+    try:
+        yield
+    except Superseded as error:
+        raise VerdictError(f"{error}; see `verdict projection list`") from error
+    except DBAPIError as error:
+        state = getattr(error.orig, "sqlstate", None)
+        if state == DEPENDENT_OBJECTS:
+            raise ViewsInUse(projection.name, one_line(error.orig)) from error
+        if state in READERS_HAVE_THEM:
+            raise StillRead(projection.name, PATIENCE_S) from error
+        raise

@@ -1,0 +1,99 @@
+"""All that a projection follows: from the archive what Kafka has dropped, the rest from Kafka."""
+
+from collections.abc import Iterator
+from functools import reduce
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from verdict.event_log.event_log import EventLog
+from verdict.event_log.placed import Laid
+from verdict.kafka.log import KafkaLog
+from verdict.projection.position import Positions
+from verdict.projection.projection import Projection
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.wire.spans import Partition, Span
+from verdict.wire.topics import Topics
+
+PAGE = 5_000  # events that are asked of the archive at a time
+COLUMNS = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
+
+
+class WholeLog:
+    """The records of a projection's topics from the first one that there ever was.
+
+    Args:
+        spark: Reads.
+        batches: Reads Kafka on executors.
+        log: Knows where Kafka's log begins and ends.
+        events: Knows what Kafka has dropped.
+        topics: Of the deployment.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        batches: KafkaBatches,
+        log: KafkaLog,
+        events: EventLog,
+        topics: Topics,
+    ) -> None:
+        self.topics = topics
+        self._spark = spark
+        self._batches = batches
+        self._log = log
+        self._events = events
+
+    def ends(self, projection: Projection) -> Positions:
+        """Return the end of the log now, of each partition that ever had a record."""
+        places = [
+            Partition(topic, number)
+            for topic in projection.topics(self.topics)
+            for number in range(self._log.partitions(topic))
+        ]
+        ends = {place: self._log.bounds(*place)[1] for place in places}
+        return {place: end for place, end in ends.items() if end > 0}
+
+    def records(self, projection: Projection, ends: Positions, scratch: Path) -> DataFrame:
+        """Return all records before `ends`.
+
+        Args:
+            projection: Who needs them.
+            ends: The next offset of each partition.
+            scratch: An empty folder of ours, for what comes from the archive.
+
+        Returns:
+            Kafka's columns, `stream.KAFKA_COLUMNS`.
+
+        Raises:
+            Gone: Kafka does not have all of them any more, and the archive has not either.
+            Altered: A row of the archive is not what was archived.
+        """
+        parts = self._events.parts({}, ends)
+        kept = {Partition(topic, n): Span(start, end or 0) for topic, n, start, end in parts.kept}
+        frames = [self._spark.createDataFrame([], OF_SPARK)]
+        if any(span.end > span.start for span in kept.values()):
+            frames.append(self._batches.records(kept).select(*COLUMNS.names))
+        if parts.archived:
+            archived = {Partition(topic, n): end or 0 for topic, n, _, end in parts.archived}
+            self._write(self._events.read({}, archived), scratch)
+            frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
+        return reduce(DataFrame.unionAll, frames)
+
+    def _write(self, records: Iterator[Laid], folder: Path) -> None:
+        with pq.ParquetWriter(folder / "archived.parquet", COLUMNS) as writer:
+            while page := [*islice(records, PAGE)]:
+                columns = [*map(list, zip(*page, strict=True))]
+                writer.write_table(pa.table(columns, schema=COLUMNS))
