@@ -50,6 +50,7 @@ FLOORS = [
     "audit",
     "letters",
     "parking",
+    "standing",
     "mail",
     "testing",
     "service",

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from compose.demo.story import Story
 from verdict import Settings
-from verdict.cli.marker import decider_marker, reactions_marker
 from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.reactions.query import reactions_of
+from verdict.standing.markers import decider_marker, reactions_marker
 from verdict.wire.marker import Marker
 
 Place = tuple[str, int]

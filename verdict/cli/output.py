@@ -73,8 +73,8 @@ def cell(value: Any) -> Text:
     return Text("-" if value is None else spelled(str(value)), style="dim" if value is None else "")
 
 
-def show(*parts: Any) -> None:
-    """Print tables and texts for people; nothing in a table is ever broken in the middle.
+def show(*parts: Table | Text | str) -> None:
+    """Print tables and texts for people; nothing in them is ever broken in the middle.
 
     Off a terminal a table is as wide as it is. One that is too wide for the terminal is shown
     record by record, one value a line.
@@ -84,10 +84,8 @@ def show(*parts: Any) -> None:
         if isinstance(part, Table):
             _show_table(console, part)
         else:
-            shown = spelled_text(part) if isinstance(part, Text) else part
-            if isinstance(part, str):
-                shown = spelled_lines(part)
-            console.print(shown, soft_wrap=isinstance(part, str), markup=False, highlight=False)
+            shown = spelled_text(part) if isinstance(part, Text) else spelled_lines(part)
+            console.print(shown, soft_wrap=True, markup=False, highlight=False)
 
 
 def show_records(made: Table, console: Console | None = None) -> None:

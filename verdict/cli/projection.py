@@ -11,11 +11,12 @@ from rich.text import Text
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.progress import progress
-from verdict.cli.standing import Facts, read_models
 from verdict.errors import VerdictError
 from verdict.projection.comparison import Content
 from verdict.read_models.versions.rebuilder import Rebuilder
 from verdict.read_models.versions.swapping import Verified
+from verdict.standing.facts import ProjectionStanding, as_json
+from verdict.standing.read_side import read_side
 
 app = typer.Typer(add_completion=False)
 
@@ -35,49 +36,48 @@ def list_projections(
     json: Json = False,
 ) -> None:
     """List every version of every projection: what it is for, and how far it has come."""
-    settings = settings_of()
-    found = read_models(settings)["projections"]
+    found = read_side(settings_of()).projections
     if json:
         for one in found:
-            show_json(one)
+            show_json(as_json(one))
         return
     numbers = ("version", "lag", "held")
     shown = table("projection", "version", "role", "lag", "held", "stopped", numbers=numbers)
-    show(
-        add_rows(
-            shown,
-            (
-                [p["projection"], p["version"], p["role"], p["lag"], len(p["held"]), p["parked"]]
-                for p in found
-            ),
-        )
+    rows = (
+        [one.projection, one.version, one.role, one.lag, len(one.held), one.stopped_by]
+        for one in found
     )
+    show(add_rows(shown, rows))
 
 
 @app.command()
 def status(name: Name, json: Json = False) -> None:
     """Show each version of one: how far in every partition, what it holds, why it stands still."""
-    found = [one for one in read_models(settings_of())["projections"] if one["projection"] == name]
+    every = read_side(settings_of()).projections
+    found = [one for one in every if one.projection == name]
     if not found:
         raise VerdictError(f"there is no projection {name!r}: see `verdict projection list`")
     for one in found:
         if json:
-            show_json(one)
+            show_json(as_json(one))
         else:
             _show_status(one)
 
 
-def _show_status(found: Facts) -> None:
-    show(f"{found['projection']} v{found['version']}, {found['role']}, lag {found['lag']}")
-    if found["parked"]:
-        show(Text(f"! {found['parked']}", "red"))
+def _show_status(found: ProjectionStanding) -> None:
+    show(f"{found.projection} v{found.version}, {found.role}, lag {found.lag}")
+    if found.stopped_by:
+        show(Text(f"! {found.stopped_by}", "red"))
     numbers = ("partition", "next_offset", "lag")
-    places = ([place["topic"], *map(place.get, numbers)] for place in found["positions"])
+    places = ([one.topic, one.partition, one.next_offset, one.lag] for one in found.positions)
     show(add_rows(table("topic", *numbers, numbers=numbers), places))
-    if found["held"]:
-        columns = ("aggregate_type", "aggregate_id", "version_needed", "error")
-        rows = (list(map(held.get, columns)) for held in found["held"])
-        show("", add_rows(table("held", *columns[1:], numbers=columns[2:3]), rows))
+    if found.held:
+        columns = ("aggregate_id", "version_needed", "error")
+        rows = (
+            [one.aggregate_type, one.aggregate_id, one.version_needed, one.error]
+            for one in found.held
+        )
+        show("", add_rows(table("held", *columns, numbers=columns[1:2]), rows))
 
 
 @app.command()

@@ -1,21 +1,34 @@
 """`verdict status`: what runs, how far it has come, and what stands still."""
 
 import time
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, show, show_json, table
-from verdict.cli.standing import Facts, complaints, standing
+from verdict.configuration.found import Service
+from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
+from verdict.standing.facts import (
+    CommandsStanding,
+    DeciderStanding,
+    ProcessorStanding,
+    ProjectionStanding,
+    Standing,
+    as_json,
+)
+from verdict.standing.standing import standing
 
 app = typer.Typer(add_completion=False)
 
 WATCH_S = 2
+Part = Table | Text
 
 
 @app.command()
@@ -38,65 +51,79 @@ def status(
         )
     settings = settings_of()
     if watch:
-        with Live(console=Console(), screen=False, auto_refresh=False) as live:
-            while True:
-                live.update(_page(standing(settings)), refresh=True)
-                time.sleep(WATCH_S)
-    facts = standing(settings)
-    wrong = complaints(facts)
+        _watch(settings)
+    found = standing(settings)
     if json:
-        show_json(facts)
+        show_json(as_json(found))
     elif check:
-        show(*wrong)
+        show(*found.complaints)
     else:
-        show(_page(facts))
-    if facts["unreachable"]:
+        show(*_page(found))
+    if found.unreachable:
         raise typer.Exit(Unreachable.exit_code)
-    if check and wrong:
+    if check and found.complaints:
         raise typer.Exit(VerdictError.exit_code)
 
 
-def _page(facts: Facts) -> Group:
-    parts: list[RenderableType] = [_service(facts)]
-    if decider := facts["decider"]:
-        about = (
-            f"decider  generation {decider['generation']}, batch {decider['batch_id']}, "
-            f"{decider['shards']} shards, rules {decider['handler_version']}\n"
-            f"         owner {decider['owner']}"
-        )
-        parts += [Text(about), Text()]
-        numbers = ("partition", "decided", "end", "lag")
-        shown = table("commands topic", *numbers, numbers=numbers)
-        rows = ([row["topic"], *(row[name] for name in numbers)] for row in facts["commands"])
-        parts += [add_rows(shown, rows), Text()]
-    if facts["processors"]:
-        shown = table("processor", "generation", "lag", numbers=("generation", "lag"))
-        every = facts["processors"]
-        rows = ([one["processor"], one["generation"], one["lag"]] for one in every)
-        parts += [add_rows(shown, rows), Text()]
-    if facts["projections"]:
-        live = [p for p in facts["projections"] if p["role"] == "live"]
-        counts = ("version", "lag", "held")
-        shown = table("projection", *counts, "state", numbers=counts)
-        rows = ([p["projection"], p["version"], p["lag"], len(p["held"]), _state(p)] for p in live)
-        parts += [add_rows(shown, rows), Text()]
-    if letters := facts["letters"]:
-        standing_by = f"{letters['waiting']} waiting, {letters['parked']} parked"
-        parts += [Text(f"letters  {standing_by}, lag {letters['lag']}"), Text()]
-    parts += [Text(f"! {problem}", "red") for problem in facts["problems"]]
-    return Group(*parts)
+def _watch(settings: Settings) -> NoReturn:
+    with Live(console=Console(), screen=False, auto_refresh=False) as live:
+        while True:
+            live.update(Group(*_page(standing(settings))), refresh=True)
+            time.sleep(WATCH_S)
 
 
-def _service(facts: Facts) -> Text:
-    service = facts["service"]
+def _page(found: Standing) -> Iterator[Part]:
+    yield _service(found.service)
+    if found.decider and found.commands:
+        yield from (Text(line) for line in _about(found.decider))
+        yield from (Text(), _commands(found.commands), Text())
+    if found.processors:
+        yield from (_processors(found.processors), Text())
+    if found.projections:
+        yield from (_projections(found.projections), Text())
+    if letters := found.letters:
+        counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
+        yield from (Text(f"letters  {counted}"), Text())
+    yield from (Text(f"! {problem}", "red") for problem in found.problems)
+
+
+def _service(service: Service | None) -> Text:
     if service is None:
         return Text("service  down", "red")
-    page = f", page {service['page_url']}" if service["page_url"] else ""
+    page = f", page {service.page_url}" if service.page_url else ""
     about = Text("service  ").append("up", "green")
-    return about.append(f"  pid {service['pid']}, Kafka {service['bootstrap_servers']}{page}")
+    return about.append(f"  pid {service.pid}, Kafka {service.bootstrap_servers}{page}")
 
 
-def _state(projection: Facts) -> Text:
-    if projection["parked"]:
+def _about(decider: DeciderStanding) -> Iterator[str]:
+    yield (
+        f"decider  generation {decider.generation}, batch {decider.batch_id}, "
+        f"{decider.shards} shards"
+    )
+    yield f"         rules {decider.handler_version}"
+    yield f"         owner {decider.owner}"
+
+
+def _commands(commands: Sequence[CommandsStanding]) -> Table:
+    numbers = ("partition", "decided", "end", "lag")
+    rows = ([row.topic, row.partition, row.decided, row.end, row.lag] for row in commands)
+    return add_rows(table("commands topic", *numbers, numbers=numbers), rows)
+
+
+def _processors(processors: Sequence[ProcessorStanding]) -> Table:
+    numbers = ("generation", "lag")
+    rows = ([one.processor, one.generation, one.lag] for one in processors)
+    return add_rows(table("processor", *numbers, numbers=numbers), rows)
+
+
+def _projections(projections: Sequence[ProjectionStanding]) -> Table:
+    numbers = ("version", "lag", "held")
+    live = (one for one in projections if one.role == "live")
+    rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
+    return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
+
+
+def _state(projection: ProjectionStanding) -> Text:
+    if projection.stopped_by:
         return Text("stopped", "red")
-    return Text("holds", "yellow") if projection["held"] else Text("follows", "green")
+    return Text("holds", "yellow") if projection.held else Text("follows", "green")

@@ -4,13 +4,13 @@ from dataclasses import asdict
 
 import typer
 
-from verdict.cli.marker import decider_marker
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.foundation.ensured_topics import created_topics, refuse_another_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.standing.markers import decider_marker
 
 app = typer.Typer(add_completion=False)
 

@@ -1,7 +1,7 @@
 """The markers, for those who only look at them."""
 
 from verdict.application import current
-from verdict.cli.options import kafka_options
+from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.lake_query import lake_query

@@ -1,0 +1,84 @@
+"""What programs read of `verdict status --json`: names, order and values stay as they are."""
+
+from pathlib import Path
+
+from verdict.configuration.found import Overdue, Service
+from verdict.standing.facts import (
+    CommandsStanding,
+    DeciderStanding,
+    HeldAggregate,
+    LettersStanding,
+    PositionStanding,
+    ProcessorStanding,
+    ProjectionStanding,
+    ScatteredAggregate,
+    ScatteredKeys,
+    Standing,
+    as_json,
+)
+from verdict.wire.json_lines import json_line
+
+FULL = Standing(
+    service=Service(
+        7,
+        "127.0.0.1:9092",
+        "postgresql://ada:secret@db/v",
+        stopped={"lake": "no disk"},
+        overdue={"decider": Overdue(3, 1.5)},
+    ),
+    data_dir=Path("/data"),
+    decider=DeciderStanding("me", 2, 9, 4, "order=1"),
+    commands=(CommandsStanding("order.commands", 0, 5, 6, 1),),
+    processors=(ProcessorStanding("lake", 1, "me", None),),
+    projections=(
+        ProjectionStanding(
+            projection="q",
+            version=1,
+            role="live",
+            lag=1,
+            stopped_by="why",
+            held=(HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None),),
+            positions=(PositionStanding("order.events", 0, 4, 1),),
+        ),
+    ),
+    scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
+    letters=LettersStanding(1, 2, 0),
+    problems=("the lake stands still: no disk",),
+)
+
+
+def test_all_that_is_known_as_json() -> None:
+    assert json_line(as_json(FULL)).decode() == (
+        '{"service": {"pid": 7, "bootstrap_servers": "127.0.0.1:9092", "page_url": null, '
+        '"stopped": {"lake": "no disk"}, "overdue": {"decider": {"batch_id": 3, "since": 1.5}}, '
+        '"kafka_away_since": null}, "data_dir": "/data", '
+        '"decider": {"owner": "me", "generation": 2, "batch_id": 9, "shards": 4, '
+        '"handler_version": "order=1"}, '
+        '"commands": [{"topic": "order.commands", "partition": 0, "decided": 5, "end": 6, '
+        '"lag": 1}], '
+        '"processors": [{"processor": "lake", "generation": 1, "owner": "me", "lag": null}], '
+        '"projections": [{"projection": "q", "version": 1, "role": "live", "lag": 1, '
+        '"parked": "why", "held": [{"aggregate_type": "order", "aggregate_id": "o-1", '
+        '"version_needed": 3, "version_seen": 5, "found_at": "2026-11-21T09:00:00.000Z", '
+        '"error": null}], "positions": [{"topic": "order.events", "partition": 0, '
+        '"next_offset": 4, "lag": 1}]}], '
+        '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
+        '"aggregate_id": "o-2", "partitions": 2}}, '
+        '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
+        '"problems": ["the lake stands still: no disk"], "unreachable": false}'
+    )
+
+
+def test_nothing_known_as_json() -> None:
+    assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
+        '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
+        '"processors": null, "projections": null, "scattered": null, "letters": null, '
+        '"problems": [], "unreachable": false}'
+    )
+
+
+def test_that_no_service_runs_is_a_complaint_and_no_problem() -> None:
+    down = Standing(None, Path("/data"), problems=("else",))
+
+    assert down.complaints == ("no verdict runs on /data: start `verdict up`", "else")
+    assert FULL.complaints == FULL.problems

@@ -1,0 +1,97 @@
+"""G-06: what is wrong is said of whom it is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from verdict.standing.facts import (
+    CommandsStanding,
+    HeldAggregate,
+    LettersStanding,
+    ProcessorStanding,
+    ProjectionStanding,
+    ScatteredAggregate,
+    ScatteredKeys,
+    Standing,
+    total,
+)
+from verdict.standing.problems import problems_of
+
+QUIET = Standing(None, Path("/data"))
+
+
+def projection(
+    name: str,
+    version: int = 1,
+    role: str = "live",
+    lag: int | None = 0,
+    stopped_by: str | None = None,
+    held: tuple[HeldAggregate, ...] = (),
+) -> ProjectionStanding:
+    return ProjectionStanding(name, version, role, lag, stopped_by, held, ())
+
+
+def processor(name: str, lag: int) -> ProcessorStanding:
+    return ProcessorStanding(name, 1, "owner", lag)
+
+
+def commands(lag: int) -> CommandsStanding:
+    return CommandsStanding("order.commands", 0, 5, 5 + lag, lag)
+
+
+def held(error: str | None) -> HeldAggregate:
+    return HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
+
+
+@pytest.mark.proves("G-01")
+def test_who_has_read_further_than_kafka_goes_is_named() -> None:
+    found = Standing(
+        service=None,
+        data_dir=Path("/data"),
+        commands=(commands(3), commands(-2)),
+        processors=(processor("lake", -1), processor("reactions", 0)),
+        projections=(projection("outcome", lag=-7), projection("us_holder", 2, lag=None)),
+        letters=LettersStanding(0, 0, -4),
+    )
+
+    said = [problem.split(" offsets")[0] for problem in problems_of(found)]
+
+    assert said == [
+        "the decider has read 2",
+        "the lake has read 1",
+        "projection outcome v1 has read 7",
+        "the intake of letters has read 4",
+    ]
+    assert list(problems_of(QUIET)) == []
+
+
+def test_who_stands_still_is_named_with_why() -> None:
+    found = Standing(
+        service=None,
+        data_dir=Path("/data"),
+        projections=(
+            projection("a", stopped_by="no disk"),
+            projection("b", held=(held(None), held("odd"))),
+            projection("c", 2, held=(held("odd"),)),
+            projection("d", 3, role="built", stopped_by="nobody reads it"),
+        ),
+        scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
+        letters=LettersStanding(5, 1, 0),
+    )
+
+    assert [problem.partition(";")[0] for problem in problems_of(found)] == [
+        "projection a v1 is stopped: no disk",
+        "projection b v1 holds 2 aggregates, the first: order 'o-1' needs version 3, which is "
+        "missing",
+        "projection c v2 holds 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
+        "be applied: odd",
+        "2 aggregates have commands on several partitions, the first: order 'o-2' on 3",
+        "1 letters are parked, nobody tries them again: see why with `verdict letters list`",
+    ]
+
+
+def test_a_partition_that_is_ahead_is_not_made_up_for_by_others() -> None:
+    assert total([5, -2, 1]) == -2
+    assert total([5, 0, 1]) == 6
+    assert total([5, None, -1]) is None
+    assert total([]) == 0

@@ -1,0 +1,158 @@
+"""What is known of a deployment at one moment, as values; None is: unknown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from verdict.configuration.found import Service
+
+# the names that these have in JSON, where programs know them by
+IN_JSON = {"stopped_by": "parked"}
+SECRET = "database_url"  # it may hold a password
+
+
+@dataclass(frozen=True, slots=True)
+class DeciderStanding:
+    """What the decider's marker says of it."""
+
+    owner: str
+    generation: int
+    batch_id: int
+    shards: int
+    handler_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsStanding:
+    """How far a partition of commands is decided; `decided` is the next offset."""
+
+    topic: str
+    partition: int
+    decided: int
+    end: int
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorStanding:
+    """How many offsets what runs beside the decider is behind."""
+
+    processor: str
+    generation: int
+    owner: str
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PositionStanding:
+    """How far a partition is read; without a lag nobody knows where it ends."""
+
+    topic: str
+    partition: int
+    next_offset: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAggregate:
+    """What an aggregate waits for in a projection, since `found_at`.
+
+    Without an `error` the event of `version_needed` is missing, with one it cannot be applied.
+    """
+
+    aggregate_type: str
+    aggregate_id: str
+    version_needed: int
+    version_seen: int
+    found_at: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionStanding:
+    """How far a version of a projection has come.
+
+    `role` is `live`, `kept` or `built`: only the live one follows by itself. `stopped_by` is the
+    error at which it stands still.
+    """
+
+    projection: str
+    version: int
+    role: str
+    lag: int | None
+    stopped_by: str | None
+    held: tuple[HeldAggregate, ...]
+    positions: tuple[PositionStanding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScatteredAggregate:
+    """An aggregate with commands on so many partitions."""
+
+    aggregate_type: str
+    aggregate_id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScatteredKeys:
+    """How many aggregates have commands on several partitions, and one of them."""
+
+    aggregates: int
+    first: ScatteredAggregate | None
+
+
+@dataclass(frozen=True, slots=True)
+class LettersStanding:
+    """How many letters wait and are parked, and how many offsets are not taken in yet."""
+
+    waiting: int
+    parked: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The whole: service, decider, processors, projections, letters.
+
+    A processor that never ran is not among `processors`. `problems` says in words what is wrong;
+    `unreachable` whether that is Kafka or the database.
+    """
+
+    service: Service | None
+    data_dir: Path
+    decider: DeciderStanding | None = None
+    commands: tuple[CommandsStanding, ...] | None = None
+    processors: tuple[ProcessorStanding, ...] | None = None
+    projections: tuple[ProjectionStanding, ...] | None = None
+    scattered: ScatteredKeys | None = None
+    letters: LettersStanding | None = None
+    problems: tuple[str, ...] = ()
+    unreachable: bool = False
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """All that somebody should look after: the problems, and that no service runs."""
+        if self.service is not None:
+            return self.problems
+        return (f"no verdict runs on {self.data_dir}: start `verdict up`", *self.problems)
+
+
+def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:
+    """Return a fact as an object for JSON, without what is secret."""
+    return asdict(fact, dict_factory=_object)
+
+
+def _object(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {IN_JSON.get(name, name): value for name, value in fields if name != SECRET}
+
+
+def total(lags: Iterable[int | None]) -> int | None:
+    """Return the lag over partitions; a negative one is not made up for by others."""
+    known: list[int] = []
+    for lag in lags:
+        if lag is None:
+            return None
+        known.append(lag)
+    return min(known) if min(known, default=0) < 0 else sum(known)

@@ -1,0 +1,67 @@
+"""How far the decider and what runs beside it have come, by their markers."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.kafka.log import KafkaLog
+from verdict.standing.facts import (
+    CommandsStanding,
+    DeciderStanding,
+    ProcessorStanding,
+    total,
+)
+from verdict.standing.log_ends import Ends, ends_of
+from verdict.standing.markers import decider_marker, lake_marker, reactions_marker
+from verdict.wire.marker import Marker
+
+
+class Decided(NamedTuple):
+    """The decider, and each partition of commands."""
+
+    about: DeciderStanding
+    commands: tuple[CommandsStanding, ...]
+
+
+def decider(settings: Settings) -> Decided | None:
+    """Return the decider and its partitions of commands; None when it has never run.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+        VerdictError: The markers topic holds something else.
+    """
+    marker = decider_marker(settings)
+    if marker is None:
+        return None
+    with KafkaLog(kafka_options(settings)) as log:
+        ends = ends_of(log, {*settings.topics.every_commands(), *marker.offsets})
+    about = DeciderStanding(
+        marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
+    )
+    return Decided(about, tuple(_commands(marker, ends)))
+
+
+def _commands(marker: Marker, ends: Ends) -> Iterator[CommandsStanding]:
+    for (topic, partition), end in sorted(ends.items()):
+        decided = dict(enumerate(marker.offsets.get(topic, []))).get(partition, 0)
+        yield CommandsStanding(topic, partition, decided, end, end - decided)
+
+
+def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
+    """Return the processors that have run; raises as `decider`."""
+    found = {"reactions": reactions_marker(settings), "lake": lake_marker(settings)}
+    markers = {name: marker for name, marker in found.items() if marker is not None}
+    with KafkaLog(kafka_options(settings)) as log:
+        ends = ends_of(log, {topic for marker in markers.values() for topic in marker.offsets})
+    return tuple(
+        ProcessorStanding(name, marker.generation, marker.owner, total(_lags(marker, ends)))
+        for name, marker in markers.items()
+    )
+
+
+def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
+    for topic, offsets in marker.offsets.items():
+        for partition, offset in enumerate(offsets):
+            if (topic, partition) in ends:
+                yield ends[topic, partition] - offset

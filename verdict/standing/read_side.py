@@ -1,0 +1,135 @@
+"""How far the read side has come, by what it says of itself in its views."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.kafka.log import KafkaLog
+from verdict.projection.letter import FOLLOWER, PARKED, WAITING
+from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.standing.facts import (
+    HeldAggregate,
+    LettersStanding,
+    PositionStanding,
+    ProjectionStanding,
+    ScatteredAggregate,
+    ScatteredKeys,
+    total,
+)
+from verdict.standing.log_ends import Ends, ends_of
+
+Row = tuple[Any, ...]
+Version = tuple[str, int]  # projection, version
+
+LIVE = "SELECT projection, version, previous FROM projection_live"
+POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
+STOPPED = "SELECT projection, version, error FROM projection_parked"
+WAITS = ", ".join(column.name for column in fields(HeldAggregate))
+HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
+LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
+SCATTERED = (
+    "SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions "
+    "FROM scattered_key ORDER BY 2, 3 LIMIT 1"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSideStanding:
+    """Every version of every projection, the keys on several partitions, and the letters."""
+
+    projections: tuple[ProjectionStanding, ...]
+    scattered: ScatteredKeys
+    letters: LettersStanding
+
+
+def read_side(settings: Settings) -> ReadSideStanding:
+    """Ask the read side, and Kafka for the ends of what it follows.
+
+    Raises:
+        Unreachable: The read side cannot be asked.
+    """
+    with reader_of(settings, Sees.OPERATOR) as reader:
+        told = _Told(reader)
+    ends = _ends(settings, {topic for _, _, topic, *_ in told.positions})
+    return ReadSideStanding(
+        tuple(told.projection(*version, ends) for version in told.versions()),
+        told.scattered,
+        told.letters(ends),
+    )
+
+
+def _ends(settings: Settings, topics: set[str]) -> Ends:
+    try:
+        with KafkaLog(kafka_options(settings)) as log:
+            return ends_of(log, topics)
+    except Unreachable:  # who asks for the decider says so; the positions are known all the same
+        return {}
+
+
+class _Told:
+    """What the views say."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.positions = _rows(reader, POSITIONS)
+        self._live = {name: versions for name, *versions in _rows(reader, LIVE)}
+        self._stopped = _rows(reader, STOPPED)
+        self._held = _rows(reader, HELD)
+        self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
+        self.scattered = _scattered(*_rows(reader, SCATTERED))
+
+    def versions(self) -> list[Version]:
+        """Return every version of every projection; one that has read nothing has no position."""
+        read = {(name, version) for name, version, *_ in self.positions if name != FOLLOWER.name}
+        return sorted(read | {(name, version) for name, (version, _) in self._live.items()})
+
+    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStanding:
+        """Return how far a version has come, what is held in it, and why it is stopped."""
+        of = (name, version)
+        positions = self._positions(of, ends)
+        held = (HeldAggregate(*waits) for one, its, *waits in self._held if (one, its) == of)
+        return ProjectionStanding(
+            projection=name,
+            version=version,
+            role=self._role(name, version),
+            lag=total(one.lag for one in positions),
+            stopped_by=next((why for one, its, why in self._stopped if (one, its) == of), None),
+            held=tuple(held),
+            positions=positions,
+        )
+
+    def letters(self, ends: Ends) -> LettersStanding:
+        """Return how many there are, and how many offsets are not taken in yet."""
+        taken_in = [row for row in self.positions if row[0] == FOLLOWER.name]
+        return LettersStanding(
+            waiting=self._letters.get(WAITING, 0),
+            parked=self._letters.get(PARKED, 0),
+            lag=total(_position(row, ends).lag for row in taken_in),
+        )
+
+    def _positions(self, of: Version, ends: Ends) -> tuple[PositionStanding, ...]:
+        return tuple(_position(row, ends) for row in self.positions if (row[0], row[1]) == of)
+
+    def _role(self, name: str, version: int) -> str:
+        live, previous = self._live.get(name, (version, None))
+        if version == live:
+            return "live"
+        return "kept" if version == previous else "built"
+
+
+def _position(row: Row, ends: Ends) -> PositionStanding:
+    _, _, topic, partition, next_offset = row
+    end = ends.get((topic, partition))
+    return PositionStanding(
+        topic, partition, next_offset, None if end is None else end - next_offset
+    )
+
+
+def _scattered(first: Row = (0,)) -> ScatteredKeys:
+    aggregates, *about = first
+    return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
+
+
+def _rows(reader: Reader, statement: str) -> list[Row]:
+    return [*reader.select(statement).rows]
