@@ -227,6 +227,7 @@ def _classes_of(aggregate: Aggregate[Any]) -> Iterator[type[Message]]:
 
 _in_use: list[Application] = []
 _forget: list[Callable[[], None]] = []
+_handed_down: list[str] = []  # put into the environment by this process, for its children
 
 
 def current() -> Application:
@@ -267,9 +268,20 @@ def _forget_what_followed() -> None:
 
 def name_application(path: str) -> None:
     """Let this process and its children use another application, as `MODULE:NAME`."""
-    os.environ[VARIABLE] = path
+    _hand_down(path)
     _in_use.clear()
     _forget_what_followed()
+
+
+def is_handed_down() -> bool:
+    """Tell whether the environment names the application because this process put it there."""
+    return os.environ.get(VARIABLE) in _handed_down
+
+
+def _hand_down(path: str) -> None:
+    if os.environ.get(VARIABLE) != path:  # else somebody has named it so already
+        os.environ[VARIABLE] = path
+        _handed_down.append(path)
 
 
 def named() -> str | None:
@@ -326,7 +338,7 @@ def load(path: str) -> Application:
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
         raise NoApplication(f"{path} {what}: it must be a verdict.Application")
-    os.environ[VARIABLE] = path
+    _hand_down(path)
     return found
 
 

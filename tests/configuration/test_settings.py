@@ -1,8 +1,10 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from verdict.application import load
 from verdict.configuration.loading import SettingsInvalid, load_settings, misnamed, origins
 from verdict.configuration.settings import Settings
 from verdict.wire.topics import LARGEST_BYTES
@@ -36,6 +38,21 @@ def test_a_flag_wins_over_the_environment_over_dotenv_over_toml_over_the_default
         "cores": ".env",
         "shards": "verdict.toml",
     }
+
+
+def test_an_application_that_is_found_here_was_not_named_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It stands there all the same, for child processes."""
+    monkeypatch.setenv("VERDICT_APP", "theirs.application:app")
+    assert origins() == {"app": "environment"}
+    monkeypatch.delenv("VERDICT_APP")
+
+    load("compose.application:app")
+
+    assert os.environ["VERDICT_APP"] == "compose.application:app"
+    assert origins() == {}
+    assert origins(app="compose.application:app") == {"app": "flag"}
 
 
 @pytest.mark.proves("U-02")

@@ -41,33 +41,37 @@ WorkerOption = Annotated[
     Share,
     typer.Option(parser=_share, metavar="K/N", help="This worker, and how many there are."),
 ]
+SmtpUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="smtp://HOST:PORT",
+        help="Mail server; smtp+starttls:// or smtps:// with TLS.",
+        show_default="none: mails are recorded only",
+    ),
+]
+Sender = Annotated[
+    str | None, typer.Option("--from", metavar="ADDRESS", help="Who writes the mails.")
+]
+AddressTemplate = Annotated[
+    str | None,
+    typer.Option(
+        help="A client's address, such as {client}@example.com; or a name among"
+        " the application's `mail_addresses`."
+    ),
+]
+FailedAgain = Annotated[
+    bool, typer.Option("--failed-again", help="Try those again that were refused for good.")
+]
 
 
 @app.command()
 def mail(  # noqa: PLR0913  (options)
     week: WeekOption,
     worker: WorkerOption,
-    smtp_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="smtp://HOST:PORT",
-            help="Mail server; smtp+starttls:// or smtps:// with TLS.",
-            show_default="none: mails are recorded only",
-        ),
-    ] = None,
-    sender: Annotated[
-        str | None, typer.Option("--from", metavar="ADDRESS", help="Who writes the mails.")
-    ] = None,
-    address_template: Annotated[
-        str | None,
-        typer.Option(
-            help="A client's address, such as {client}@example.com; or a name among"
-            " the application's `mail_addresses`."
-        ),
-    ] = None,
-    failed_again: Annotated[
-        bool, typer.Option("--failed-again", help="Try those again that were refused for good.")
-    ] = False,
+    smtp_url: SmtpUrl = None,
+    sender: Sender = None,
+    address_template: AddressTemplate = None,
+    failed_again: FailedAgain = False,
     json: Json = False,
 ) -> None:
     """Record a mail for each client who gets one of a week, and send those due.

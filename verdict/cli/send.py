@@ -34,39 +34,48 @@ app = typer.Typer(add_completion=False)
 
 REJECTED = 3
 EXPECTATIONS = "|".join(Expectation)
+PROJECTION_ALONE = "--projection goes with --wait and one command"
+
+
+TypeIfAny = Annotated[str | None, typer.Argument(callback=known_aggregate, help="Such as order.")]
+CommandType = Annotated[str | None, typer.Argument(help="Such as PlaceOrder.")]
+AggregateId = Annotated[str | None, typer.Option("--id", help="Of the aggregate.")]
+ExpectedVersion = Annotated[
+    str | None,
+    typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
+]
+Fields = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field; may be repeated.")
+]
+CommandId = Annotated[
+    str | None, typer.Option(help="The same id is decided once.", show_default="a new one")
+]
+Deadline = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Rejected when it reaches Kafka later.")
+]
+Actor = Annotated[str | None, typer.Option(help="On whose behalf.")]
+CorrelationId = Annotated[str | None, typer.Option(help="Of the flow it belongs to.")]
+File = Annotated[str | None, typer.Option(metavar="FILE", help="NDJSON envelopes, - for stdin.")]
+Wait = Annotated[float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for the outcome.")]
+Shows = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Wait until it shows the command, too.")
+]
 
 
 @app.command()
 def send(  # noqa: PLR0913  (options)
-    aggregate: Annotated[
-        str | None, typer.Argument(callback=known_aggregate, help="Such as order.")
-    ] = None,
-    command: Annotated[str | None, typer.Argument(help="Such as PlaceOrder.")] = None,
-    id: Annotated[str | None, typer.Option("--id", help="Of the aggregate.")] = None,
-    expected_version: Annotated[
-        str | None,
-        typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
-    ] = None,
-    field: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field; may be repeated.")
-    ] = None,
-    command_id: Annotated[
-        str | None, typer.Option(help="The same id is decided once.", show_default="a new one")
-    ] = None,
-    deadline: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Rejected when it reaches Kafka later.")
-    ] = None,
-    actor: Annotated[str | None, typer.Option(help="On whose behalf.")] = None,
-    correlation_id: Annotated[str | None, typer.Option(help="Of the flow it belongs to.")] = None,
-    file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="NDJSON envelopes, - for stdin.")
-    ] = None,
-    wait: Annotated[
-        float | None, typer.Option(metavar="SECONDS", min=0, help="Wait for the outcome.")
-    ] = None,
-    projection: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Wait until it shows the command, too.")
-    ] = None,
+    aggregate: TypeIfAny = None,
+    command: CommandType = None,
+    id: AggregateId = None,
+    expected_version: ExpectedVersion = None,
+    field: Fields = None,
+    command_id: CommandId = None,
+    deadline: Deadline = None,
+    actor: Actor = None,
+    correlation_id: CorrelationId = None,
+    file: File = None,
+    wait: Wait = None,
+    projection: Shows = None,
     json: Json = False,
 ) -> None:
     """Send a command, or a file of them.
@@ -82,35 +91,28 @@ def send(  # noqa: PLR0913  (options)
     the same command id. Or when the projection does not show it so many seconds after the outcome.
     """
     settings = settings_of()
-    if projection is not None and (wait is None or file is not None):
-        raise typer.BadParameter("--projection goes with --wait and one command")
+    _see_that_they_go_together(file, (command, id, field, expected_version, command_id), projection)
     if file is not None:
-        if command or id or field or expected_version or command_id:
-            raise typer.BadParameter("--file says all of a command but the AGGREGATE")
         _send_file(settings, file, aggregate, Tally(wait, json))
         return
     if not (aggregate and command and id and expected_version):
         raise typer.BadParameter(
             "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
         )
-    if projection is not None:
-        see_that_it_shows(projection, aggregate)
-    about = _About(
-        _expectation(expected_version),
-        command_id,
-        None if deadline is None else parse_time(deadline),
-        actor,
-        correlation_id,
-    )
-    asked = command_from(aggregate, command, field or [])
-    pending, response = _send(settings, id, asked, about, wait)
-    if response is None:
-        _show_sent(pending, json)
-        return
-    _show(response, json)
-    if projection is not None and wait is not None and not response.reason:
-        _await_projection(settings, projection, response, wait)
-    raise typer.Exit(REJECTED if response.reason else 0)
+    awaited = _Awaited(wait, projection, json)
+    awaited.see_that_it_shows(aggregate)
+    expected = _expectation(expected_version)
+    about = _About(expected, command_id, _time(deadline), actor, correlation_id)
+    _send_one(settings, id, command_from(aggregate, command, field or []), about, awaited)
+
+
+def _see_that_they_go_together(
+    file: str | None, of_one: tuple[object, ...], projection: str | None
+) -> None:
+    if file is not None and projection is not None:
+        raise typer.BadParameter(PROJECTION_ALONE)
+    if file is not None and any(of_one):
+        raise typer.BadParameter("--file says all of a command but the AGGREGATE")
 
 
 class _About(NamedTuple):
@@ -123,13 +125,37 @@ class _About(NamedTuple):
     correlation_id: str | None
 
 
-def _send(
-    settings: Settings, aggregate_id: str, asked: Command, about: _About, wait: float | None
-) -> tuple[Pending, Response | None]:
+class _Awaited(NamedTuple):
+    """What to wait for, so many seconds each, and how to show it."""
+
+    seconds: float | None
+    projection: str | None
+    as_json: bool
+
+    def see_that_it_shows(self, aggregate_type: str) -> None:
+        """Return unless a projection is awaited that shows no such command, or for no time."""
+        if self.projection is None:
+            return
+        if self.seconds is None:
+            raise typer.BadParameter(PROJECTION_ALONE)
+        see_that_it_shows(self.projection, aggregate_type)
+
+
+def _send_one(
+    settings: Settings, aggregate_id: str, asked: Command, about: _About, awaited: _Awaited
+) -> None:
+    seconds, projection, as_json = awaited
     with _sending(settings) as client:
         pending = client.send(aggregate_id, asked, **about._asdict())
         client.flush()
-        return pending, None if wait is None else pending.wait(wait)
+        response = None if seconds is None else pending.wait(seconds)
+    if response is None:
+        _show_sent(pending, as_json)
+        return
+    _show(response, as_json)
+    if projection is not None and seconds is not None and not response.reason:
+        _await_projection(settings, projection, response, seconds)
+    raise typer.Exit(REJECTED if response.reason else 0)
 
 
 def _await_projection(
@@ -208,6 +234,10 @@ def _expectation(text: str) -> int | Expectation:
     raise typer.BadParameter(
         f"expected version {text!r} is neither a number from 0 nor one of {', '.join(Expectation)}"
     )
+
+
+def _time(text: str | None) -> int | None:
+    return None if text is None else parse_time(text)
 
 
 def _show_sent(pending: Pending, as_json: bool) -> None:

@@ -14,13 +14,14 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.application import NoApplication, current, named
+from verdict.application import NoApplication, current, is_handed_down, named
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
 from verdict.model.aggregate import Misdeclared
 
 PREFIX = Settings.model_config["env_prefix"]
+ENVIRONMENT = "environment"
 NO_SETTINGS = {IVY_SETTINGS}  # read where there are no settings yet
 
 
@@ -79,9 +80,14 @@ def origins(**flags: Any) -> dict[str, str]:
     sources: dict[str, PydanticBaseSettingsSource] = {
         TOML: TomlConfigSettingsSource(settings_class()),
         ".env": DotEnvSettingsSource(settings_class()),
-        "environment": EnvSettingsSource(settings_class()),
+        ENVIRONMENT: EnvSettingsSource(settings_class()),
     }
-    found = {name: label for label, source in sources.items() for name in source()}
+    found = {
+        name: label
+        for label, source in sources.items()
+        for name in source()
+        if not (label == ENVIRONMENT and name == "app" and is_handed_down())
+    }
     return found | dict.fromkeys(_given(flags), "flag")
 
 
