@@ -175,7 +175,8 @@ def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> 
     assert (unnamed.returncode, unnamed.stderr) == (
         2,
         f"verdict: there is no application: {shop} has no compose/application.py; name yours as "
-        "MODULE:NAME with --app, VERDICT_APP or `app` in verdict.toml\n",
+        "MODULE:NAME with --app, VERDICT_APP or `app` in verdict.toml, or write one with `verdict "
+        "new application NAME`\n",
     )
     assert started.returncode == 1
     assert "parcel_command, parcel_event changed since the schema files were" in started.stderr

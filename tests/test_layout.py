@@ -54,6 +54,7 @@ FLOORS = [
     "mail",
     "testing",
     "service",
+    "scaffold",
     "cli",
 ]
 # what a user types is `app.in_memory()`: whoever asks for it gets what lies above, nobody else

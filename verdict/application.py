@@ -56,6 +56,10 @@ class NoApplication(VerdictError):
     exit_code = 2
 
 
+class NoneHere(NoApplication):
+    """Nobody says which application is wanted, and this folder has none."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Application:
     """What a business is made of; it refuses to be made of what does not fit together.
@@ -299,16 +303,17 @@ def path_of_the_application() -> str:
     """Return which application is wanted, as `MODULE:NAME`.
 
     Raises:
-        NoApplication: None is set, and this is no checkout of one.
+        NoneHere: None is set, and this is no checkout of one.
     """
     if wanted := named():
         return wanted
     _look_here()
     if _is_there(IN_A_CHECKOUT.partition(":")[0]):
         return IN_A_CHECKOUT
-    raise NoApplication(
+    raise NoneHere(
         f"there is no application: {Path.cwd()} has no compose/application.py; name yours as "
-        f"MODULE:NAME with --app, {VARIABLE} or `app` in verdict.toml"
+        f"MODULE:NAME with --app, {VARIABLE} or `app` in verdict.toml, or write one with "
+        "`verdict new application NAME`"
     )
 
 

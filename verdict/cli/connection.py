@@ -7,8 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.application import VARIABLE, name_application
-
 PANEL = "Where"
 _given: ContextVar[MappingProxyType[str, Any]] = ContextVar("given", default=MappingProxyType({}))
 
@@ -39,7 +37,7 @@ def app_option(panel: str | None = None) -> Any:
         "--app",
         metavar="MODULE:NAME",
         help="The application.",
-        show_default=f"{VARIABLE}, verdict.toml, else compose/application.py",
+        show_default="VERDICT_APP, verdict.toml, else compose/application.py",
         callback=_name_the_application,
         expose_value=False,
         is_eager=True,
@@ -51,6 +49,8 @@ def _name_the_application(
     context: typer.Context, param: typer.CallbackParam, path: str | None
 ) -> str | None:
     if path is not None:
+        from verdict.application import name_application  # not for who asks for help
+
         name_application(path)
     if path is not None or context.parent is None:  # a verb without it has that of `verdict`
         _note(param, path)

@@ -10,6 +10,7 @@ from verdict.cli.output import note, show_json
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
+from verdict.local.private import as_all_files_of_the_user
 from verdict.wire.generate import missing, see_that_all_are_written, write_those_of_the_aggregates
 from verdict.wire.schema_files import by_id
 
@@ -52,7 +53,8 @@ def write(json: Json = False) -> None:
 
     Commit the files: they say what the bytes in Kafka mean, for ever.
     """
-    files = [str(file) for file in write_those_of_the_aggregates()]
+    with as_all_files_of_the_user():
+        files = [str(file) for file in write_those_of_the_aggregates()]
     if json:
         show_json({"written": files})
     for file in files:

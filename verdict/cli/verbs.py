@@ -2,16 +2,13 @@
 
 import errno
 import sys
-from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from verdict.application import NoApplication, current, named
 from verdict.cli.connection import add_connection
-from verdict.cli.escapes import spelled_lines
 from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
@@ -22,8 +19,8 @@ READ = "Read side"
 SET_UP = "Set-up"
 
 
-def _listed(name: str, summary: str, panel: str) -> Verb:
-    return Verb(name, summary, panel, f"verdict.cli.{name}")
+def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
+    return Verb(name, summary, panel, f"verdict.cli.{name}", alone)
 
 
 VERBS = (
@@ -40,6 +37,7 @@ VERBS = (
     _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
     _listed("mail", "Record the mails of a week; send them.", READ),
+    _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),
     _listed("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
     _listed("acls", "Print the least that Kafka must allow each role.", SET_UP),
@@ -61,13 +59,11 @@ SHORT = {
 
 
 class Verbs(TyperGroup):
-    """Lists the verbs without loading them, and turns errors into exit codes, in this one place."""
+    """Lists the verbs without loading them, and turns errors into exit codes, in this one place.
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all verbs, those of the application last."""
-        with suppress(VerdictError):  # it is told to who needs it
-            return [*super().list_commands(ctx), *(verb.name for verb in current().verbs)]
-        return super().list_commands(ctx)
+    Those of the application are found when they are called, and told by `verdict describe`: a list
+    that loads it is slow, and of one that is broken there would be none.
+    """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb's entry in the list; None if there is no such verb."""
@@ -91,6 +87,8 @@ class Verbs(TyperGroup):
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:
+            from verdict.cli.escapes import spelled_lines
+
             typer.echo(f"verdict: {spelled_lines(str(error))}", err=True)
             sys.exit(error.exit_code)
         except OSError as error:
@@ -138,10 +136,10 @@ def entry_of(verb: Verb) -> Any:
 
 
 def _own_verb(name: str) -> Verb | None:
+    from verdict.application import NoneHere, current  # not for who asks for help
+
     try:
         own = current().verbs
-    except NoApplication:
-        if named():
-            raise
-        return None  # nobody said that there is one
+    except NoneHere:
+        return None
     return next((verb for verb in own if verb.name == name), None)

@@ -14,7 +14,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from verdict.application import NoApplication, current, is_handed_down, named
+from verdict.application import NoneHere, current, is_handed_down
 from verdict.configuration.settings import TOML, Settings
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
@@ -35,14 +35,12 @@ def settings_class() -> type[Settings]:
     """Return what can be chosen: of the engine alone, unless the application adds to it.
 
     Raises:
-        NoApplication, Misdeclared: One is named and cannot be used.
+        NoApplication, Misdeclared: There is one and it cannot be used.
     """
     try:
         found = current().settings or Settings
-    except NoApplication:
-        if named():
-            raise
-        return Settings  # there is none here, which who needs one will say
+    except NoneHere:
+        return Settings  # who needs one will say that there is none
     if not issubclass(found, Settings):
         raise Misdeclared(f"the settings of {current().name} must be a subclass of Settings")
     return found

@@ -2,15 +2,31 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LOG = logging.getLogger("verdict.private")
 OTHERS = 0o077  # what nobody but the owner may do
 
 
+_of_the_user = [OTHERS]  # the last one is what the user has set
+
+
 def keep_to_ourselves() -> None:
     """Let what this process and its children make from now on be the owner's alone."""
-    os.umask(OTHERS)
+    if (former := os.umask(OTHERS)) != OTHERS:
+        _of_the_user.append(former)
+
+
+@contextmanager
+def as_all_files_of_the_user() -> Iterator[None]:
+    """Let what is made meanwhile be as open as the user has it: source, nothing of a service."""
+    before = os.umask(_of_the_user[-1])
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def close(folder: Path) -> None:

@@ -1,0 +1,194 @@
+"""`verdict new`: what it writes passes as it is, and what is there is left alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+ROOT = Path(__file__).parents[2]
+VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
+
+
+@pytest.fixture
+def folder(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty working directory, in which no application is named."""
+    monkeypatch.delenv("VERDICT_APP", raising=False)
+    return environment
+
+
+def files(folder: Path) -> dict[str, str]:
+    """Return what lies below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_an_application_has_the_folders_of_every_one(run: Run, folder: Path) -> None:
+    new = run("new", "application", "shop", "--aggregate", "parcel")
+    parts = {name for name in files(folder) if not name.endswith("__init__.py")}
+
+    assert new.exit_code == 0
+    assert parts == {
+        "verdict.toml",
+        "shop/schemas/parcel.py",
+        "shop/commands/parcel.py",
+        "shop/aggregates/parcel.py",
+        "shop/compose/application.py",
+        "shop/tests/conftest.py",
+        "shop/tests/test_parcel.py",
+    }
+    assert [f"wrote {name}" for name in sorted(files(folder))] == new.stderr.splitlines()[:-1]
+
+
+def test_an_aggregate_is_listed_by_its_application(run: Run, folder: Path) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    new = run("new", "aggregate", "gift_card")
+    listing = files(folder)["shop/compose/application.py"]
+
+    assert new.exit_code == 0
+    assert "changed shop/compose/application.py: it lists gift_card" in new.stderr
+    assert "(\n        parcel,\n        gift_card,\n    )" in listing
+
+
+def test_a_person_adds_what_cannot_be_added_safely(run: Run, folder: Path) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    listing = folder / "shop" / "compose" / "application.py"
+    odd = listing.read_text().replace("aggregates=(", "aggregates=tuple(")
+    listing.write_text(odd)
+    new = run("new", "aggregate", "box")
+
+    assert new.exit_code == 0
+    assert (
+        "add to shop/compose/application.py:\n"
+        "    from shop.aggregates.box import box\n"
+        "    aggregates=(…, box),\n"
+    ) in new.stderr
+    assert listing.read_text() == odd
+    assert "shop/aggregates/box.py" in files(folder)
+
+
+def test_no_file_is_written_over_and_then_none_is_written(run: Run, folder: Path) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    (folder / "shop" / "tests" / "test_box.py").write_text("mine\n")
+    before = files(folder)
+
+    for command, there in (
+        (("aggregate", "box"), folder / "shop" / "tests" / "test_box.py"),
+        (("application", "shop"), folder / "shop" / "__init__.py"),
+        (("application", "store"), folder / "verdict.toml"),
+    ):
+        new = run("new", *command)
+        assert new.exit_code == 1
+        assert new.stderr == (
+            f"verdict: {there} is there already, and no file is ever written over: nothing was "
+            "written\n"
+        )
+    assert files(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (("application", "Shop"), "application 'Shop' cannot have this name: take a letter"),
+        (("application", "json"), "it would hide Python's own module json"),
+        (("application", "sqlalchemy"), "it would hide the installed module sqlalchemy ("),
+        (("application", "x", "--aggregate", "app"), "it has a meaning in the files that are wri"),
+        (("aggregate", "app"), "it has a meaning in the files that are written"),
+        (("aggregate", "parcel"), "application.py has a 'parcel' already: choose another name"),
+    ],
+)
+def test_a_name_that_will_not_do_is_refused_in_a_sentence(
+    run: Run, folder: Path, command: tuple[str, ...], problem: str
+) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    before = files(folder)
+    refused = run("new", *command)
+
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert problem in refused.stderr
+    assert files(folder) == before
+
+
+def test_an_application_that_is_not_in_this_folder_is_left_alone(run: Run, folder: Path) -> None:
+    (folder / "verdict.toml").write_text('app = "shop.compose.application:app"\n')
+    elsewhere = run("new", "aggregate", "parcel")
+
+    assert elsewhere.exit_code == 2
+    assert "the application shop.compose.application:app is not in this folder" in elsewhere.stderr
+
+
+def test_an_aggregate_waits_for_no_application_that_can_be_loaded(run: Run, folder: Path) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    (folder / "shop" / "aggregates" / "parcel.py").write_text("from shop.schemas.box import Box\n")
+
+    assert run("new", "aggregate", "crate").exit_code == 0
+
+    (folder / "shop" / "compose" / "application.py").write_text("app = (\n")
+    unclosed = run("new", "aggregate", "box")
+    assert (unclosed.exit_code, unclosed.stderr) == (
+        1,
+        f"verdict: {folder}/shop/compose/application.py is no Python, line 1: '(' was never "
+        "closed: nothing was written\n",
+    )
+
+
+def test_a_new_file_is_open_to_whom_the_user_lets_read(run: Run, folder: Path) -> None:
+    """What the service writes is its owner's alone; source is not of that kind."""
+    former = os.umask(0o022)
+    try:
+        run("new", "application", "shop")
+    finally:
+        os.umask(former)
+
+    assert (folder / "shop" / "compose" / "application.py").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.process
+def test_what_is_written_passes_at_the_first_try(folder: Path) -> None:
+    """As a newcomer types it; one name as long as they may be."""
+
+    def started(*command: str) -> str:
+        ran = subprocess.run(
+            command,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    longest = "an_aggregate_of_thirty_letters"
+    started(*VERDICT, "new", "application", "shop", "--aggregate", "parcel")
+    started(*VERDICT, "new", "aggregate", longest)
+    started(*VERDICT, "schemas", "write")
+    started(*VERDICT, "new", "read-model", "delivery", "--of", "parcel")
+    started(*VERDICT, "new", "read-model", "a_read_model_of_thirty_letters", "--of", longest)
+
+    assert "14 passed" in started(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    started(*VERDICT, "schemas", "check")
+    ruff = (sys.executable, "-m", "ruff")
+    started(*ruff, "check", "--isolated", "--select", "E,F,I,N,UP,B,SIM,RET,PT,RUF,D100", ".")
+    started(*ruff, "format", "--isolated", "--check", ".")
+
+
+@pytest.mark.process
+@pytest.mark.thorough  # takes a checker through all that is imported
+def test_what_is_written_passes_a_strict_type_checker(run: Run, folder: Path) -> None:
+    run("new", "application", "shop", "--aggregate", "parcel")
+    strict = (sys.executable, "-m", "mypy", "--strict", "--python-executable", sys.executable)
+    checked = subprocess.run(
+        [*strict, "shop"],
+        cwd=folder,
+        env=os.environ | {"MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,72 @@
+"""A name that would not do is refused in one sentence, before anything is written."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from verdict.scaffold.names import (
+    NameRefused,
+    class_name,
+    in_words,
+    see_that_it_can_be,
+    see_that_no_module_has_it,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("Parcel", "take a letter, then at most 29 more letters, digits and _, all in lower case"),
+        ("gift-card", "take a letter"),
+        ("1st", "take a letter"),
+        ("../parcel", "take a letter"),
+        ("", "take a letter"),
+        ("parcel\n", "take a letter"),
+        ("straße", "take a letter"),
+        ("a" * 31, "take a letter"),
+        ("class", "it is a word of Python"),
+        ("list", "it is a word of Python"),
+        ("event", "it has a meaning in the files that are written"),
+    ],
+)
+def test_what_cannot_be_a_name_is_said(name: str, problem: str) -> None:
+    with pytest.raises(NameRefused) as refused:
+        see_that_it_can_be("aggregate", name)
+
+    assert str(refused.value).startswith(f"aggregate {name!r} cannot have this name: {problem}")
+
+
+@pytest.mark.parametrize("name", ["a", "parcel", "gift_card", "match", "type_2", "a" * 30])
+def test_other_names_can_be(name: str) -> None:
+    see_that_it_can_be("aggregate", name)
+
+
+@pytest.mark.parametrize("name", ["calendar", "verdict", "pydantic", "pytest"])
+def test_an_application_hides_no_module(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(NameRefused, match=f"'{name}' cannot have this name: it would hide"):
+        see_that_no_module_has_it(name)
+
+
+def test_a_folder_that_is_there_already_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "my_shop").mkdir()
+
+    see_that_no_module_has_it("my_shop")
+    see_that_no_module_has_it("other_shop")
+
+
+def test_classes_and_sentences_are_made_of_names() -> None:
+    assert [class_name(one) for one in ("parcel", "gift_card", "b2b_")] == [
+        "Parcel",
+        "GiftCard",
+        "B2b",
+    ]
+    assert in_words("gift_card") == "gift card"

@@ -1,0 +1,105 @@
+"""`verdict new`: the files of an application, an aggregate or a read model, ready to be changed."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from verdict.scaffold.part import Part
+    from verdict.scaffold.place import Place
+
+app = typer.Typer(add_completion=False)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="In lower case, such as gift_card.")]
+
+
+@app.callback()
+def new() -> None:
+    """Write files to begin with, and tests that pass; no file is ever written over."""
+
+
+@app.command()
+def application(
+    name: Name,
+    aggregate: Annotated[str, typer.Option(metavar="NAME", help="Its first aggregate.")] = "item",
+) -> None:
+    """Write an application into this folder: a package with one aggregate, and verdict.toml.
+
+    The package has the folders that every application on verdict has: schemas, commands,
+    aggregates, projections, compose, and tests.
+    """
+    from verdict.scaffold.application import application as write
+
+    _tell(write(name, aggregate))
+    _say("next: `verdict schemas write`, `python -m pytest`, `verdict up`")
+
+
+@app.command()
+def aggregate(name: Name) -> None:
+    """Write an aggregate: something with a title that is opened, renamed and closed.
+
+    Its events, commands, rules and tests; the application of this folder lists it then.
+    """
+    from verdict.scaffold.aggregate import aggregate as part_of
+
+    place = _place()
+    _add(part_of(place, name), place)
+    _say("next: `verdict schemas write`, `python -m pytest`")
+
+
+@app.command("read-model")
+def read_model(
+    name: Name,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGGREGATE",
+            help="Whose events it follows.",
+            show_default="the only one that there is",
+        ),
+    ] = None,
+) -> None:
+    """Write a read model: a row for each aggregate, and a view; with tests.
+
+    It counts events and names the last one, until you write what readers ask. The application of
+    this folder lists it then.
+    """
+    from verdict.application import current
+    from verdict.scaffold.read_model import read_model as part_of
+
+    current()  # what is wrong with it is said before anything else
+    place = _place()
+    _add(part_of(place, name, of), place)
+    _say("next: `python -m pytest`")
+
+
+def _place() -> "Place":
+    from verdict.application import path_of_the_application
+    from verdict.scaffold.place import place_of
+
+    return place_of(path_of_the_application())
+
+
+def _add(part: "Part", place: "Place") -> None:
+    from verdict.scaffold.part import add
+
+    if add(part, place):
+        _tell(part.files)
+        _say(f"changed {place.file.relative_to(place.folder)}: it lists {part.name}")
+        return
+    _tell(part.files)
+    imported, listed = part.lines
+    _say(f"add to {place.file.relative_to(place.folder)}:\n    {imported}\n    {listed}")
+
+
+def _tell(files: Iterable[Path]) -> None:
+    for file in sorted(files):
+        _say(f"wrote {file.relative_to(Path.cwd())}")
+
+
+def _say(text: str) -> None:
+    from verdict.cli.output import note
+
+    note(text)

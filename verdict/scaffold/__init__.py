@@ -1,0 +1,1 @@
+"""What `verdict new` writes: the files of an application, an aggregate, a read model."""

@@ -1,0 +1,49 @@
+"""A new application: a package with the folders that all have, and a first aggregate in it."""
+
+from pathlib import Path
+
+from verdict.scaffold.aggregate import aggregate
+from verdict.scaffold.files import rendered, write
+from verdict.scaffold.names import see_that_it_can_be, see_that_no_module_has_it
+from verdict.scaffold.place import Place
+
+FOLDERS = {
+    "": "An application on verdict.",
+    "schemas": "What happened: events, and their Avro files.",
+    "commands": "What may be asked.",
+    "aggregates": "The rules.",
+    "projections": "What is known: read models.",
+    "compose": "All of it, put together.",
+    "tests": "What it does, as tests say it.",
+}
+
+
+def application(name: str, first: str) -> list[Path]:
+    """Write an application into the working directory; return its files.
+
+    Args:
+        name: Of the application, and of its package.
+        first: Name of its first aggregate.
+
+    Raises:
+        NameRefused: It or its aggregate cannot be called so.
+        IsThere: One of its files is there.
+    """
+    see_that_it_can_be("application", name)
+    see_that_no_module_has_it(name)
+    place = Place(Path.cwd(), f"{name}.compose.application", "app")
+    part = aggregate(place, first)
+    source = part.joined_to(rendered("application.py", name=name), place.value)
+    assert source is not None  # the template is written in the usual way
+    package = place.folder / name
+    texts = {
+        package / folder / "__init__.py": f'"""{about}"""\n' for folder, about in FOLDERS.items()
+    }
+    texts |= {
+        place.folder / "verdict.toml": rendered("verdict.toml", name=name),
+        place.file: source,
+        package / "tests" / "conftest.py": rendered("conftest.py", name=name),
+        **part.files,
+    }
+    write(texts)
+    return [*texts]

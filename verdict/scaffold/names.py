@@ -1,0 +1,74 @@
+"""Which names the files that are written can bear; pure, but for what is installed."""
+
+import builtins
+import keyword
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from verdict.errors import VerdictError
+
+LONGEST = 30  # the lines that are made of it stay as short as formatters want them
+NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{LONGEST - 1}}}")
+# as names or as classes, these have a meaning in the modules that are written
+IN_USE = {
+    "aggregate", "app", "at", "cast", "command", "decide", "described", "event", "evolve", "given",
+    "happened", "message", "refused", "row_table", "select", "text", "using", "version_view",
+}  # fmt: skip
+
+
+class NameRefused(VerdictError):
+    """Nothing can be written under this name; nothing was."""
+
+    exit_code = 2
+
+
+def see_that_it_can_be(what: str, name: str) -> None:
+    """Return if modules, classes and values can be named after it.
+
+    Raises:
+        NameRefused: It is no identifier in lower case, too long, or means something already.
+    """
+    if not NAME.fullmatch(name):
+        raise NameRefused(
+            f"{what} {name!r} cannot have this name: take a letter, then at most {LONGEST - 1} "
+            "more letters, digits and _, all in lower case, such as gift_card"
+        )
+    if keyword.iskeyword(name) or hasattr(builtins, name):
+        raise NameRefused(f"{what} {name!r} cannot have this name: it is a word of Python")
+    if name in IN_USE:
+        raise NameRefused(
+            f"{what} {name!r} cannot have this name: it has a meaning in the files that are written"
+        )
+
+
+def see_that_no_module_has_it(name: str) -> None:
+    """Return if a package of this name in the working directory hides no other one.
+
+    Raises:
+        NameRefused: The standard library or something installed is called so.
+    """
+    if name in sys.stdlib_module_names:
+        raise NameRefused(
+            f"application {name!r} cannot have this name: it would hide Python's own module {name}"
+        )
+    spec = find_spec(name)
+    places = (
+        [*filter(None, (spec.origin, *(spec.submodule_search_locations or ())))] if spec else []
+    )
+    if elsewhere := [one for one in places if not Path(one).is_relative_to(Path.cwd() / name)]:
+        raise NameRefused(
+            f"application {name!r} cannot have this name: it would hide the installed module "
+            f"{name} ({elsewhere[0]})"
+        )
+
+
+def class_name(name: str) -> str:
+    """Return `GiftCard` of `gift_card`."""
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def in_words(name: str) -> str:
+    """Return `gift card` of `gift_card`."""
+    return " ".join(filter(None, name.split("_")))

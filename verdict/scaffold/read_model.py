@@ -1,0 +1,100 @@
+"""A new read model of an aggregate that is there: how many events there were, and the last one."""
+
+import sys
+
+from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
+from sqlalchemy.dialects.sqlite.base import SQLiteIdentifierPreparer
+
+from verdict.application import UnknownAggregate, current
+from verdict.model.aggregate import Aggregate
+from verdict.model.message import Message
+from verdict.projection.declared import projections
+from verdict.projection.processor_tables import views_of
+from verdict.scaffold.example import example
+from verdict.scaffold.files import rendered
+from verdict.scaffold.names import NameRefused, class_name, see_that_it_can_be
+from verdict.scaffold.part import Part
+from verdict.scaffold.place import Place
+from verdict.scaffold.source import call, imports
+
+OF_SQL = {*RESERVED_WORDS, *SQLiteIdentifierPreparer.reserved_words}
+
+
+def read_model(place: Place, name: str, of: str | None) -> Part:
+    """Return a new read model with its tests; the application has to be loaded for it.
+
+    Args:
+        place: Of the application.
+        name: Of the read model.
+        of: The aggregate whose events it follows; None: the only one that there is.
+
+    Raises:
+        NameRefused: It cannot be called so.
+        VerdictError: There is no such aggregate, or there are several.
+    """
+    see_that_it_can_be("read model", name)
+    _see_that_readers_can_ask_for(name)
+    followed = _followed(of)
+    module, tests = f"{place.package}projections.{name}", f"{place.package}tests.test_{name}"
+    files = {
+        place.path(module): _projection(name, followed),
+        place.path(tests): _test(name, module, followed),
+    }
+    return Part(name, module, "read_models", files)
+
+
+def _see_that_readers_can_ask_for(name: str) -> None:
+    if name in OF_SQL:
+        raise NameRefused(f"read model {name!r} cannot have this name: it is a word of SQL")
+    if name in views_of(projections()):
+        raise NameRefused(f"read model {name!r} cannot have this name: there is such a view")
+
+
+def _followed(of: str | None) -> Aggregate[Message]:
+    known = current().aggregate_types
+    if of is None and len(known) == 1:
+        of = known[0]
+    if of is None:
+        raise NameRefused(f"say with --of whose events it follows: there are {', '.join(known)}")
+    try:
+        return current().aggregate(of)
+    except UnknownAggregate as error:
+        raise NameRefused(str(error)) from error
+
+
+def _projection(name: str, followed: Aggregate[Message]) -> str:
+    row, kinds = f"{class_name(name)}Row", followed.event_types
+    written, named = _union(followed)
+    cases = (f'        case {kind}():\n            last = "{kind}"' for kind in kinds)
+    return rendered(
+        "read_model.py",
+        name=name,
+        row=row,
+        aggregate=followed.name,
+        imports=imports([*((one.__module__, one.__name__) for one in kinds.values()), *named]),
+        union=written,
+        cases="\n".join(cases),
+    )
+
+
+def _union(followed: Aggregate[Message]) -> tuple[str, list[tuple[str, str]]]:
+    """Return how a module writes the type of an aggregate's events, and what it imports for it."""
+    module = next(iter(followed.event_types.values())).__module__
+    for name, value in vars(sys.modules[module]).items():
+        if value is followed.events:
+            return name, [(module, name)]
+    return " | ".join(followed.event_types), []
+
+
+def _test(name: str, module: str, followed: Aggregate[Message]) -> str:
+    for event, kind in followed.event_types.items():
+        if (fields := example(kind)) is not None:
+            return rendered(
+                "test_read_model.py",
+                name=name,
+                aggregate=followed.name,
+                event=event,
+                example=call(event, fields.items()),
+                imports=imports([(module, name), (kind.__module__, event)]),
+            )
+    return rendered("test_read_model_alone.py", name=name, imports=imports([(module, name)]))
