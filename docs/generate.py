@@ -220,7 +220,8 @@ def _default(name: str, field: FieldInfo) -> str:
 def _command_line() -> Iterator[str]:
     yield "# Command line"
     yield ""
-    yield "Data on stdout, all else on stderr. Every verb but `demo` also takes where its service"
+    alone = " and ".join(f"`{one.name}`" for one in (*VERBS, *app.verbs) if one.alone)
+    yield f"Data on stdout, all else on stderr. Every verb but {alone} also takes where its service"
     yield "is: `--data-dir`, `--deployment`, `--bootstrap-servers`, `--database-url`; and `--app`,"
     yield "before the verb too, and `--help`."
     yield ""

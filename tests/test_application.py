@@ -165,10 +165,10 @@ def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> 
         )
 
     unnamed = verdict("acls")
-    started = verdict("--app", "shop.application:app", "up", "--data-dir", "data")
-    written = verdict("--app", "shop.application:app", "schemas", "write")
-    checked = verdict("schemas", "check", VERDICT_APP="shop.application:app")
-    (shop / "verdict.toml").write_text('app = "shop.application:app"\n')
+    started = verdict("--app", "shop.compose.application:app", "up", "--data-dir", "data")
+    written = verdict("--app", "shop.compose.application:app", "schemas", "write")
+    checked = verdict("schemas", "check", VERDICT_APP="shop.compose.application:app")
+    (shop / "verdict.toml").write_text('app = "shop.compose.application:app"\n')
     allowed = verdict("acls")
     nowhere = verdict("send", "order", "PlaceOrder", "--id", "1", "--expected-version", "0")
 

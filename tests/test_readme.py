@@ -150,7 +150,7 @@ def test_the_application_that_is_shown_passes_its_tests(tmp_path: Path) -> None:
     for name, text in EXTENDING.files("python").items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    [shown] = EXTENDING.blocks("console")
+    _, shown = EXTENDING.blocks("console")  # tests/cli/test_new.py runs the first
     *typed, up = [command for command, _ in commands(shown)]
     assert up == "verdict up"
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.documents import ROOT, Document, commands
 
-ROOT = Path(__file__).parents[2]
-VERDICT = (sys.executable, "-c", "from verdict.cli.main import main; main()")
+EXTENDING = Document("docs/extending.md")
 
 
 @pytest.fixture
@@ -151,31 +151,32 @@ def test_a_new_file_is_open_to_whom_the_user_lets_read(run: Run, folder: Path) -
 
 @pytest.mark.process
 def test_what_is_written_passes_at_the_first_try(folder: Path) -> None:
-    """As a newcomer types it; one name as long as they may be."""
-
-    def started(*command: str) -> str:
-        ran = subprocess.run(
-            command,
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
+    """As a newcomer types it who reads docs/extending.md, and with names as long as they may be."""
+    *typed, tested, up = [command for command, _ in commands(EXTENDING.blocks("console")[0])]
     longest = "an_aggregate_of_thirty_letters"
-    started(*VERDICT, "new", "application", "shop", "--aggregate", "parcel")
-    started(*VERDICT, "new", "aggregate", longest)
-    started(*VERDICT, "schemas", "write")
-    started(*VERDICT, "new", "read-model", "delivery", "--of", "parcel")
-    started(*VERDICT, "new", "read-model", "a_read_model_of_thirty_letters", "--of", longest)
+    more = (
+        f"verdict new aggregate {longest}",
+        "verdict schemas write",
+        f"verdict new read-model a_read_model_of_thirty_letters --of {longest}",
+        tested,
+        "verdict schemas check",
+        "ruff check --isolated --select E,F,I,N,UP,B,SIM,RET,PT,RUF,D100 .",
+        "ruff format --isolated --check .",
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
-    assert "14 passed" in started(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    started(*VERDICT, "schemas", "check")
-    ruff = (sys.executable, "-m", "ruff")
-    started(*ruff, "check", "--isolated", "--select", "E,F,I,N,UP,B,SIM,RET,PT,RUF,D100", ".")
-    started(*ruff, "format", "--isolated", "--check", ".")
+    ran = subprocess.run(
+        ["bash", "-e"],
+        input="\n".join([*typed, *more]),
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+    assert (tested, up) == ("python -m pytest", "verdict up")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " 14 passed" in ran.stdout
 
 
 @pytest.mark.process
