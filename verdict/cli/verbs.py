@@ -41,6 +41,7 @@ VERBS = (
     _listed("topics", "Create the topics, or check them.", SET_UP),
     _listed("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),
     _listed("acls", "Print the least that Kafka must allow each role.", SET_UP),
+    _listed("warm", "Make every later start quicker, once for this machine.", SET_UP),
     _listed("config", "Show the settings and where each comes from.", SET_UP),
 )
 

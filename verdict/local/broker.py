@@ -20,11 +20,14 @@ from confluent_kafka.admin import AdminClient
 from verdict.errors import TimedOut, VerdictError
 from verdict.local import private
 from verdict.local.claim import Claim
+from verdict.local.class_archive import class_archive, is_recording
 from verdict.local.jars import broker_classpath
 from verdict.local.java import find_java
 
 HERE = Path(__file__).parent
 READY_S = 60
+GRACE_S = 10
+RECORDING_S = 120  # what a JVM has loaded is written behind its end
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
@@ -207,7 +210,8 @@ class EmbeddedBroker:
         path.write_text(text.format(port=self._port, controller_port=controller_port, logs=logs))
 
     def _launch(self, java: list[str], claim: Claim) -> None:
-        guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py")]
+        grace_s = RECORDING_S if is_recording() else GRACE_S
+        guardian = [sys.executable, "-I", "-S", str(HERE / "guardian.py"), str(grace_s)]
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             self._guardian = subprocess.Popen(
@@ -243,8 +247,10 @@ class EmbeddedBroker:
 
 
 def _java() -> list[str]:
+    java, class_path = find_java(), broker_classpath()
     logging = f"-Dlog4j2.configurationFile={(HERE / 'quiet.log4j2.xml').as_uri()}"
-    return [str(find_java()), *JVM_OPTIONS, logging, "-cp", broker_classpath()]
+    archive = class_archive("broker", java, [Path(class_path).parent])
+    return [str(java), *JVM_OPTIONS, *archive, logging, "-cp", class_path]
 
 
 def _cluster_id() -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.errors import PySparkRuntimeError
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from verdict.errors import VerdictError
 from verdict.local import private
+from verdict.local.class_archive import class_archive
 from verdict.local.jars import spark_jars
 from verdict.local.java import find_java
 
@@ -114,7 +116,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.memory": driver_memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores)),
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores, jars)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
         # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
@@ -163,8 +165,21 @@ def jvm_exit_code(session: SparkSession) -> int | None:
     return code
 
 
-def _java_options(temporary: Path, cores: int) -> list[str]:
+def end_jvm() -> None:
+    """End Spark's JVM, whose session is stopped; return when it has written all that it writes."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
     options = [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
+    of_spark = Path(_find_spark_home(), "jars")
+    options += class_archive("spark", find_java(), [*jars, of_spark])
     return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 

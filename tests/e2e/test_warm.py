@@ -1,0 +1,36 @@
+"""`verdict warm`: later JVMs map what those of the rehearsal wrote."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.deployment import ROOT, VERDICT
+from verdict.local.broker import EmbeddedBroker
+from verdict.local.jars import fetched
+
+pytestmark = [pytest.mark.process, pytest.mark.thorough, pytest.mark.timeout(400)]
+
+
+def test_a_broker_maps_the_classes_that_another_one_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache" / "verdict"
+    cache.mkdir(parents=True)
+    (cache / fetched().name).symlink_to(fetched())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+
+    answer = subprocess.run([VERDICT, "warm"], cwd=ROOT, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    kinds = {re.sub("-[0-9a-f]{16}", "", path.name) for path in cache.glob("*.jsa")}
+    assert kinds == {"classes-broker.jsa", "classes-spark.jsa"}
+
+    with EmbeddedBroker(tmp_path / "kafka") as broker:
+        assert broker._claim is not None
+        jvm = broker._claim.broker
+        assert isinstance(jvm, psutil.Process)
+        mapped = Path(f"/proc/{jvm.pid}/maps").read_text()
+    assert f"{os.sep}classes-broker-" in mapped

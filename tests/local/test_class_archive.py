@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import pytest
+
+from verdict.local.class_archive import class_archive, recorded
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache folder."""
+    monkeypatch.setattr("verdict.local.class_archive.user_cache_path", lambda *_, **__: tmp_path)
+
+
+@pytest.fixture
+def java(tmp_path: Path) -> Path:
+    java = tmp_path / "java"
+    java.write_text("a JVM")
+    return java
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "kafka.jar").write_text("classes")
+    return tmp_path / "jars"
+
+
+def written_by_a_jvm(options: list[str]) -> None:
+    [option] = options
+    name, _, path = option.partition("=")
+    assert name == "-XX:ArchiveClassesAtExit"
+    Path(path).write_text("what it has loaded")
+    Path(path).chmod(0o400)
+
+
+def record(java: Path, jars: Path) -> list[Path]:
+    with recorded() as archives:
+        written_by_a_jvm(class_archive("broker", java, [jars]))
+    return archives
+
+
+def test_without_an_archive_a_jvm_has_no_option_more(java: Path, jars: Path) -> None:
+    assert class_archive("broker", java, [jars]) == []
+
+
+def test_what_one_has_written_the_next_one_maps(java: Path, jars: Path) -> None:
+    [archive] = record(java, jars)
+
+    assert class_archive("broker", java, [jars]) == [f"-XX:SharedArchiveFile={archive}"]
+    assert class_archive("spark", java, [jars]) == []
+
+
+def test_another_jar_or_another_java_has_an_archive_of_its_own(java: Path, jars: Path) -> None:
+    record(java, jars)
+
+    (jars / "kafka.jar").write_text("other classes")
+    assert class_archive("broker", java, [jars]) == []
+    record(java, jars)
+    java.write_text("another JVM")
+    assert class_archive("broker", java, [jars]) == []
+
+
+def test_what_others_could_have_written_is_not_mapped(java: Path, jars: Path) -> None:
+    [archive] = record(java, jars)
+
+    archive.chmod(0o666)
+    assert class_archive("broker", java, [jars]) == []
+
+
+def fail(java: Path, jars: Path) -> None:
+    with recorded():
+        written_by_a_jvm(class_archive("broker", java, [jars]))
+        raise RuntimeError("Kafka does not start")
+
+
+def test_a_rehearsal_that_fails_leaves_nothing(tmp_path: Path, java: Path, jars: Path) -> None:
+    before = {*tmp_path.iterdir()}
+
+    with pytest.raises(RuntimeError):
+        fail(java, jars)
+
+    assert {*tmp_path.iterdir()} == before
+    assert class_archive("broker", java, [jars]) == []
+
+
+def test_a_java_that_writes_nothing_is_no_failure(java: Path, jars: Path) -> None:
+    with recorded() as archives:
+        class_archive("broker", java, [jars])
+
+    assert archives == []

@@ -1,0 +1,55 @@
+"""One short life of the whole service on throw-away data, for the class archives of its JVMs."""
+
+import tempfile
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from verdict.application import current
+from verdict.configuration.loading import settings_class
+from verdict.decider.recovery.progress import Tell, untold
+from verdict.kafka.log import KafkaLog
+from verdict.local.class_archive import recorded
+from verdict.service.running import Running
+from verdict.spark.session import end_jvm
+
+LOOK_S = 0.2
+
+
+def warm(tell: Tell = untold) -> list[Path]:
+    """Let Kafka and Spark live through a start, a record and an end; return what they wrote.
+
+    Nothing of what is set is used or touched: a broker and a database of its own, in a folder that
+    is removed.
+
+    Args:
+        tell: Called with what is being done.
+
+    Raises:
+        VerdictError: Something is missing, or the service does not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="verdict-") as folder, recorded() as archives:
+        settings = settings_class().model_construct(data_dir=Path(folder))
+        with Running(settings, tell=tell) as running:
+            _let_one_be_refused(running)
+        tell("writing the classes down")
+        end_jvm()
+    return archives
+
+
+def _let_one_be_refused(running: Running) -> None:
+    """Let a record that is no command go the whole way, into the table of letters.
+
+    Any application can do that. Rules run in Python, for a JVM most commands are alike.
+    """
+    topics = running.settings.topics
+    servers = {"bootstrap.servers": running.service.bootstrap_servers}
+    producer = Producer(servers)
+    producer.produce(topics.commands(current().aggregate_types[0]), b"no command", b"warm")
+    producer.flush()
+    with KafkaLog(servers) as log:
+        partitions = range(log.partitions(topics.dead_letters))
+        while not any(log.bounds(topics.dead_letters, each)[1] for each in partitions):
+            running.check()
+            time.sleep(LOOK_S)
