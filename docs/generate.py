@@ -6,7 +6,6 @@
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -14,6 +13,7 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from docs.proofs import promises, proofs
 from verdict.cli.connection import PANEL
+from verdict.cli.schema_words import type_of
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
@@ -58,14 +58,6 @@ HEADERS = {
     ),
     letter.RETRY_ID: ("set on the way out: a retry that is sent twice carries the same", ""),
     letter.RETRY_REACTION: ("of verdict's own letters: which policy or notification failed", ""),
-}
-WORDS = {  # of JSON Schema's formats and types
-    "password": "secret",
-    "path": "path",
-    "file-path": "path",
-    "string": "text",
-    "array": "list",
-    "object": "table",
 }
 CODES = (
     (0, "it is done"),
@@ -189,23 +181,13 @@ def _settings() -> Iterator[str]:
         (
             (
                 f"`{name}`",
-                " or ".join(_types(types[name])),
+                type_of(types[name]),
                 _default(name, field),
                 field.description or "",
             )
             for name, field in BusinessSettings.model_fields.items()
         ),
     )
-
-
-def _types(schema: dict[str, Any]) -> Iterator[str]:
-    if others := schema.get("anyOf"):
-        for one in others:
-            yield from _types(one)
-    elif values := schema.get("enum"):
-        yield ", ".join(map(str, values))
-    elif schema["type"] != "null":
-        yield WORDS.get(schema.get("format") or schema["type"], schema["type"])
 
 
 def _default(name: str, field: FieldInfo) -> str:

@@ -160,6 +160,7 @@ def test_what_is_written_passes_at_the_first_try(folder: Path) -> None:
         f"verdict new read-model a_read_model_of_thirty_letters --of {longest}",
         tested,
         "verdict schemas check",
+        "verdict describe",
         "ruff check --isolated --select E,F,I,N,UP,B,SIM,RET,PT,RUF,D100 .",
         "ruff format --isolated --check .",
     )
@@ -177,6 +178,7 @@ def test_what_is_written_passes_at_the_first_try(folder: Path) -> None:
     assert (tested, up) == ("python -m pytest", "verdict up")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert " 14 passed" in ran.stdout
+    assert "OpenParcel, RenameParcel, CloseParcel" in ran.stdout
 
 
 @pytest.mark.process

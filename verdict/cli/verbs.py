@@ -37,6 +37,7 @@ VERBS = (
     _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
     _listed("mail", "Record the mails of a week; send them.", READ),
+    _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),
     _listed("schemas", "Check the Avro schemas; put them into a registry.", SET_UP),

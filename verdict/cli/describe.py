@@ -1,0 +1,203 @@
+"""`verdict describe`: what the application is made of, by the application itself."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from verdict.application import current
+from verdict.cli.options import Json, known_aggregate, settings_of
+from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.rule_codes import codes_of
+from verdict.cli.schema_words import Field, fields_of
+from verdict.configuration.settings import Settings
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import Command
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Message
+from verdict.projection.declared import OF_EVERY_APPLICATION, projections
+from verdict.projection.described import View, ViewColumn, about_view, columns_of
+from verdict.wire.topics import Topics
+
+app = typer.Typer(add_completion=False)
+
+OF_THE_ENGINE = {one.name for one in OF_EVERY_APPLICATION}
+STARTS = {
+    LifeCycle.NONE: "one that never existed",
+    LifeCycle.ACTIVE: "one that is there",
+    LifeCycle.DELETED: "one that was deleted",
+}
+
+Parts = Iterator[Table | Text | str]
+Of = Aggregate[Message]
+
+
+class Shown(NamedTuple):
+    """A view of a read model, and the topics that this follows."""
+
+    name: str
+    view: View
+    follows: Sequence[str]
+
+
+@app.command()
+def describe(
+    aggregate: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="AGGREGATE", callback=known_aggregate, help="One of them.", show_default="all"
+        ),
+    ] = None,
+    message: Annotated[
+        str | None,
+        typer.Argument(metavar="COMMAND", help="A command or event of it.", show_default="all"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show aggregates, commands, events, topics and views, as the application declares them.
+
+    Of one aggregate with all fields: types, bounds, defaults, and what is personal. With --json
+    commands and events are JSON Schemas. No service and no database is asked.
+    """
+    settings = settings_of()
+    one = None if aggregate is None else current().aggregate(aggregate)
+    if one is None:
+        facts, parts = _application_facts(settings), _application(settings)
+    elif message is None:
+        facts, parts = _aggregate_facts(one, settings), _aggregate(one, settings)
+    else:
+        kind = _message(one, message)
+        facts, parts = kind.model_json_schema(), _told(kind)
+    if json:
+        show_json(facts)
+        return
+    show(*parts)
+    if one is None:
+        note("`verdict describe AGGREGATE` shows fields and columns, `verdict sql` every view")
+
+
+def _message(aggregate: Of, name: str) -> type[Message]:
+    known = {**aggregate.command_types, **aggregate.event_types}
+    if name not in known:
+        raise typer.BadParameter(
+            f"{aggregate.name} has no command or event {name!r}: it has {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _application(settings: Settings) -> Parts:
+    application = current()
+    yield Text(f"{application.name}\n", "bold")
+    yield add_rows(
+        table("aggregate", "commands", "events"),
+        (
+            (one.name, ", ".join(one.command_types), ", ".join(one.event_types))
+            for one in map(application.aggregate, application.aggregate_types)
+        ),
+    )
+    yield ""
+    yield add_rows(
+        table("view", "follows", "about"),
+        ((one.name, ", ".join(one.follows), about_view(one.view)) for one in _views(settings)),
+    )
+    if others := [*_others(settings.topics)]:
+        yield ""
+        yield add_rows(table("also", "name", "about"), others)
+
+
+def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
+    """Yield what an application has besides aggregates and read models."""
+    application = current()
+    for policy in application.policies:
+        yield "policy", policy.name, f"follows {', '.join(policy.follows)}"
+    for one in application.notifications:
+        topic = topics.named(one.topic)
+        yield "notification", one.name, f"follows {', '.join(one.follows)}, writes to {topic}"
+    for inbound in application.inbound:
+        topic = topics.named(inbound.topic)
+        yield "inbound", inbound.name, f"reads {topic}, asks {inbound.aggregate_type}"
+    for state in application.states:
+        yield "state of others", state.state.__name__, f"on {topics.named(state.topic)}"
+    for verb in application.verbs:
+        yield "verb", verb.name, verb.summary
+
+
+def _aggregate(aggregate: Of, settings: Settings) -> Parts:
+    yield Text(f"aggregate {aggregate.name}", "bold")
+    yield f"topics: {', '.join(_topics(aggregate, settings))}"
+    if codes := codes_of(aggregate):
+        yield f"its rules refuse with: {', '.join(codes)}"
+    for kind in (*aggregate.command_types.values(), *aggregate.event_types.values()):
+        yield ""
+        yield from _told(kind)
+    for shown in _views(settings, settings.topics.events(aggregate.name)):
+        yield ""
+        yield Text.assemble(("view ", "dim"), (shown.name, "bold"), f"  {about_view(shown.view)}")
+        yield add_rows(table(*ViewColumn._fields), columns_of(shown.view))
+
+
+def _told(kind: type[Message]) -> Parts:
+    """Tell of a command or an event with its fields."""
+    said = [f"to {_starts_from(kind)}"] if issubclass(kind, Command) else []
+    said += [about] if (about := (kind.__doc__ or "").partition("\n")[0]) else []
+    what = "command " if issubclass(kind, Command) else "event "
+    yield Text.assemble((what, "dim"), (kind.__name__, "bold"), *(f"  {one}" for one in said))
+    if fields := fields_of(kind):
+        yield add_rows(table(*Field._fields), fields)
+
+
+def _starts_from(kind: type[Command]) -> str:
+    return " or ".join(said for state, said in STARTS.items() if state in kind.starts_from)
+
+
+def _views(settings: Settings, followed: str | None = None) -> Iterator[Shown]:
+    """Yield the views of the application, those of who follows a topic if one is given."""
+    for projection in projections(settings.chosen):
+        topics = projection.topics(settings.topics)
+        if projection.name in OF_THE_ENGINE or followed not in (None, *topics):
+            continue
+        for name, view in projection.views.items():
+            if name != f"{projection.name}_version":  # each has one, and all are alike
+                yield Shown(name, view, topics)
+
+
+def _topics(aggregate: Of, settings: Settings) -> list[str]:
+    return settings.topics.beside(settings.topics.events(aggregate.name))
+
+
+def _application_facts(settings: Settings) -> dict[str, Any]:
+    application = current()
+    return {
+        "application": application.name,
+        "aggregates": {one.name: _aggregate_facts(one, settings) for one in application.aggregates},
+        "views": _view_facts(settings),
+        "also": [
+            {"kind": kind, "name": name, "about": about}
+            for kind, name, about in _others(settings.topics)
+        ],
+    }
+
+
+def _aggregate_facts(aggregate: Of, settings: Settings) -> dict[str, Any]:
+    return {
+        "topics": _topics(aggregate, settings),
+        "codes": codes_of(aggregate),
+        "commands": {
+            name: kind.model_json_schema() for name, kind in aggregate.command_types.items()
+        },
+        "events": {name: kind.model_json_schema() for name, kind in aggregate.event_types.items()},
+        "views": _view_facts(settings, settings.topics.events(aggregate.name)),
+    }
+
+
+def _view_facts(settings: Settings, followed: str | None = None) -> dict[str, Any]:
+    return {
+        one.name: {
+            "about": about_view(one.view),
+            "follows": one.follows,
+            "columns": [column._asdict() for column in columns_of(one.view)],
+        }
+        for one in _views(settings, followed)
+    }
