@@ -23,6 +23,7 @@ INPUTS = (LOCK, ROOT / "pyproject.toml", ROOT / "verdict/local/jars.lock")
 
 OLDEST, TOO_NEW = (3, 11), (3, 15)
 ENVIRONMENT = 6
+QUICKEN_S = 300
 
 
 class Missing(Exception):
@@ -68,8 +69,8 @@ def quicken() -> None:
     """Let Kafka and Spark live once, so that each later start costs half; it is no must."""
     say("starting Kafka and Spark once, so that later starts are quicker (a minute)")
     try:
-        run(VENV / "bin" / "verdict", "warm")
-    except subprocess.CalledProcessError:
+        subprocess.run([VENV / "bin" / "verdict", "warm"], check=True, cwd=ROOT, timeout=QUICKEN_S)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         say("that did not work, and nothing depends on it: `verdict warm` tries it again")
 
 
