@@ -14,6 +14,7 @@ from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibi
 from verdict.wire.generate import append, missing, wanted_of_the_engine
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
+    SchemaFileDamaged,
     SchemaIdClash,
     SchemaVersion,
     by_id,
@@ -186,6 +187,23 @@ def test_two_packages_with_one_id_are_told_so() -> None:
     assert str(clash) == (
         "schema id 1 is response v1 and rejection v1: give the newer one a free id"
     )
+
+
+@pytest.mark.parametrize("name", ["ids.json", "response.v1.avsc"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
+    append(tmp_path, "response", dict(wanted_of_the_engine())["response"], 1)
+    (tmp_path / name).write_text("<<<<<<< HEAD\n")  # of a merge that nobody ended
+
+    with pytest.raises(SchemaFileDamaged, match=f"the schema file {tmp_path / name} cannot be rea"):
+        list(versions_in(tmp_path))
+
+
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    name = append(tmp_path, "response", dict(wanted_of_the_engine())["response"], 1)
+    (tmp_path / name).unlink()
+
+    with pytest.raises(SchemaFileDamaged, match=f"{name} cannot be read .* from your version cont"):
+        list(versions_in(tmp_path))
 
 
 def test_a_subject_without_a_schema_says_how_to_get_one() -> None:

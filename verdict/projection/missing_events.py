@@ -8,17 +8,27 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select, Table, and_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    MetaData,
+    Row,
+    Select,
+    Table,
+    and_,
+    select,
+)
 
 from verdict.projection import holding, position
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.event_archive import event_archive
+from verdict.projection.event_archive import archive_table
 from verdict.projection.projection import Projection
 from verdict.wire.records import decode_event
 
 MOST = 1_000  # in one batch; what is left comes with the next one
 
-ARCHIVE = event_archive().table  # it has no other version, as it cannot be built again
+ARCHIVE = archive_table(MetaData())  # it has no other version, as it cannot be built again
 ARCHIVED = ARCHIVE.alias("archived")
 
 

@@ -24,6 +24,7 @@ from verdict.wire.response import Rejection, Response
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
     SchemaVersion,
+    by_id,
     of_the_aggregates,
     of_the_engine,
     versions_in,
@@ -72,7 +73,9 @@ def see_that_all_are_written() -> None:
 
     Raises:
         VerdictError: Names those that have none.
+        SchemaIdClash: One id stands for two schemas.
     """
+    by_id()
     if changed := sorted(subject for subject, _ in missing()):
         raise VerdictError(
             f"{', '.join(changed)} changed since the schema files were written: run `verdict "

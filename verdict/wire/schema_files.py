@@ -39,6 +39,10 @@ class SchemaIdClash(VerdictError):
         )
 
 
+class SchemaFileDamaged(VerdictError):
+    """What was written once is not there any more."""
+
+
 class NoSchema(VerdictError, LookupError):
     """Something has no schema file yet."""
 
@@ -65,11 +69,25 @@ def of_the_aggregates() -> Traversable:
 
 
 def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
-    """Yield the schema versions that `ids.json` in `place` lists."""
+    """Yield the schema versions that `ids.json` in `place` lists.
+
+    Raises:
+        SchemaFileDamaged: One of the files is missing, or no JSON.
+    """
     index = place / "ids.json"
-    for entry in json.loads(index.read_text()) if index.is_file() else []:
-        schema = json.loads((place / entry["file"]).read_text())
+    for entry in _content(index) if index.is_file() else []:
+        schema = _content(place / entry["file"])
         yield SchemaVersion(entry["id"], entry["subject"], entry["version"], schema)
+
+
+def _content(file: Traversable) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise SchemaFileDamaged(
+            f"the schema file {file} cannot be read ({error}): records need it for ever, "
+            "so take it from your version control"
+        ) from error
 
 
 @of_the_application
