@@ -26,6 +26,8 @@ def verdict(
 ) -> None:
     """Commands on Kafka, one verdict each, tables to query.
 
+    Verbs of an application's own, such as `verdict demo`, are listed by `verdict describe`.
+
     Settings: flag > VERDICT_* > .env > verdict.toml > default; `verdict config show` lists them.
 
     Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka, database or mail
