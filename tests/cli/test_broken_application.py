@@ -29,7 +29,7 @@ def broken(run: Run, environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.delenv("VERDICT_APP", raising=False)
     run("new", "application", "shop", "--aggregate", "parcel")
     rules = environment / "shop" / "aggregates" / "parcel.py"
-    rules.write_text(rules.read_text().replace("import Aggregate,", "import Agregate,"))
+    rules.write_text(rules.read_text().replace("import Aggregate,", "import NoSuchThing,"))
     return environment
 
 
@@ -58,7 +58,7 @@ def test_who_needs_it_is_told_where_it_is_broken(broken: Path) -> None:
     assert ended == [f"! {' '.join(call)} 2" for call in calls]
     assert {line.split(" (")[0] for line in reason} == {
         "verdict: the application shop.compose.application:app cannot be loaded: ImportError: "
-        "cannot import name 'Agregate' from 'verdict'"
+        "cannot import name 'NoSuchThing' from 'verdict'"
     }
     assert all(f"{broken}/shop/aggregates/parcel.py, line 5)" in line for line in reason)
 
