@@ -26,7 +26,7 @@ def verdict(
 ) -> None:
     """Commands on Kafka, one verdict each, tables to query.
 
-    Verbs of an application's own, such as `verdict demo`, are listed by `verdict describe`.
+    What verbs an application has of its own, `verdict describe` says.
 
     Settings: flag > VERDICT_* > .env > verdict.toml > default; `verdict config show` lists them.
 
