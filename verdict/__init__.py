@@ -56,7 +56,10 @@ if TYPE_CHECKING:
     from verdict.projection.stored_rows import row_table, row_table_of_types
     from verdict.projection.tally import CountedGroups, Tally
     from verdict.read_models.read_your_writes import Token, wait
-    from verdict.reading.reader import Reader, reader_of
+    from verdict.reading.reader import Reader, Sees, reader_of
+    from verdict.standing.asking import standing_of
+    from verdict.standing.facts import Standing
+    from verdict.standing.settling import until_settled
     from verdict.wire.letter import Letter
     from verdict.wire.response import Response, Status
 
@@ -110,9 +113,11 @@ __all__ = [
     "Refused",
     "Response",
     "RowProjection",
+    "Sees",
     "SendingFailed",
     "Settings",
     "Source",
+    "Standing",
     "StateProjection",
     "StateTopic",
     "Status",
@@ -138,7 +143,9 @@ __all__ = [
     "reader_of",
     "row_table",
     "row_table_of_types",
+    "standing_of",
     "subscribe",
+    "until_settled",
     "using",
     "version_view",
     "wait",
@@ -194,7 +201,10 @@ HOMES = {
     "verdict.projection.tally": ("CountedGroups", "Tally"),
     "verdict.read_models.read_your_writes": ("Token", "wait"),
     "verdict.wire.letter": ("Letter",),
-    "verdict.reading.reader": ("Reader", "reader_of"),
+    "verdict.reading.reader": ("Reader", "Sees", "reader_of"),
+    "verdict.standing.asking": ("standing_of",),
+    "verdict.standing.facts": ("Standing",),
+    "verdict.standing.settling": ("until_settled",),
     "verdict.wire.response": ("Response", "Status"),
 }
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}

@@ -15,6 +15,7 @@ from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
+from verdict.standing.asking import standing_of
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -23,7 +24,6 @@ from verdict.standing.facts import (
     Standing,
     as_json,
 )
-from verdict.standing.standing import standing
 
 app = typer.Typer(add_completion=False)
 
@@ -52,7 +52,7 @@ def status(
     settings = settings_of()
     if watch:
         _watch(settings)
-    found = standing(settings)
+    found = standing_of(settings)
     if json:
         show_json(as_json(found))
     elif check:
@@ -68,7 +68,7 @@ def status(
 def _watch(settings: Settings) -> NoReturn:
     with Live(console=Console(), screen=False, auto_refresh=False) as live:
         while True:
-            live.update(Group(*_page(standing(settings))), refresh=True)
+            live.update(Group(*_page(standing_of(settings))), refresh=True)
             time.sleep(WATCH_S)
 
 

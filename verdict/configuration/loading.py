@@ -10,6 +10,7 @@ from pydantic_settings import (
     DotEnvSettingsSource,
     EnvSettingsSource,
     PydanticBaseSettingsSource,
+    SettingsConfigDict,
     SettingsError,
     TomlConfigSettingsSource,
 )
@@ -61,6 +62,25 @@ def load_settings(**flags: Any) -> Settings:
         raise SettingsInvalid(f"{TOML} is no TOML: {error}") from None
     except SettingsError as error:
         raise SettingsInvalid(f"settings cannot be read: {error}") from None
+
+
+def settings_alone(**given: Any) -> Settings:
+    """Return what is given, and the default of all else, whatever environment and files say.
+
+    Raises:
+        ValidationError: A value cannot be.
+    """
+    kind = settings_class()
+
+    class Alone(kind):  # type: ignore[misc, valid-type]
+        model_config = SettingsConfigDict(toml_file=None, env_file=None)
+
+        @classmethod
+        def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[Any, ...]:
+            return (sources["init_settings"],)
+
+    found: Settings = Alone(**given)
+    return found
 
 
 def misnamed(environment: Iterable[str]) -> Iterator[str]:

@@ -132,6 +132,19 @@ class Standing:
     unreachable: bool = False
 
     @property
+    def lag(self) -> int | None:
+        """How many offsets everybody is behind together; None while one of them is unknown.
+
+        Versions of projections that nobody sees are not waited for.
+        """
+        if self.commands is None or self.processors is None or self.letters is None:
+            return None
+        decided = (one.lag for one in self.commands)
+        ran = (one.lag for one in self.processors)
+        shown = (one.lag for one in self.projections or () if one.role == "live")
+        return total([*decided, *ran, *shown, self.letters.lag])
+
+    @property
     def complaints(self) -> tuple[str, ...]:
         """All that somebody should look after: the problems, and that no service runs."""
         if self.service is not None:

@@ -7,6 +7,7 @@ from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.kafka.log import KafkaLog
+from verdict.projection.declared import projections
 from verdict.projection.letter import FOLLOWER, PARKED, WAITING
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.standing.facts import (
@@ -51,10 +52,16 @@ def read_side(settings: Settings) -> ReadSideStanding:
         Unreachable: The read side cannot be asked.
     """
     with reader_of(settings, Sees.OPERATOR) as reader:
-        told = _Told(reader)
-    ends = _ends(settings, {topic for _, _, topic, *_ in told.positions})
+        told = Told(reader)
+    declared = projections(settings.chosen)
+    followed = {model.name: {*model.topics(settings.topics)} for model in declared}
+    read = {topic for _, _, topic, *_ in told.positions}
+    ends = _ends(settings, read.union(*followed.values()))
     return ReadSideStanding(
-        tuple(told.projection(*version, ends) for version in told.versions()),
+        tuple(
+            told.projection(name, version, ends, followed.get(name, set()))
+            for name, version in told.versions()
+        ),
         told.scattered,
         told.letters(ends),
     )
@@ -68,7 +75,7 @@ def _ends(settings: Settings, topics: set[str]) -> Ends:
         return {}
 
 
-class _Told:
+class Told:
     """What the views say."""
 
     def __init__(self, reader: Reader) -> None:
@@ -84,16 +91,23 @@ class _Told:
         read = {(name, version) for name, version, *_ in self.positions if name != FOLLOWER.name}
         return sorted(read | {(name, version) for name, (version, _) in self._live.items()})
 
-    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStanding:
-        """Return how far a version has come, what is held in it, and why it is stopped."""
-        of = (name, version)
+    def projection(
+        self, name: str, version: int, ends: Ends, followed: set[str]
+    ) -> ProjectionStanding:
+        """Return how far a version has come, what is held in it, and why it is stopped.
+
+        What the live one has not begun to read of the topics that it follows is in its lag.
+        """
+        of, role = (name, version), self._role(name, version)
         positions = self._positions(of, ends)
+        begun = {(one.topic, one.partition) for one in positions}
+        unread = (end for place, end in ends.items() if place[0] in followed and place not in begun)
         held = (HeldAggregate(*waits) for one, its, *waits in self._held if (one, its) == of)
         return ProjectionStanding(
             projection=name,
             version=version,
-            role=self._role(name, version),
-            lag=total(one.lag for one in positions),
+            role=role,
+            lag=total([*(one.lag for one in positions), *(unread if role == "live" else ())]),
             stopped_by=next((why for one, its, why in self._stopped if (one, its) == of), None),
             held=tuple(held),
             positions=positions,

@@ -1,4 +1,4 @@
-"""For tests of an application: its rules, read models and policies, and all of it in memory.
+"""For tests of an application: its rules, read models, policies, all of it in memory or for real.
 
 Nothing here needs a test framework: what is not as expected is an `AssertionError`.
 """
@@ -9,5 +9,16 @@ from verdict.testing.given import Given, given
 from verdict.testing.histories import Happened, happened
 from verdict.testing.in_memory import InMemory
 from verdict.testing.log import LogRecord
+from verdict.testing.service import Service
 
-__all__ = ["Asked", "Given", "Happened", "InMemory", "LogRecord", "Reason", "given", "happened"]
+__all__ = [
+    "Asked",
+    "Given",
+    "Happened",
+    "InMemory",
+    "LogRecord",
+    "Reason",
+    "Service",
+    "given",
+    "happened",
+]

@@ -19,7 +19,7 @@ from verdict.standing.told import kafka_away, told_by
 Answer = TypeVar("Answer")
 
 
-def standing(settings: Settings) -> Standing:
+def standing_of(settings: Settings) -> Standing:
     """Return how far everything has come, and what is wrong.
 
     Whoever cannot be asked is unknown and among the problems. Kafka is not asked when the service

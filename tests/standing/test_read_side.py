@@ -1,0 +1,55 @@
+"""What the views say, put together."""
+
+from typing import Any, cast
+
+from verdict.reading.reader import Reader
+from verdict.standing import read_side
+from verdict.standing.read_side import Told
+
+ROWS: dict[str, list[tuple[Any, ...]]] = {
+    read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],
+    read_side.LIVE: [("a", 1, None), ("b", 2, 1)],
+    read_side.STOPPED: [("a", 2, "no disk")],
+    read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
+    read_side.LETTERS: [("PARKED", 2)],
+    read_side.SCATTERED: [(2, "order", "o-2", 3)],
+}
+ENDS = {("t", 0): 7, ("t", 1): 4, ("d", 0): 1}
+
+
+class Rows:
+    """Answers with the rows that are known of a query."""
+
+    def select(self, statement: str) -> Any:
+        return type("Selected", (), {"rows": ROWS[statement]})
+
+
+TOLD = Told(cast(Reader, Rows()))
+
+
+def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
+    live, built = (TOLD.projection("a", version, ENDS, {"t"}) for version in (1, 2))
+
+    assert TOLD.versions() == [("a", 1), ("a", 2), ("b", 2)]
+    assert (live.role, live.stopped_by, [one.aggregate_id for one in live.held]) == (
+        "live",
+        None,
+        ["o-1"],
+    )
+    assert (built.role, built.stopped_by, built.held) == ("built", "no disk", ())
+    assert built.lag == 4
+
+
+def test_what_the_live_one_has_not_begun_to_read_is_in_its_lag() -> None:
+    assert TOLD.projection("a", 1, ENDS, {"t"}).lag == (7 - 5) + 4
+    assert TOLD.projection("b", 2, ENDS, {"t"}).lag == 7 + 4
+    assert TOLD.projection("b", 2, {}, {"t"}).lag == 0
+
+
+def test_letters_and_scattered_keys_are_counted() -> None:
+    letters = TOLD.letters(ENDS)
+
+    assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
+    assert TOLD.scattered.aggregates == 2
+    assert TOLD.scattered.first is not None
+    assert TOLD.scattered.first.partitions == 3

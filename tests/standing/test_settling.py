@@ -1,0 +1,97 @@
+"""When everybody has come as far as there is to go."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from verdict.configuration.settings import Settings
+from verdict.errors import TimedOut
+from verdict.standing import settling
+from verdict.standing.facts import (
+    CommandsStanding,
+    LettersStanding,
+    ProcessorStanding,
+    ProjectionStanding,
+    Standing,
+)
+from verdict.standing.settling import is_settled, until_settled
+
+
+def commands(end: int, lag: int) -> CommandsStanding:
+    return CommandsStanding("order.commands", 0, end - lag, end, lag)
+
+
+def projection(lag: int | None, role: str = "live") -> ProjectionStanding:
+    return ProjectionStanding("outcome", 1, role, lag, None, (), ())
+
+
+QUIET = Standing(
+    service=None,
+    data_dir=Path("/data"),
+    commands=(commands(7, 0),),
+    processors=(ProcessorStanding("lake", 1, "me", 0),),
+    projections=(projection(0), projection(9, "built")),
+    letters=LettersStanding(3, 1, 0),
+)
+
+
+def test_the_lag_is_of_all_together_and_unknown_when_one_is() -> None:
+    busy = replace(QUIET, commands=(commands(7, 2),), projections=(projection(3),))
+
+    assert QUIET.lag == 0
+    assert busy.lag == 5
+    assert replace(QUIET, projections=(projection(None),)).lag is None
+    assert replace(QUIET, letters=None).lag is None
+    assert replace(QUIET, commands=None).lag is None
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "settled"),
+    [
+        (QUIET, QUIET, True),
+        (None, QUIET, False),
+        (replace(QUIET, commands=(commands(6, 0),)), QUIET, False),
+        (QUIET, replace(QUIET, projections=(projection(1),)), False),
+        (replace(QUIET, letters=None), replace(QUIET, letters=None), False),
+    ],
+)
+def test_it_takes_two_looks_with_nothing_left_and_nothing_new(
+    before: Standing | None, now: Standing, settled: bool
+) -> None:
+    assert is_settled(before, now) is settled
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[Standing]:
+    """Return what is seen, one look after the other; the last one again and again."""
+    found: list[Standing] = []
+
+    def looks() -> Iterator[Standing]:
+        yield from found
+        while True:
+            yield found[-1]
+
+    every = looks()
+    monkeypatch.setattr(settling, "standing_of", lambda _: next(every))
+    monkeypatch.setattr(settling, "PAUSE_S", 0)
+    return found
+
+
+def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[Standing]) -> None:
+    seen += [replace(QUIET, commands=(commands(7, 2),)), QUIET]
+
+    assert [look.lag for look in until_settled(Settings())] == [2, 0, 0]
+
+
+def test_when_nothing_moves_any_more_it_is_said_who_stands_still(seen: list[Standing]) -> None:
+    seen += [replace(QUIET, commands=(commands(7, 2),), problems=("the decider stands still",))]
+
+    with pytest.raises(TimedOut) as raised:
+        list(until_settled(Settings(), patience_s=0))
+
+    assert str(raised.value) == (
+        "nothing moved for 0 s, 2 records behind; no verdict runs on /data: start `verdict up`; "
+        "the decider stands still"
+    )

@@ -1,0 +1,192 @@
+"""A whole service as a process of its own, for tests that need the real thing."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from shlex import join
+from types import TracebackType
+
+import psutil
+
+from verdict.application import VARIABLE, path_of_the_application
+from verdict.configuration.loading import PREFIX, settings_alone
+from verdict.errors import VerdictError
+from verdict.local.jars import IVY_SETTINGS
+
+VERDICT = str(Path(sys.executable).with_name("verdict"))
+READY = re.compile(r"ready: Kafka (\S+),")
+STOPS_S = 120.0
+GRACE_S = 10.0  # for what it would leave outside of its directory
+PROCESSES_END_S = 15.0
+LAST_WORDS = 5  # lines of its log
+
+
+class Service:
+    """`verdict up` with Kafka, Spark and SQLite, and verbs that ask it; starting takes a while.
+
+    It is of the application that this process has. No setting comes from outside, so that an
+    environment or a `verdict.toml` that names a real Kafka does not get what is for this one.
+
+        with Service(tmp_path) as service, Client(service.bootstrap_servers) as client:
+            client.send("order-1", placed, expected_version=0).wait(timeout_s=60)
+            for _ in until_settled(service.settings):
+                pass
+            print(service.verb("sql", "SELECT * FROM us_holder").stdout)
+
+    At the end of the block it finishes what is under way; when the block fails, it has a few
+    seconds for that. Nothing that it has started is left running.
+
+    Args:
+        data_dir: Its data directory, which stays; its log is `up.log` there.
+        settings: What is not to be as by default, by name.
+    """
+
+    def __init__(self, data_dir: Path, **settings: str | int) -> None:
+        self.settings = settings_alone(data_dir=data_dir.absolute(), **settings)
+        self.ready = ""
+        self._up: psutil.Popen | None = None
+        self._log = self.settings.data_dir / "up.log"
+        named = {f"{PREFIX}{name.upper()}": str(value) for name, value in settings.items()}
+        named[f"{PREFIX}DATA_DIR"] = str(self.settings.data_dir)
+        self._environment = _environment(named)
+
+    def __enter__(self) -> "Service":
+        """Return when it takes commands; it has said `ready`.
+
+        Raises:
+            VerdictError: It has ended instead.
+        """
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Its Kafka, `host:port`."""
+        [servers] = READY.findall(self.ready)
+        return str(servers)
+
+    def check(self) -> None:
+        """Return while it runs.
+
+        Raises:
+            VerdictError: It has ended; says its last words.
+        """
+        if self._up is not None and (code := self._up.poll()) is not None:
+            said = self._log.read_text(errors="replace").splitlines()[-LAST_WORDS:]
+            raise VerdictError(f"`verdict up` has ended with {code}: {' '.join(said)}")
+
+    def verb(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a verb on it, such as `verb("sql", "SELECT …")`, and return what it said.
+
+        Args:
+            arguments: As they are typed.
+            check: Raise when its exit code is not 0.
+
+        Raises:
+            VerdictError: It failed; says what it said.
+        """
+        said = subprocess.run(
+            [VERDICT, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=self._environment,
+            cwd=self.settings.data_dir,
+            text=True,
+            check=False,
+        )
+        if check and said.returncode:
+            raise VerdictError(f"`verdict {join(arguments)}` failed: {said.stderr.strip()}")
+        return said
+
+    def _start(self) -> None:
+        self.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with self._log.open("wb") as log:
+            self._up = psutil.Popen(
+                [VERDICT, "up"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment,
+                cwd=self.settings.data_dir,
+                start_new_session=True,  # Ctrl-C is for who has started us
+                text=True,
+            )
+        self.ready = self._up.stdout.readline().rstrip()
+        if not self.ready:  # then it has nothing to say any more
+            self._up.wait()
+            self.check()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._up is None:
+            return
+        started = _with_children(self._up)
+        try:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+                self._up.terminate()
+            with contextlib.suppress(psutil.TimeoutExpired):
+                self._up.wait(GRACE_S if error else STOPS_S)
+        finally:
+            self._end(started)
+
+    def _end(self, started: Iterable[psutil.Process] = ()) -> None:
+        if self._up is not None:
+            end_with_all_they_started(self._up, *started)
+            self._up.stdout.close()
+
+
+def end_with_all_they_started(*processes: psutil.Process) -> None:
+    """Kill processes and their children, their children and so on; return when all have ended."""
+    found: set[psutil.Process] = set()
+    while new := {one for each in processes for one in _with_children(each)} - found:
+        found |= new
+        for one in new:  # who is held cannot start another
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.suspend()
+    for one in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs([*found], PROCESSES_END_S)
+
+
+def _with_children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return one in which verbs have these settings, and find the application of this process."""
+    foreign = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith(PREFIX) or name == IVY_SETTINGS
+    }
+    path = path_of_the_application()
+    places = (_folder_of(path), os.environ.get("PYTHONPATH"))
+    found = os.pathsep.join(filter(None, places))
+    return foreign | {VARIABLE: path, "PYTHONPATH": found, **settings}
+
+
+def _folder_of(application: str) -> str | None:
+    """Return from where Python imports an application."""
+    spec = find_spec(application.partition(":")[0].partition(".")[0])
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return str(Path(next(iter(spec.submodule_search_locations))).parent)
+    return None if spec.origin is None else str(Path(spec.origin).parent)
