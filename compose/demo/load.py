@@ -1,47 +1,41 @@
-"""Chapter: many commands from two producers at once, and what became of them."""
+"""Chapter: many commands from two producers at once, what became of them, and why of one."""
 
+import os
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from random import Random
+from statistics import median
 
-from confluent_kafka import Message
+from compose.demo.plan import Wish, planned, wishes
+from compose.demo.races import order
+from compose.demo.story import Story
+from verdict import Pending, Reason
 
-from compose.demo.plan import Planned, planned, wishes
-from compose.demo.sending import LOAD, send_all
-from compose.demo.settling import await_views
-from compose.demo.story import Measure, Story
-from verdict import Status
-from verdict.audit.auditor import Auditor
-from verdict.cli.positions import From, spans
+LOAD = "load"  # the correlation id of every command of the load
+LOOKED_AFTER = 500  # commands of each producer
+ISOLATED, WAIT_S = 20, 60
 
-SHOWN = 3
-LOADED = ("order", "position")  # the aggregate types that the load is for
-
-OUTCOMES = """\
-SELECT coalesce(reason, status), duplicate, aggregate_type, count(*) FROM outcome
-WHERE correlation_id = :flow GROUP BY 1, 2, 3"""
-
-WINNERS = """\
-SELECT substr(command_id, 1, 1), count(*) FROM outcome
-WHERE command_id LIKE '_-race-%' AND status = 'ACCEPTED' GROUP BY 1 ORDER BY 1"""
-
-EVENTS = """\
-SELECT sum(to_version - from_version) FROM outcome
-WHERE correlation_id = :flow AND NOT duplicate AND status = 'ACCEPTED'"""
-
-HOLDERS = "SELECT client, positions FROM us_holder ORDER BY positions DESC, client"
-
-
-class Outcomes(NamedTuple):
-    """Answers of the load: first ones by verdict and aggregate type, and repeated ones."""
-
-    first: Counter[tuple[str, str]]
-    repeated: Counter[str]
+OUTCOMES = f"""
+    SELECT coalesce(reason, status) AS verdict, duplicate AS answered_again,
+           sum(aggregate_type = 'order') AS orders,
+           sum(aggregate_type = 'position') AS positions, count(*) AS commands
+    FROM outcome WHERE correlation_id = '{LOAD}' GROUP BY 1, 2 ORDER BY 2, 5 DESC"""
+WINNERS = """
+    SELECT substr(command_id, 1, 1), count(*) FROM outcome
+    WHERE command_id LIKE '_-race-%' AND status = 'ACCEPTED' GROUP BY 1 ORDER BY 1"""
+REFUSED = """
+    SELECT min(command_id) FROM outcome
+    WHERE command_id LIKE '_-race-%' AND reason = 'VERSION_CONFLICT'"""
+WHY = """
+    SELECT lost.command_id, lost.reason, lost.message, won.command_id AS won_by
+    FROM outcome lost LEFT JOIN outcome won
+      ON won.aggregate_type = lost.aggregate_type AND won.aggregate_id = lost.aggregate_id
+      AND won.from_version = lost.expected_version AND won.status = 'ACCEPTED'
+    WHERE lost.command_id = '{command_id}'"""
 
 
 def tell(story: Story) -> None:
-    """Send the load, then show and check what SQL and the topics say about it."""
+    """Send the load, then show and check what SQL says about it."""
     story.voice.begin(
         f"{story.commands:,} commands from two producers at once",
         "Both producers change thousands of orders and positions, and some orders they both want. "
@@ -50,130 +44,81 @@ def tell(story: Story) -> None:
     )
     parts = [wishes(name, story.commands // 2) for name in ("A", "B")]
     plan = planned(parts)
-    took_s = send_all(story, parts)
     began = time.perf_counter()
-    await_views(story)
-    late_s = time.perf_counter() - began
-    _outcomes(story, plan)
-    _holders(story)
-    _books(story, plan)
-    story.measures += [
-        Measure(
-            f"{plan.commands / took_s:,.0f} commands/s",
-            f"{plan.commands:,} commands, first one sent to last verdict received: {took_s:.1f} s",
-        ),
-        Measure(f"{late_s:.1f} s", "from then until every verdict and event is in SQL"),
-    ]
-
-
-def _outcomes(story: Story, plan: Planned) -> None:
-    found = outcomes_of(story.select(OUTCOMES, flow=LOAD).rows)
-    story.voice.show(
-        ("verdict", *LOADED, "all", "must be"),
-        outcome_rows(found, plan),
-        numbers=(*LOADED, "all", "must be"),
-    )
-    won = {"A": 0, "B": 0} | dict(story.select(WINNERS).rows)
-    story.voice.expect(
-        "accepted and rejected by reason are what they must be",
-        dict(plan.verdicts),
-        dict(by_verdict(found)),
-    )
-    story.voice.expect(
-        f"{plan.repeated:,} repeated commands were answered again, and not done again",
-        plan.repeated,
-        found.repeated.total(),
-    )
+    _send_all(story, parts)
+    took_s = time.perf_counter() - began
+    story.settle()
+    late_s = time.perf_counter() - began - took_s
+    answers = story.ask(OUTCOMES)
+    found = {verdict: count for verdict, again, *_, count in answers if not again}
+    repeated = sum(count for _, again, *_, count in answers if again)
+    won = {"A": 0, "B": 0} | dict(story.select(WINNERS))
+    right = "accepted and rejected by reason are what they must be"
+    story.voice.expect(right, plan.verdicts, found)
+    again = f"{plan.repeated:,} repeated commands were answered again, and not done again"
+    story.voice.expect(again, plan.repeated, repeated)
     share = ", ".join(f"producer {name} won {count:,}" for name, count in won.items())
-    story.voice.expect(
-        f"{plan.races:,} races, one winner each: {share}", plan.races, sum(won.values())
+    fair = f"{plan.races:,} races, one winner each: {share}"
+    story.voice.expect(fair, plan.races, sum(won.values()))
+    _measured(story, took_s, late_s)
+    _why(story)
+
+
+def rival(command_id: str) -> str:
+    """Return the id of the command that raced against this one: the other producer's."""
+    producer, race = command_id[0], command_id[1:]
+    return ("B" if producer == "A" else "A") + race
+
+
+def _send_all(story: Story, parts: Sequence[Sequence[Wish]]) -> None:
+    """Send each part through a client of its own, side by side, and await every verdict."""
+    sent: list[Pending] = []
+    coin = Random(LOAD)
+    with story.voice.waiting("sending") as say:
+        for number, pair in enumerate(zip(*parts, strict=True)):
+            both = [*zip(story.clients, pair, strict=True)]
+            coin.shuffle(both)  # so that whose turn it is does not say who wins a race
+            for client, wish in both:
+                named = {"command_id": wish.command_id, "correlation_id": LOAD}
+                sent.append(client.send(*wish[:3], **named))
+            if number % LOOKED_AFTER == 0:
+                story.interruption.check()
+                say(f"sent {len(sent):,} of {story.commands:,}")
+
+    def all_decided() -> bool:
+        sent[:] = [one for one in sent if not one.done]
+        return not sent
+
+    story.wait_until(all_decided, lambda: f"{len(sent):,} verdicts")
+
+
+def _measured(story: Story, took_s: float, late_s: float) -> None:
+    """Show how fast it was, and how fast a command is that has the service for itself."""
+    with story.voice.waiting("timing commands, one by one"):
+        alone_ms = [1000 * _took_s(story, number) for number in range(ISOLATED)]
+    rate, cores = f"{story.commands / took_s:,.0f} commands/s", f"{os.cpu_count()} cores"
+    slowest = f"(slowest {max(alone_ms):,.0f} ms)"
+    measured = (
+        (rate, f"from the first one sent to the last verdict received: {took_s:.1f} s"),
+        (f"{late_s:.1f} s", "from then until every verdict and event is in SQL"),
+        (f"{median(alone_ms):,.0f} ms", f"a command alone: median of {ISOLATED} {slowest}"),
+        (cores, f"shared by all that runs here; load average {os.getloadavg()[0]:.1f}"),
     )
+    story.voice.show(("measured", "here; other machines give other numbers"), measured)
 
 
-def outcomes_of(rows: Iterable[tuple[Any, ...]]) -> Outcomes:
-    """Return the counts in rows of verdict, duplicate, aggregate type, count."""
-    found = Outcomes(Counter(), Counter())
-    for verdict, duplicate, aggregate_type, count in rows:
-        if duplicate:
-            found.repeated[aggregate_type] += count
-        else:
-            found.first[verdict, aggregate_type] += count
-    return found
+def _took_s(story: Story, number: int) -> float:
+    began, placed = time.perf_counter(), order().model_copy(update={"client": "eve"})
+    story.clients[0].send(f"alone-{number}", placed, expected_version=0).wait(WAIT_S)
+    return time.perf_counter() - began
 
 
-def by_verdict(found: Outcomes) -> Counter[str]:
-    """Return the first answers by verdict, of all aggregate types."""
-    counts: Counter[str] = Counter()
-    for (verdict, _), count in found.first.items():
-        counts[verdict] += count
-    return counts
-
-
-def outcome_rows(found: Outcomes, plan: Planned) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the table: accepted, then each reason, then what was repeated."""
-    types = LOADED
-    sums = by_verdict(found)
-    reasons = sorted({*sums, *plan.verdicts} - {Status.ACCEPTED}, key=lambda name: -sums[name])
-    for verdict in (Status.ACCEPTED, *reasons):
-        counts = [found.first[verdict, name] for name in types]
-        label = verdict if verdict == Status.ACCEPTED else f"{Status.REJECTED} {verdict}"
-        yield label, *_numbers(*counts, sums[verdict], plan.verdicts[verdict])
-    counts = [found.repeated[name] for name in types]
-    yield "answered again", *_numbers(*counts, found.repeated.total(), plan.repeated)
-    total = sums.total() + found.repeated.total()
-    yield "commands", *("" for _ in types), *_numbers(total, plan.commands)
-
-
-def _numbers(*counts: int) -> Iterator[str]:
-    return (f"{count:,}" for count in counts)
-
-
-def _holders(story: Story) -> None:
-    columns = ("client", "positions in us_holder")
-    story.voice.show(columns, [*story.select(HOLDERS).rows][:SHOWN], numbers=columns[1:])
-
-
-def _books(story: Story, plan: Planned) -> None:
-    """Let an auditor look at all of it, as `verdict verify` does."""
-    auditor = Auditor(story.running.settings)
-    findings = [*map(str, auditor.findings()), *auditor.looked.unavailable]
-    looked = auditor.looked.at
-    for what, expected, found in identities(looked):
-        story.voice.expect(what, expected, found)
-    [(events,)] = story.select(EVENTS, flow=LOAD).rows
-    story.voice.expect(f"{plan.events:,} events came of the load", plan.events, events)
-    story.voice.expect(
-        f"{looked['events']:,} events of {looked['aggregates']:,} aggregates: no gap, each with "
-        "the hash of the one before",
-        [],
-        findings[:SHOWN],
-    )
-    story.voice.tell("Archive, operator's state and read models are what these events say.")
-
-
-def identities(looked: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
-    """Yield what must be equal at any quiet point: the statement and the two numbers."""
-    commands, responses, letters = (
-        looked.get(name, 0) for name in ("commands", "responses", "dead letters")
-    )
-    yield (
-        f"{commands:,} commands = {responses:,} responses + {letters:,} dead "
-        f"letter{'s' * (letters != 1)}",
-        commands,
-        responses + letters,
-    )
-    first = responses - looked.get("duplicates", 0)
-    accepted, rejected = looked.get("accepted", 0), looked.get("rejections", 0)
-    yield (
-        f"{first:,} first responses = {accepted:,} accepted + {rejected:,} rejected",
-        first,
-        accepted + rejected,
-    )
-
-
-def records(story: Story, topics: Iterable[str]) -> Iterator[Message]:
-    """Yield all that lies on `topics` now, each partition's in its order."""
-    everything = [
-        span for topic in topics for span in spans(story.log, topic, From(), follow=False)
-    ]
-    return story.log.read(everything)
+def _why(story: Story) -> None:
+    story.voice.say("")
+    story.voice.tell("A command id from somebody's log says why, and who was faster:")
+    [(command_id,)] = story.select(REFUSED)
+    rows = story.ask(WHY.format(command_id=command_id), "--format", "vertical")
+    won_by = rival(str(command_id))
+    found = [(reason, winner) for _, reason, _, winner in rows]
+    lost = f"{command_id} lost to {won_by}, and to nobody else"
+    story.voice.expect(lost, [(Reason.VERSION_CONFLICT, won_by)], found)

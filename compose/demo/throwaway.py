@@ -1,34 +1,17 @@
-"""A data directory for one run, and settings that nothing outside can change."""
+"""A data directory for one run."""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from pydantic_settings import SettingsConfigDict
-
-from verdict import Settings, VerdictError
-
-
-class DefaultSettings(Settings):
-    """The defaults: an environment that names a real Kafka must not get the demo's commands."""
-
-    model_config = SettingsConfigDict(toml_file=None, env_file=None)
-
-    @classmethod
-    def settings_customise_sources(cls, *args: Any, **sources: Any) -> tuple[Any, ...]:
-        """Return the arguments of the call as the only source."""
-        return (sources["init_settings"],)
+from verdict import VerdictError
 
 
 @contextmanager
 def data_directory(keep: Path | None) -> Iterator[Path]:
-    """Give an empty directory, and remove it at the end.
-
-    Args:
-        keep: A directory to use instead; it is new or empty, and stays.
+    """Give an empty directory, and remove it at the end; or `keep`, new or empty, which stays.
 
     Raises:
         VerdictError: `keep` holds something.
@@ -37,7 +20,7 @@ def data_directory(keep: Path | None) -> Iterator[Path]:
         if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
             raise VerdictError(f"{keep} is not empty: name a new directory to keep the data in")
         keep.mkdir(parents=True, exist_ok=True)
-        yield keep
+        yield keep.absolute()
         return
     # mkdtemp's names are lower-case, as Spark's sockets want it
     folder = Path(tempfile.mkdtemp(prefix="verdict-demo-"))

@@ -1,12 +1,10 @@
-"""A day at the tills of three stores: what they send, and what must come of it.
+"""A day at the tills of three stores: the same for the same seed.
 
-The same for the same seed. Some invoices are sent twice, as a till does that got no answer; some
-records are no invoices at all.
+Some invoices are sent twice, as a till does that got no answer; some records are no invoices.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -16,36 +14,45 @@ STORES = ("STR2629", "STR5494", "STR7188")
 CUSTOMERS = 400
 OPENS = 1_795_248_000_000  # 2026-11-21T08:00:00Z
 PRICES = (49, 99, 129, 199, 499, 1299)  # whole units: totals add up as a person would add them
+STREET = "Station Road"
 BROKEN = (b'{"InvoiceNumber": "7"', b"\xff\xfe\x00", b'{"InvoiceNumber": "7", "StoreID": "STR1"}')
+EVERY = {"PosID": "POS1", "CashierID": "OAS134", "PaymentMethod": "CARD"}
+ADDRESS = {"AddressLine": f"7, {STREET}", "City": "Pune", "State": "Maharashtra"}
+ADDRESS |= {"PinCode": "411001", "ContactNumber": "2025550123"}
 
-Record = tuple[str, bytes]  # store, value
+Invoice = dict[str, Any]
 
 
 @dataclass
 class TillDay:
-    """What was sent and, worked out while it was written, what must come of it.
+    """What was sent (store, value), of which invoices; some came again, or were none."""
 
-    `points` are hundredths by customer card; `stores` are those that a customer paid in.
-    """
-
-    records: list[Record] = field(default_factory=list)
-    invoices: int = 0
-    lines: int = 0
+    records: list[tuple[str, bytes]] = field(default_factory=list)
+    invoices: list[Invoice] = field(default_factory=list)
     repeated: int = 0
     broken: int = 0
-    deliveries: int = 0
-    awards: int = 0
-    points: Counter[str] = field(default_factory=Counter)
-    stores: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def prime(self) -> list[Invoice]:
+        """The invoices that earn points."""
+        return [one for one in self.invoices if one["CustomerType"] == "PRIME"]
+
+    @property
+    def points(self) -> Counter[str]:
+        """Hundredths of points by customer card."""
+        points: Counter[str] = Counter()
+        for one in self.prime:
+            points[one["CustomerCardNo"]] += 2 * int(one["TotalAmount"])  # 0.02 points a unit
+        return points
 
 
 def till_day(invoices: int, seed: int = SEED) -> TillDay:
     """Return a day with so many invoices."""
-    random = Random(seed)
-    day = TillDay()
+    random, day = Random(seed), TillDay()
     for number in range(invoices):
-        _take(day, invoice := _invoice(number, random))
+        invoice = _invoice(number, random)
         record = (str(invoice["StoreID"]), json.dumps(invoice).encode())
+        day.invoices.append(invoice)
         day.records.append(record)
         if random.random() < 0.02:
             day.records.append(record)
@@ -56,59 +63,27 @@ def till_day(invoices: int, seed: int = SEED) -> TillDay:
     return day
 
 
-def _take(day: TillDay, invoice: dict[str, Any]) -> None:
-    day.invoices += 1
-    day.lines += len(invoice["InvoiceLineItems"])
-    day.deliveries += invoice["DeliveryType"] == "HOME-DELIVERY"
-    if invoice["CustomerType"] == "PRIME":
-        card = str(invoice["CustomerCardNo"])
-        day.awards += 1
-        day.points[card] += 2 * int(invoice["TotalAmount"])  # 0.02 points a unit, in hundredths
-        day.stores.setdefault(card, set()).add(str(invoice["StoreID"]))
-
-
-def _invoice(number: int, random: Random) -> dict[str, Any]:
-    lines = [*_lines(random)]
+def _invoice(number: int, random: Random) -> Invoice:
+    lines = [_line(random) for _ in range(random.randint(3, 9))]
     total = sum(line["TotalValue"] for line in lines)
     home = random.random() < 0.3
-    return {
+    taxes = {"TaxableAmount": total, "CGST": total / 40, "SGST": total / 40, "CESS": total / 800}
+    return EVERY | {
         "InvoiceNumber": f"INV{number:06}",
         "CreatedTime": OPENS + number * 1000,
         "StoreID": random.choice(STORES),
-        "PosID": f"POS{random.randint(1, 9)}",
-        "CashierID": f"OAS{random.randint(100, 199)}",
         "CustomerType": random.choice(("PRIME", "PRIME", "NONPRIME")),
         "CustomerCardNo": f"{4_629_000_000 + random.randrange(CUSTOMERS)}",
-        "TotalAmount": float(total),
+        "TotalAmount": total,
         "NumberOfItems": len(lines),
-        "PaymentMethod": random.choice(("CASH", "CARD")),
-        "TaxableAmount": float(total),
-        "CGST": total * 0.025,
-        "SGST": total * 0.025,
-        "CESS": total * 0.00125,
+        **taxes,
         "DeliveryType": "HOME-DELIVERY" if home else "TAKEAWAY",
-        "DeliveryAddress": _address(random) if home else None,
+        "DeliveryAddress": ADDRESS if home else None,
         "InvoiceLineItems": lines,
     }
 
 
-def _lines(random: Random) -> Iterator[dict[str, Any]]:
-    for _ in range(random.randint(3, 9)):
-        price, quantity = random.choice(PRICES), random.randint(1, 3)
-        yield {
-            "ItemCode": f"{random.randint(100, 999)}",
-            "ItemDescription": random.choice(("Wine glass", "Sideboard", "Bin bag", "Bread bin")),
-            "ItemPrice": float(price),
-            "ItemQty": quantity,
-            "TotalValue": float(price * quantity),
-        }
-
-
-def _address(random: Random) -> dict[str, str]:
-    return {
-        "AddressLine": f"{random.randint(1, 200)}, Station Road",
-        "City": random.choice(("Pune", "Mumbai", "Nagpur")),
-        "State": "Maharashtra",
-        "PinCode": f"{random.randint(400_001, 444_999)}",
-        "ContactNumber": f"{random.randint(10**9, 10**10 - 1)}",
-    }
+def _line(random: Random) -> dict[str, Any]:
+    price, quantity = float(random.choice(PRICES)), random.randint(1, 3)
+    sold = {"ItemCode": f"{random.randint(100, 999)}", "ItemDescription": "Wine glass"}
+    return sold | {"ItemPrice": price, "ItemQty": quantity, "TotalValue": price * quantity}

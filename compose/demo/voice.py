@@ -1,25 +1,27 @@
 """How the story is told: chapters, sentences, tables, and the checks of what they show."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
-
-from compose.demo.checks import Checks
-from verdict.cli.output import add_rows, table
 
 INDENT = 3
 WIDTH = 100
 
 
 class Voice:
-    """Tells the story on `console`, and keeps the checks."""
+    """Tells the story on `console`, counts the checks in `made`, and keeps those that failed."""
 
     def __init__(self, console: Console) -> None:
-        self.checks = Checks()
+        self.made = 0
+        self.failed: list[str] = []
         self._console = console
         self._console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
         self._chapters = 0
@@ -44,23 +46,38 @@ class Voice:
         line.rstrip()
         self._console.print(line, soft_wrap=True)
 
-    def show(
-        self, columns: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[str] = ()
-    ) -> None:
-        """Print a table; the columns in `numbers` are set to the right."""
-        filled = add_rows(table(*columns, numbers=numbers), rows)
-        self._console.print(Padding(filled, (0, 0, 0, INDENT), expand=False))
+    def typed(self, *arguments: str) -> None:
+        """Show a call of verdict as somebody types it; one of several lines stands on its own."""
+        words = (f'"{one}"' if " " in one else one for one in arguments)
+        self.say("")
+        for line in f"$ verdict {' '.join(words)}".splitlines():
+            self.say(Text(line, "cyan"))
+
+    def show(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Print a table."""
+        made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for column in columns:
+            made.add_column(column, overflow="fold")
+        for row in rows:
+            made.add_row(*(one if isinstance(one, Text) else Text(str(one)) for one in row))
+        self._console.print(Padding(made, (0, 0, 0, INDENT), expand=False))
 
     def expect(self, what: str, expected: Any, found: Any) -> None:
-        """Check something and say so.
-
-        Args:
-            what: The rule, as a statement that must be true.
-            expected: What must be.
-            found: What is.
-        """
-        difference = self.checks.expect(what, expected, found)
-        if difference is None:
+        """Check that what must be is what is found, and say so: `what`, or the difference."""
+        self.made += 1
+        if expected == found:
             self.say(Text(self._right, "green"), what)
-        else:
-            self.say(Text(self._wrong, "bold red"), str(difference))
+            return
+        self.failed.append(f"{what}: expected {expected}, found {found}")
+        self.say(Text(self._wrong, "bold red"), self.failed[-1])
+
+    @contextmanager
+    def waiting(self, what: str) -> Iterator[Callable[[str], None]]:
+        """Say on a terminal's last line what is awaited, and for how long; give how to say more."""
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as shown:
+            task = shown.add_task(what)
+            yield lambda text: shown.update(task, description=text)

@@ -6,7 +6,7 @@ from compose.demo.voice import Voice
 def test_what_is_as_it_must_be_is_counted_and_ticked(voice: Voice, heard: StringIO) -> None:
     voice.expect("one and one are two", 2, 1 + 1)
 
-    assert (voice.checks.made, voice.checks.differences) == (1, [])
+    assert (voice.made, voice.failed) == (1, [])
     assert heard.getvalue() == "   ✓ one and one are two\n"
 
 
@@ -16,7 +16,7 @@ def test_what_differs_is_named_with_what_was_expected_and_found(
     voice.expect("one and one are two", 2, 3)
 
     assert heard.getvalue() == "   ✗ one and one are two: expected 2, found 3\n"
-    assert [*map(str, voice.checks.differences)] == ["one and one are two: expected 2, found 3"]
+    assert voice.failed == ["one and one are two: expected 2, found 3"]
 
 
 def test_long_sentences_are_wrapped_at_a_hundred_columns(voice: Voice, heard: StringIO) -> None:
@@ -26,3 +26,19 @@ def test_long_sentences_are_wrapped_at_a_hundred_columns(voice: Voice, heard: St
     assert title == "1  A title"
     assert len(lines) == 3
     assert max(map(len, lines)) <= 100
+
+
+def test_a_query_of_several_lines_is_shown_below_what_is_typed(
+    voice: Voice, heard: StringIO
+) -> None:
+    voice.typed("sql", "--as", "auditor", "\n    SELECT 1\n    FROM outcome")
+    voice.typed("verify")
+
+    assert heard.getvalue().splitlines() == [
+        "",
+        '   $ verdict sql --as auditor "',
+        "       SELECT 1",
+        '       FROM outcome"',
+        "",
+        "   $ verdict verify",
+    ]

@@ -42,11 +42,8 @@ def test_whoever_is_faster_the_model_decides_as_planned(seed: int) -> None:
 
     expected = fold([record(*each[::-1]) for each in enumerate(interleaved(Random(seed)))])
 
-    assert plan.commands == 2_000
     assert plan.repeated > 0
     assert expected.counts() == plan.verdicts | Counter(duplicate=plan.repeated)
-    events = sum(len(aggregate.history) for aggregate in expected.aggregates.values())
-    assert events == plan.events
 
 
 def test_the_same_seed_gives_the_same_load() -> None:

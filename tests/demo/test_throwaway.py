@@ -2,22 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from compose.demo.throwaway import DefaultSettings, data_directory
+from compose.demo.throwaway import data_directory
 from verdict.errors import VerdictError
-
-
-def test_nothing_outside_changes_the_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", "production:9092")
-    (tmp_path / ".env").write_text("VERDICT_TOPIC_PREFIX=production.\n")
-    (tmp_path / "verdict.toml").write_text('deployment = "production"\n')
-
-    settings = DefaultSettings(data_dir=tmp_path)
-
-    assert settings.data_dir == tmp_path
-    assert settings.model_fields_set == {"data_dir"}
 
 
 def test_the_directory_is_gone_afterwards_whatever_happened() -> None:
