@@ -27,6 +27,7 @@ from verdict.wire.schema_files import (
     by_id,
     of_the_aggregates,
     of_the_engine,
+    read_by_id,
     versions_in,
 )
 
@@ -120,7 +121,12 @@ def write_those_of_the_engine() -> Iterator[Path]:
 
 
 def write_those_of_the_aggregates() -> Iterator[Path]:
-    """Write a new version of every schema of the application that differs; yield the files."""
+    """Write a new version of every schema of the application that differs; yield the files.
+
+    Raises:
+        SchemaIdClash: One id stands for two schemas already; nothing is written.
+    """
+    read_by_id()
     place = _folder(of_the_aggregates())
     for subject, schema in missing_of_the_aggregates():
         yield place / append(place, subject, schema)

@@ -92,7 +92,16 @@ def _content(file: Traversable) -> Any:
 
 @of_the_application
 def by_id() -> dict[int, SchemaVersion]:
-    """Return every known schema version by id.
+    """Return every known schema version by id, as the files were when it was asked first.
+
+    Raises:
+        SchemaIdClash, UnboundedSchema: As for `read_by_id`.
+    """
+    return read_by_id()
+
+
+def read_by_id() -> dict[int, SchemaVersion]:
+    """Return every known schema version by id, as the files are now.
 
     Raises:
         SchemaIdClash: One id is used twice.
