@@ -1,8 +1,12 @@
 """Who sends and reads needs what `pip install verdict-cqrs` brings, and nothing of a service."""
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +85,75 @@ def test_what_a_service_needs_is_an_extra() -> None:
     for package in ("pyspark", "pandas", "pyarrow", "lmdb", "protobuf"):
         assert package not in base
         assert package in service
+
+
+# as who sends and reads would type it; what `sql` reads is made by the engine itself
+OUTSIDE = """
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import verdict
+from verdict import Client, CommandEnvelope
+from verdict.testing.log import MemoryLog
+from verdict.testing.read_side import ReadSide
+from verdict.wire.commands import encode_command
+from verdict.wire.topics import Topics
+
+from shop.commands.parcel import OpenParcel
+from shop.compose.application import app
+from verdict.projection.declared import projections
+
+assert Path(verdict.__file__).is_relative_to(sys.prefix), verdict.__file__
+for package in sys.argv[1:]:
+    assert find_spec(package.partition(".")[0]) is None, package
+envelope = CommandEnvelope(command_id="c", aggregate_id="a", expected_version=0, payload={})
+assert encode_command("parcel", envelope, OpenParcel(title="first"))[:1] == b"\\0"
+Client("127.0.0.1:9").close()  # nobody is there, and nothing was sent
+with app.in_memory() as shop:
+    shop.send("p-1", OpenParcel(title="first"), 0)
+    [event] = shop.events("parcel.events")
+log = MemoryLog(Topics())
+log.put(event)
+side = ReadSide(Path.cwd(), Topics(), projections(), lambda: 0)
+side.follow(log)
+side.close()
+"""
+
+
+@pytest.mark.process
+@pytest.mark.thorough
+@pytest.mark.timeout(900)
+def test_what_pip_installs_for_who_sends_and_reads_is_enough(tmp_path: Path) -> None:
+    """A wheel in an environment of its own, with what pip takes along and nothing else."""
+    environment = {name: one for name, one in os.environ.items() if name != "PYTHONPATH"}
+    binaries, empty = tmp_path / "venv" / "bin", tmp_path / "empty"
+    empty.mkdir()
+
+    def succeeds(*command: str | Path) -> str:
+        ran = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    succeeds(sys.executable, "-m", "venv", binaries.parent)
+    succeeds(binaries / "pip", "install", "--quiet", wheel(tmp_path))
+    verdict = binaries / "verdict"
+
+    assert "Run a read-only query" in succeeds(verdict, "--help")
+    succeeds(verdict, "new", "application", "shop", "--aggregate", "parcel")
+    succeeds(verdict, "schemas", "write")
+    succeeds(binaries / "python", "-c", OUTSIDE, *OF_A_SERVICE)
+    asked = ("select id, title from parcel_state", "--json", "--data-dir", empty)
+    assert json.loads(succeeds(verdict, "sql", *asked)) == {"id": "p-1", "title": "first"}
+
+
+def wheel(folder: Path) -> Path:
+    """Return a wheel of this checkout, built from a copy, as a build leaves its own files there."""
+    copy = folder / "copy"
+    shutil.copytree(ROOT / "verdict", copy / "verdict", ignore=shutil.ignore_patterns("*.pyc"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", folder, copy], check=True)
+    [built] = folder.glob("*.whl")
+    return built
