@@ -22,6 +22,7 @@ MAY_IMPORT = {
 FLOORS = [
     "errors",
     "model",
+    "application_name",
     "application",
     "wire",
     "decision",

@@ -13,14 +13,13 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tomllib import loads
 from traceback import extract_tb
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from dotenv import dotenv_values
 from pydantic import BaseModel
 
+from verdict.application_name import IN_A_CHECKOUT, VARIABLE, named
 from verdict.errors import VerdictError
 from verdict.model.aggregate import Aggregate, Misdeclared
 from verdict.model.carried_state import CarriedState, StateTopic
@@ -35,10 +34,6 @@ from verdict.model.verb import Verb
 
 if TYPE_CHECKING:
     from verdict.testing.in_memory import InMemory
-
-VARIABLE = "VERDICT_APP"
-TOML = "verdict.toml"
-IN_A_CHECKOUT = "compose.application:app"
 
 Found = TypeVar("Found", bound=Callable[..., Any])
 
@@ -286,17 +281,6 @@ def _hand_down(path: str) -> None:
     if os.environ.get(VARIABLE) != path:  # else somebody has named it so already
         os.environ[VARIABLE] = path
         _handed_down.append(path)
-
-
-def named() -> str | None:
-    """Return what is said of which application is wanted: in the environment, `.env` or TOML."""
-    if wanted := os.environ.get(VARIABLE) or dotenv_values(".env").get(VARIABLE):
-        return wanted
-    try:
-        found = loads(Path(TOML).read_text()).get("app")
-    except (OSError, ValueError):  # who reads the settings says what is wrong with it
-        return None
-    return found if isinstance(found, str) else None
 
 
 def path_of_the_application() -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from compose.application import app as application
 from tests.cli.conftest import Run
 from verdict.cli.verbs import VERBS, loaded
 from verdict.kafka import log
@@ -42,7 +43,7 @@ def test_help_lists_every_verb_and_loads_none_of_them() -> None:
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
 
     assert shown.returncode == 0, shown.stderr
-    for verb in VERBS:
+    for verb in (*VERBS, *application.verbs):
         assert verb.summary in shown.stdout
 
 

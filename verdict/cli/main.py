@@ -26,8 +26,6 @@ def verdict(
 ) -> None:
     """Commands on Kafka, one verdict each, tables to query.
 
-    What verbs an application has of its own, `verdict describe` says.
-
     Settings: flag > VERDICT_* > .env > verdict.toml > default; `verdict config show` lists them.
 
     Exit codes: 0 ok, 1 failure, 2 usage, 3 rejected, 4 timed out, 5 Kafka, database or mail

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from verdict.cli.connection import add_connection
+from verdict.cli.own_verbs import verbs_by_text
 from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
@@ -63,16 +64,22 @@ SHORT = {
 class Verbs(TyperGroup):
     """Lists the verbs without loading them, and turns errors into exit codes, in this one place.
 
-    Those of the application are found when they are called, and told by `verdict describe`: a list
-    that loads it is slow, and of one that is broken there would be none.
+    Those of the application are listed by its text, and loaded when they are called: a list that
+    loads it is slow, and of one that is broken there would be none.
     """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all verbs, the engine's first."""
+        ours = super().list_commands(ctx)
+        return ours + [verb.name for verb in verbs_by_text() if verb.name not in ours]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb's entry in the list; None if there is no such verb."""
         known = super().get_command(ctx, cmd_name)
         if known is not None:
             return known
-        verb = _own_verb(cmd_name)
+        by_text = next((verb for verb in verbs_by_text() if verb.name == cmd_name), None)
+        verb = by_text or _own_verb(cmd_name)
         return None if verb is None else entry_of(verb)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -119,10 +126,14 @@ def loaded(verb: Verb) -> Any:
 
 
 def verb_of(name: str) -> Verb:
-    """Return the verb of this name, the engine's own before the application's."""
+    """Return the verb of this name, the engine's own before the application's.
+
+    Raises:
+        VerdictError: The application lists it in its text alone.
+    """
     ours = next((verb for verb in VERBS if verb.name == name), None)
-    found = ours or _own_verb(name)
-    assert found is not None  # Typer has just found it
+    if (found := ours or _own_verb(name)) is None:
+        raise VerdictError(f"the application has no verb {name!r}, though its text lists one")
     return found
 
 

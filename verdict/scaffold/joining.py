@@ -40,7 +40,7 @@ def joined(source: str, value: str, listed: str, module: str, name: str) -> str 
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             before.append(node)
-        sequence = _listed(node, value, listed)
+        sequence = listed_in(node, value, listed)
         if sequence is not None and before:
             lines = source.encode().splitlines(keepends=True)
             if not _add_member(lines, sequence, name):
@@ -50,7 +50,7 @@ def joined(source: str, value: str, listed: str, module: str, name: str) -> str 
     return None
 
 
-def _listed(node: ast.stmt, value: str, listed: str) -> Sequence | None:
+def listed_in(node: ast.stmt, value: str, listed: str) -> Sequence | None:
     """Return the literal that is given as `listed` to what a statement assigns to `value`."""
     if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
         return None

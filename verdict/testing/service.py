@@ -13,7 +13,8 @@ from types import TracebackType
 
 import psutil
 
-from verdict.application import VARIABLE, path_of_the_application
+from verdict.application import path_of_the_application
+from verdict.application_name import VARIABLE
 from verdict.configuration.loading import PREFIX, settings_alone
 from verdict.errors import VerdictError
 from verdict.local.jars import IVY_SETTINGS
