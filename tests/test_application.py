@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from aggregates.order import order
 from aggregates.position import position
@@ -15,9 +16,10 @@ from commands.order import PlaceOrder
 from commands.policies.award_points import award_points
 from compose.application import app
 from projections.outbound.shipment import shipment
-from tests.documents import ROOT, Document
+from tests.documents import ROOT
 from verdict import Application, Event, Misdeclared, ReadModel
 from verdict.application import NoApplication, current, load, using
+from verdict.cli.main import app as cli
 from verdict.projection.declared import read_models
 from verdict.wire.topics import Topics
 
@@ -131,18 +133,11 @@ def test_what_is_no_application_is_named(elsewhere: Path) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """Return a folder with the application that docs/extending.md shows, in a package `shop`."""
-    shown = Document("docs/extending.md").files("python").items()
-    for name, text in shown:
-        if name.startswith("tests/"):
-            continue
-        for folder in ("schemas", "commands", "aggregates", "projections"):
-            text = text.replace(f"from {folder}.", f"from shop.{folder}.")
-        file = tmp_path / "shop" / name.removeprefix("shop/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (tmp_path / "shop" / "schemas" / "__init__.py").touch()
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with an application as `verdict new` writes it, which nothing names."""
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(cli, ["new", "application", "shop", "--aggregate", "parcel"])
+    (tmp_path / "verdict.toml").unlink()
     return tmp_path
 
 

@@ -31,7 +31,7 @@ LONGEST = {
     "README.md": 220,
     "docs/using.md": 215,
     "docs/operating.md": 200,
-    "docs/extending.md": 260,
+    "docs/extending.md": 180,
     "GUARANTEES.md": 210,
 }
 CODE_BEFORE = 60
@@ -113,8 +113,9 @@ def test_every_link_leads_somewhere(page: Document) -> None:
 @each_page
 def test_what_is_shown_of_a_file_is_in_it(page: Document) -> None:
     for name, parts in page.excerpts():
-        text = (ROOT / name).read_text()
-        assert [part for part in parts if part not in text] == []
+        if page.path != EXTENDING.path:  # those are of files that `verdict new` writes
+            text = (ROOT / name).read_text()
+            assert [part for part in parts if part not in text] == []
 
 
 def test_the_words_of_the_log_that_operators_are_told_are_in_the_code() -> None:
@@ -145,27 +146,35 @@ def test_the_changelog_begins_with_this_version() -> None:
 
 
 @pytest.mark.process
-def test_the_application_that_is_shown_passes_its_tests(tmp_path: Path) -> None:
-    """In an empty folder, as the page says, with its commands but for the last."""
-    for name, text in EXTENDING.files("python").items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    _, shown = EXTENDING.blocks("console")  # tests/cli/test_new.py runs the first
-    *typed, up = [command for command, _ in commands(shown)]
-    assert up == "verdict up"
+def test_the_application_that_is_shown_passes_its_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder, as the page says; tests/cli/test_new.py has its commands to the end."""
+    monkeypatch.delenv("VERDICT_APP", raising=False)
+    [shown] = EXTENDING.blocks("console")
+    *typed, tested, _ = [command for command, _ in commands(shown)]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
-    ran = subprocess.run(
-        ["bash", "-e"],
-        input="\n".join(typed),
-        cwd=tmp_path,
-        env=os.environ | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-    )
+    def run(*lines: str) -> str:
+        ran = subprocess.run(
+            ["bash", "-e"],
+            input="\n".join(lines),
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
 
-    assert (ran.returncode, ran.stderr.count("parcel_")) == (0, 2), ran.stderr
-    assert " 5 passed" in ran.stdout
+    run(*typed)
+    for name, parts in EXTENDING.excerpts():
+        text = (tmp_path / name).read_text()
+        assert [part for part in parts if part not in text] == []
+    for name, text in EXTENDING.files("python").items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert " 8 passed" in run(tested, "verdict schemas check")
 
 
 KCAT = f"""#!{sys.executable}
