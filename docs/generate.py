@@ -133,9 +133,9 @@ def _topics() -> Iterator[str]:
     yield "Created at the start when they are missing, and checked: a setting that differs refuses"
     yield "the start and is named. Keys are aggregate ids. Values are Avro in Confluent's framing;"
     yield "schemas and ids are in `schemas/avro/` and `verdict/wire/avro/`, and no registry is"
-    yield "needed. What verdict writes carries CloudEvents 1.0 headers, but for the markers. Read"
-    yield "with `isolation.level=read_committed`. `topic_prefix` stands before every name,"
-    yield "`deployment` is the `verdict` in those of its own."
+    yield "needed. Events and dead letters are CloudEvents 1.0 by their headers; what follows from"
+    yield "a command carries its `traceparent`. Read with `isolation.level=read_committed`. Before"
+    yield "every name stands `topic_prefix`; `deployment` is the `verdict` in those of its own."
     yield ""
     yield from table(
         ("topic", "holds", "kept", "partitions"),

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.bench.workload import command
 from tests.e2e.deployment import Deployment
+from verdict.wire.records import decode_response
 
 WARM_UP_S = 15.0
 LAST_ANSWERS_S = 30.0
@@ -128,11 +129,11 @@ def _consumer(servers: str, topic: str, partitions: int) -> Consumer:
 
 
 def _receive(consumer: Consumer, answered: dict[str, float], ended: threading.Event) -> None:
-    """Note when each response can be read; the header names its command."""
+    """Note when each response can be read."""
     while not ended.is_set():
         for message in consumer.consume(500, 0.01):
             assert message.error() is None, message.error()
-            cause = dict(message.headers() or ())["causationid"]
-            assert isinstance(cause, bytes)
-            answered[cause.decode()] = time.monotonic()
+            value = message.value()
+            assert value is not None
+            answered[decode_response(value).command_id] = time.monotonic()
     consumer.close()

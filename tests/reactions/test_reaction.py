@@ -127,7 +127,7 @@ def test_a_till_that_sends_no_invoice_gets_a_letter() -> None:
 
 
 def test_what_was_cut_is_no_invoice() -> None:
-    cut = replace(record("POS", b"{"), length=70_000, sha256=bytes(32))
+    cut = record("POS", b"{")._replace(length=70_000, sha256=bytes(32))
     assert letter_of(REACTIONS.of(cut)).error == (
         "no invoice: it has 70000 bytes, more than a command may have"
     )
@@ -141,7 +141,7 @@ def test_an_event_that_cannot_be_read_gets_a_letter() -> None:
 @pytest.mark.proves("P-07")
 def test_a_reaction_that_failed_is_tried_again_alone() -> None:
     """Its letter brings the event back on `retry`, with the reaction's name."""
-    retry = replace(event_record(invoice()), source=Source("retry", 0, 3), attempt=1)
+    retry = event_record(invoice())._replace(source=Source("retry", 0, 3), attempt=1)
     assert [one.topic for one in REACTIONS.of(retry, "award_points")] == ["loyalty.commands"]
     assert [one.topic for one in REACTIONS.of(retry, "shipment")] == ["shipment"]
     [again] = REACTIONS.of(retry, "award_points")
@@ -150,7 +150,7 @@ def test_a_reaction_that_failed_is_tried_again_alone() -> None:
 
 
 def test_a_retry_of_a_reaction_that_nobody_has_gets_a_letter() -> None:
-    retry = replace(event_record(invoice()), source=Source("retry", 0, 3))
+    retry = event_record(invoice())._replace(source=Source("retry", 0, 3))
     assert letter_of(REACTIONS.of(retry, "gone\\xff")).error == (
         "no reaction is named 'gone\\\\xff': there are award_points, loyalty, shipment"
     )
@@ -161,7 +161,7 @@ def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
         raise ZeroDivisionError("a bug")
 
     buggy = replace(REACTIONS, inbound=[replace(point_of_sale, command_of=bug)])
-    [output] = buggy.of(replace(record("POS", b"{}"), attempt=1))
+    [output] = buggy.of(record("POS", b"{}")._replace(attempt=1))
     told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
     assert told == {"retry_topic": "POS", "retry_attempt": "1"}
 
@@ -218,7 +218,7 @@ def test_the_letter_of_a_failure_says_how_to_try_again() -> None:
         raise ZeroDivisionError("a bug")
 
     broken = Reactions(TOPICS, (Policy("broken", ("invoice",), bug),), ())
-    retry = replace(event_record(invoice()), source=Source("retry", 0, 3), attempt=2)
+    retry = event_record(invoice())._replace(source=Source("retry", 0, 3), attempt=2)
     [output] = broken.of(retry, "broken")
     headers = dict(pairs(output.headers))
     told = {name: value for name, value in headers.items() if name.startswith("retry")}

@@ -1,7 +1,7 @@
 """The verdict: every check of the contract in its order, first failure wins."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from verdict.decision.answering import Rejected, acceptance, rejection
 from verdict.decision.consulting import consult
@@ -29,8 +29,7 @@ class Limits:
     memory_ms: int = 24 * 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What became of one command.
 
     `snapshot` is the aggregate afterwards and `stored` its encoding, None when the command caused

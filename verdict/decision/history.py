@@ -1,7 +1,6 @@
 """From an aggregate's recorded events to what it was after them; pure."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -38,7 +37,7 @@ def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
 def right_before(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     """Return the aggregate as if the event were its next one: those between are passed over."""
     event = stored.event
-    return replace(snapshot, version=event.version - 1, last_hash=event.previous_hash)
+    return snapshot._replace(version=event.version - 1, last_hash=event.previous_hash)
 
 
 def fold(

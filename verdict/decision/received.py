@@ -6,7 +6,7 @@ remembered.
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,10 +30,10 @@ ERROR_CHARS = 1000
 command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
 aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
+_envelope = CommandEnvelope.__pydantic_validator__.validate_python
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRecord:
+class CommandRecord(NamedTuple):
     """One record of a commands topic.
 
     Args:
@@ -104,8 +104,7 @@ def arrived(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReceivedCommand:
+class ReceivedCommand(NamedTuple):
     """A command that is well-formed; whether it may happen is for the aggregate to say."""
 
     aggregate_type: str
@@ -213,7 +212,7 @@ def _well_formed(
     if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
         raise _invalid("key", "the record's key is not the aggregate_id")
     try:
-        envelope = CommandEnvelope.model_validate(sent)
+        envelope = _envelope(sent)
     except ValidationError as error:
         raise _invalid_fields(error) from error
     payload = _payload(aggregate_type, envelope.payload)
@@ -229,7 +228,8 @@ def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
         message = f"{aggregate_type} has no command {_short(name)!r}: it has {', '.join(known)}"
         raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
     try:
-        return known[name].model_validate({key: sent[key] for key in sent if key != "type"})
+        fields = {key: sent[key] for key in sent if key != "type"}
+        return known[name].__pydantic_validator__.validate_python(fields)
     except ValidationError as error:
         raise _invalid_fields(error, "payload.") from error
 

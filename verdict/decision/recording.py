@@ -1,8 +1,7 @@
 """From what the rules returned to history: the only place that numbers events."""
 
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.snapshot import Snapshot
@@ -12,8 +11,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.wire.records import encode_event
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(NamedTuple):
     """An event and the bytes that the next event's `previous_hash` is taken of."""
 
     event: RecordedEvent

@@ -1,8 +1,8 @@
 """What the operator remembers of one aggregate."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from struct import Struct
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from verdict.application import current, of_the_application
 from verdict.model.aggregate import Aggregate, State
@@ -24,8 +24,7 @@ class OutdatedSnapshot(ValueError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot(Generic[State]):
+class Snapshot(NamedTuple, Generic[State]):
     """An aggregate as of its last event.
 
     `last_hash` is the SHA-256 of the last event record's value, empty before the first;
@@ -53,6 +52,7 @@ class SnapshotCodec(Generic[State]):
 
     def __init__(self, decider: Aggregate[State]) -> None:
         self._decider = decider
+        self._validated: Callable[[Any], State] = decider.state.__pydantic_validator__.validate_python
         schema = _state_schema(decider)
         self._write = avro_writer(schema)
         self._read = avro_reader(schema, names=False)
@@ -69,7 +69,7 @@ class SnapshotCodec(Generic[State]):
         if snapshot.state is None:
             return kept
         # what is stored must be readable: a copy with changed fields was not validated yet
-        self._decider.state.model_validate(dict(snapshot.state))
+        self._validated(snapshot.state.__dict__)
         return kept + self._write(snapshot.state)
 
     def decode(self, kept: bytes) -> Snapshot[State]:
@@ -91,7 +91,7 @@ class SnapshotCodec(Generic[State]):
         fields, end = self._read(kept, begin)
         if end != len(kept):
             raise ValueError(f"{len(kept) - end} bytes are left over behind a snapshot")
-        return self._decider.state.model_validate(fields)
+        return self._validated(fields)
 
 
 @of_the_application

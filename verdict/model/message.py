@@ -1,8 +1,9 @@
 """The values that cross a wire: immutable, strict, and refusing what they do not know."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -21,6 +22,27 @@ class Message(BaseModel):
     """An immutable value with no unknown fields and no silent coercion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values in some fields, which nobody checks.
+
+        As pydantic's own, which takes five times as long: there is nothing but fields here.
+
+        Args:
+            update: Field → its value.
+            deep: Whether what is in the fields is copied, too.
+        """
+        if deep:
+            return super().model_copy(update=update, deep=True)
+        changed, made = update or {}, self.__class__.__new__(self.__class__)
+        _set(made, "__dict__", {**self.__dict__, **changed})
+        _set(made, "__pydantic_fields_set__", self.__pydantic_fields_set__ | changed.keys())
+        _set(made, "__pydantic_extra__", None)
+        _set(made, "__pydantic_private__", None)
+        return made
+
+
+_set = object.__setattr__
 
 
 class Event(Message):

@@ -68,10 +68,10 @@ class Outputs:
         if response.reason is not None and not response.duplicate:
             rejection = Rejection.trusted(**dict(response), command_bytes=record.value or b"")
             topic = self._topics.rejected(response.aggregate_type)
-            headers = joined(response_headers(rejection, traceparent))
+            headers = joined(response_headers(traceparent))
             yield Output(topic, key, encode(rejection), headers, replayable)
         topic = self._topics.responses(response.aggregate_type)
-        headers = joined(response_headers(response, traceparent))
+        headers = joined(response_headers(traceparent))
         yield Output(topic, key, encoded, headers, replayable)
 
     def of_dead_letter(self, letter: DeadLetter) -> Output:

@@ -6,7 +6,6 @@ is one slice; one of the greatest commands is many, and all but one of them wait
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import IO
@@ -55,7 +54,7 @@ def _spilled(
             file.write(value)
             on_disk[record.place] = end, len(value)
             end += len(value)
-            yield replace(record, value=None)
+            yield record._replace(value=None)
 
 
 def _parts(
@@ -81,4 +80,4 @@ def _parts(
 def _back(record: CommandRecord, file: IO[bytes], on_disk: OnDisk) -> CommandRecord:
     at, size = on_disk
     file.seek(at)
-    return replace(record, value=file.read(size))
+    return record._replace(value=file.read(size))

@@ -138,7 +138,8 @@ class Reactions:
 
     def _told(self, event: RecordedEvent, notification: Notification) -> Iterator[Output]:
         if (told := notification.tell(event)) is not None:
-            headers = {**event_headers(event), "content-type": JSON}
+            flow = {"correlationid": event.correlation_id}  # the value is of somebody's own making
+            headers = {**event_headers(event), "content-type": JSON, **flow}
             topic = self.topics.named(notification.topic)
             yield Output(
                 topic, event.aggregate_id.encode(), exact_json(told), joined(headers), True

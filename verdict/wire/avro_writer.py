@@ -59,15 +59,18 @@ def write_long(value: int) -> bytes:
     if not SMALLEST <= value <= LARGEST:
         raise ValueError(f"{value} takes more than 64 bits")
     rest = value << 1 ^ value >> 63
-    written = bytearray()
-    while rest > 0x7F:
-        written.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    written.append(rest)
-    return bytes(written)
+    written = b""
+    while rest >= GROUPS:
+        written += MORE[rest % GROUPS]
+        rest //= GROUPS
+    return written + LAST[rest]
 
 
-SMALL = [write_long(value) for value in range(4096)]  # most lengths and versions
+# two groups of seven bits at a time: what ends an integer, and what others follow
+GROUPS = 2**14
+MORE = [bytes((two & 0x7F | 0x80, two >> 7 | 0x80)) for two in range(GROUPS)]
+LAST = [bytes((two & 0x7F | 0x80, two >> 7) if two > 0x7F else (two,)) for two in range(GROUPS)]
+SMALL = LAST[::2]  # most lengths and versions, by their values
 
 
 class _Source(AvroSource):
@@ -100,7 +103,8 @@ class _Source(AvroSource):
 
     def _counted(self, name: str, indent: str) -> None:
         self.say(f"n{name} = len({name})", indent)
-        self._long(None, f"n{name}", indent)
+        small = f"n{name} < {len(SMALL)}"
+        self.say(f"add(SMALL[n{name}] if {small} else write_long(n{name}))", indent)
         self.say(f"add({name})", indent)
 
     def _enum(self, schema: Any, name: str, indent: str) -> None:
