@@ -216,7 +216,7 @@ def _history_faults(
 
 
 def _plain(event: RecordedEvent) -> Event:
-    flat = {name: getattr(event, name) for name in RecordedEvent.__slots__}
+    flat = {name: getattr(event, name) for name in RecordedEvent._fields}
     fields = _without_nothing(event.payload.model_dump())
     return flat | {"source": _place(event), "type": type(event.payload).__name__, "fields": fields}
 

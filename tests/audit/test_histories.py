@@ -1,5 +1,4 @@
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
@@ -29,7 +28,7 @@ def history(*payloads: Event) -> list[Placed]:
     """Return the events of a position as they lie in Kafka, from offset 11 on."""
     log, before, found = EventLog(), b"", list[Placed]()
     for payload in payloads:
-        event = replace(log.add_unseen("p-1", payload), previous_hash=before)
+        event = log.add_unseen("p-1", payload)._replace(previous_hash=before)
         value = encode_event(event)
         before = sha256(value).digest()
         place = Source("position.events", 0, OFFSET + event.version)

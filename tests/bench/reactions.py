@@ -7,7 +7,6 @@ policy's share of the time. `direct` is the decider on the same commands without
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -117,8 +116,7 @@ def _events(count: int) -> Iterator[RecordedEvent]:
     random = Random(SEED)
     for number in range(count):
         name = f"INV{number:08}"
-        yield replace(
-            AN_EVENT,
+        yield AN_EVENT._replace(
             aggregate_type="invoice",
             aggregate_id=name,
             version=1,

@@ -7,7 +7,6 @@ Raw is what nothing can beat: the rows lie in memory, already folded, and go int
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -126,8 +125,7 @@ def _write(servers: str, topics: Topics, aggregate_type: str, count: int) -> Non
     for number in range(count):
         version, row = divmod(number, rows)
         name = f"{aggregate_type}-{row:09d}"
-        recorded = replace(
-            AN_EVENT,
+        recorded = AN_EVENT._replace(
             event_id=f"{name}-{version}",
             aggregate_type=aggregate_type,
             aggregate_id=name,

@@ -1,7 +1,6 @@
 """C-16: a recovery holds the end of each history against what responses say of it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -69,7 +68,7 @@ def cut_off(topics: Topics) -> Topics:
 
 
 def altered(topics: Topics) -> Topics:
-    forged = LAST._replace(value=encode_event(replace(EVENT, actor="mallory")))
+    forged = LAST._replace(value=encode_event(EVENT._replace(actor="mallory")))
     return topics._replace(events=[forged if one == LAST else one for one in topics.events])
 
 
@@ -80,8 +79,7 @@ def appended(topics: Topics) -> Topics:
     assert snapshot is not None
     assert snapshot.last_hash is not None
     version = EVENT.version + 1
-    more = replace(
-        EVENT,
+    more = EVENT._replace(
         version=version,
         event_id=event_id(EVENT.aggregate_type, EVENT.aggregate_id, version),
         previous_hash=snapshot.last_hash,

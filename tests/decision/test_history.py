@@ -1,4 +1,3 @@
-from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
 
@@ -96,7 +95,7 @@ def test_a_missing_version_is_named() -> None:
 @pytest.mark.proves("A-04")
 def test_an_altered_event_is_found_by_its_successor() -> None:
     first, second, *rest = HISTORY
-    other = replace(second.event, payload=PositionAdjusted(amount=99))
+    other = second.event._replace(payload=PositionAdjusted(amount=99))
     altered = StoredEvent(other, encode_event(other))
 
     assert fold([first, altered]).version == 2

@@ -1,7 +1,6 @@
 """Events as the decider writes them: no gap, a chain of hashes, several partitions."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from zlib import crc32
 
@@ -93,8 +92,7 @@ class EventLog:
         key = kind, aggregate_id
         version = self._versions[key] = self._versions.get(key, 0) + 1
         self._now += self.pace
-        event = replace(
-            AN_EVENT,
+        event = AN_EVENT._replace(
             event_id=event_id(kind, aggregate_id, version),
             aggregate_type=kind,
             aggregate_id=aggregate_id,

@@ -124,7 +124,7 @@ def test_what_was_deleted_comes_back_without_what_it_was() -> None:
     state = Everything(version=7, whole=True)
 
     def after(row: Any, then: Everything | None) -> Any:
-        return evolve(row, replace(AN_EVENT, decided_at=5, payload=Became(state=then)))
+        return evolve(row, AN_EVENT._replace(decided_at=5, payload=Became(state=then)))
 
     deleted = after(after(None, state), None)
 

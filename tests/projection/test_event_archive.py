@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -136,7 +135,7 @@ def test_another_event_under_a_version_that_is_there_stops_the_archive(
     if not at_once:
         applier.apply(log.batch())
 
-    log.repeat(replace(first, payload=opened("mallory")))
+    log.repeat(first._replace(payload=opened("mallory")))
     applier.apply(log.batch())
 
     assert applier.stands_still
@@ -151,8 +150,7 @@ def test_positions_follow_time_across_topics_and_offsets_within_a_partition(
     def event(topic: str, offset: int, aggregate_id: str, at: int) -> Delivery:
         kind = topic.partition(".")[0]
         payload = OrderCancelled(cause="regret") if kind == "order" else opened("ada")
-        record = replace(
-            AN_EVENT, aggregate_type=kind, aggregate_id=aggregate_id, version=1,
+        record = AN_EVENT._replace(aggregate_type=kind, aggregate_id=aggregate_id, version=1,
             event_id=aggregate_id, decided_at=START + at, payload=payload,
         )  # fmt: skip
         return Delivery(topic, 0, offset, record, encode_event(record))

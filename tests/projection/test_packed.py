@@ -1,5 +1,4 @@
 from collections.abc import Iterable
-from dataclasses import replace
 from hashlib import sha256
 
 import pyarrow as pa
@@ -17,9 +16,8 @@ from verdict.wire.records import encode, encode_event
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
-EVENT = replace(AN_EVENT, event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
-ORDER_EVENT = replace(
-    EVENT,
+EVENT = AN_EVENT._replace(event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
+ORDER_EVENT = EVENT._replace(
     aggregate_type="order",
     actor="ünïcode",
     traceparent="00-1",
@@ -31,7 +29,7 @@ ORDER_EVENT = replace(
 RECORDS: list[Record | Unreadable] = [
     EVENT,
     ORDER_EVENT,
-    replace(ORDER_EVENT, payload=OrderCancelled(cause=None)),
+    ORDER_EVENT._replace(payload=OrderCancelled(cause=None)),
     ACCEPTED,
     REJECTED,
     MALFORMED,
@@ -181,7 +179,7 @@ def test_an_event_that_breaks_the_rules_of_its_class_is_undecodable() -> None:
     never = opened("ada").model_copy(update={"amount": -1})
 
     (delivery,) = decode(
-        ("position.events", 0, 0, b"p-1", encode_event(replace(EVENT, payload=never)))
+        ("position.events", 0, 0, b"p-1", encode_event(EVENT._replace(payload=never)))
     )
 
     assert isinstance(delivery.record, Unreadable)

@@ -227,7 +227,7 @@ def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
     place = log.place_of("p-1")
     late = [
         Delivery(*place, 3 + number, event)
-        for number, event in enumerate([replace(bad, payload=transferred), *behind])
+        for number, event in enumerate([bad._replace(payload=transferred), *behind])
     ]
     others = [Delivery(*place, 6 + number, event) for number, event in enumerate(of_others(40))]
     spans = {place: Span(0, 46)}

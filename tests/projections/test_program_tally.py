@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,7 +42,7 @@ ENROLLED = ParticipantEnrolled(program="chess")
 def test_what_each_event_makes_of_a_participant(
     before: Participant | None, event: Event, after: Participant
 ) -> None:
-    assert evolve(before, replace(AN_EVENT, payload=event)) == after
+    assert evolve(before, AN_EVENT._replace(payload=event)) == after
 
 
 class Tallies:

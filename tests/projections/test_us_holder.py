@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from projections.us_holder import OpenPosition, evolve, us_holder
@@ -30,7 +28,7 @@ OPEN = OpenPosition("ada", "LON", opened_at=7)
 def test_what_each_event_makes_of_a_position(
     before: OpenPosition | None, event: Event, after: OpenPosition | None
 ) -> None:
-    assert evolve(before, replace(AN_EVENT, payload=event)) == after
+    assert evolve(before, AN_EVENT._replace(payload=event)) == after
 
 
 @pytest.mark.parametrize(

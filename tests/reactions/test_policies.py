@@ -74,7 +74,7 @@ def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
     twice = Policy("twice", ("invoice",), lambda event: [Asked("a", award), Asked("b", award)])
     other = replace(twice, name="other")
     event = happened(SALE)
-    again = replace(event, correlation_id="another flow")
+    again = event._replace(correlation_id="another flow")
 
     def ids(policy: Policy, event: RecordedEvent) -> list[str]:
         return [asked.envelope.command_id for asked in commands_of(policy, event, app.aggregate_of)]

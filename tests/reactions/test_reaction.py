@@ -195,7 +195,7 @@ def test_what_no_topic_would_take_is_a_letter_and_costs_nobody_else() -> None:
 @pytest.mark.proves("C-11")
 def test_the_letter_of_the_greatest_record_there_can_be_fits_its_topic() -> None:
     stray = record("invoice.events", b"\xff" * OUTPUT_BYTES, b"k" * KEY_BYTES)
-    (output,) = REACTIONS.of(replace(stray, key_length=3_000_000, key_sha256=bytes(32)))
+    (output,) = REACTIONS.of(stray._replace(key_length=3_000_000, key_sha256=bytes(32)))
     letter = decode(DeadLetter, output.value)
     assert len(output.value) + len(output.headers) < OUTPUT_BYTES
     assert letter.bytes == b"\xff" * LARGEST_BYTES

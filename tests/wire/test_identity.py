@@ -83,6 +83,17 @@ def test_a_command_has_the_same_digest_however_it_was_written(command: Command) 
     assert command_digest(again) == command_digest(command)
 
 
+@given(st.text(), st.integers(min_value=-(2**70), max_value=2**70))
+def test_the_digest_is_that_of_the_standard_library_s_json(cause: str, number: int) -> None:
+    class Odd(Message):
+        cause: str
+        number: int
+
+    said = {"cause": cause, "number": number, "type": "Odd"}
+    canonical = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert command_digest(Odd(cause=cause, number=number)) == sha256(canonical.encode()).digest()
+
+
 @given(INSTANTS)
 def test_a_time_survives_its_iso_form(millis: int) -> None:
     assert epoch_millis(iso_time(millis)) == millis

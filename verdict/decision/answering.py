@@ -30,20 +30,22 @@ def acceptance(
 ) -> Response:
     """Return the response to a command that caused `events`, from `snapshot` to `after`."""
     return Response.trusted(
-        **_about(decider, command),
-        status=Status.ACCEPTED,
-        from_version=snapshot.version,
-        to_version=after.version,
-        event_ids=[stored.event.event_id for stored in events],
-        reason=None,
-        message=None,
-        details={},
-        expected_version=command.envelope.expected_version,
-        actual_version=None,
-        actual_state=None,
-        retriable=False,
-        decided_at=decided_at(snapshot, command),
-        last_hash=after.last_hash,
+        {
+            **_about(decider, command),
+            "status": Status.ACCEPTED,
+            "from_version": snapshot.version,
+            "to_version": after.version,
+            "event_ids": [stored.event.event_id for stored in events],
+            "reason": None,
+            "message": None,
+            "details": {},
+            "expected_version": command.envelope.expected_version,
+            "actual_version": None,
+            "actual_state": None,
+            "retriable": False,
+            "decided_at": decided_at(snapshot, command),
+            "last_hash": after.last_hash,
+        }
     )
 
 
@@ -55,20 +57,22 @@ def rejection(
 ) -> Response:
     """Return the response to a command that failed a check against `snapshot`."""
     return Response.trusted(
-        **_about(decider, command),
-        status=Status.REJECTED,
-        from_version=snapshot.version,
-        to_version=snapshot.version,
-        event_ids=[],
-        reason=rejected.reason,
-        message=rejected.message,
-        details=rejected.details,
-        expected_version=command.envelope.expected_version,
-        actual_version=snapshot.version,
-        actual_state=snapshot.life_cycle,
-        retriable=rejected.reason.retriable,
-        decided_at=decided_at(snapshot, command),
-        last_hash=snapshot.last_hash,
+        {
+            **_about(decider, command),
+            "status": Status.REJECTED,
+            "from_version": snapshot.version,
+            "to_version": snapshot.version,
+            "event_ids": [],
+            "reason": rejected.reason,
+            "message": rejected.message,
+            "details": rejected.details,
+            "expected_version": command.envelope.expected_version,
+            "actual_version": snapshot.version,
+            "actual_state": snapshot.life_cycle,
+            "retriable": rejected.reason.retriable,
+            "decided_at": decided_at(snapshot, command),
+            "last_hash": snapshot.last_hash,
+        }
     )
 
 
@@ -89,26 +93,28 @@ def _about(decider: Aggregate[Any], command: ReceivedCommand) -> dict[str, Any]:
 def malformed(command: MalformedCommand) -> Response:
     """Return the response to a command that no aggregate could accept; no state is looked at."""
     return Response.trusted(
-        command_id=command.command_id,
-        command_digest=None,
-        aggregate_type=command.aggregate_type,
-        aggregate_id=command.aggregate_id,
-        command_type=command.command_type,
-        status=Status.REJECTED,
-        duplicate=False,
-        from_version=None,
-        to_version=None,
-        event_ids=[],
-        reason=command.reason,
-        message=command.message,
-        details=command.details,
-        expected_version=None,
-        actual_version=None,
-        actual_state=None,
-        retriable=command.reason.retriable,
-        correlation_id=command.correlation_id,
-        source=command.record.source,
-        decided_at=command.record.timestamp,
-        handler_version=current().aggregate(command.aggregate_type).handler_version,
-        last_hash=None,
+        {
+            "command_id": command.command_id,
+            "command_digest": None,
+            "aggregate_type": command.aggregate_type,
+            "aggregate_id": command.aggregate_id,
+            "command_type": command.command_type,
+            "status": Status.REJECTED,
+            "duplicate": False,
+            "from_version": None,
+            "to_version": None,
+            "event_ids": [],
+            "reason": command.reason,
+            "message": command.message,
+            "details": command.details,
+            "expected_version": None,
+            "actual_version": None,
+            "actual_state": None,
+            "retriable": command.reason.retriable,
+            "correlation_id": command.correlation_id,
+            "source": command.record.source,
+            "decided_at": command.record.timestamp,
+            "handler_version": current().aggregate(command.aggregate_type).handler_version,
+            "last_hash": None,
+        }
     )

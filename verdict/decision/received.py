@@ -229,9 +229,10 @@ def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
         raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
     try:
         fields = {key: sent[key] for key in sent if key != "type"}
-        return known[name].__pydantic_validator__.validate_python(fields)
+        found: Command = known[name].__pydantic_validator__.validate_python(fields)
     except ValidationError as error:
         raise _invalid_fields(error, "payload.") from error
+    return found
 
 
 def _invalid(field: str, problem: str) -> _Malformed:

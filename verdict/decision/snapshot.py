@@ -52,7 +52,9 @@ class SnapshotCodec(Generic[State]):
 
     def __init__(self, decider: Aggregate[State]) -> None:
         self._decider = decider
-        self._validated: Callable[[Any], State] = decider.state.__pydantic_validator__.validate_python
+        self._validated: Callable[[Any], State] = (
+            decider.state.__pydantic_validator__.validate_python
+        )
         schema = _state_schema(decider)
         self._write = avro_writer(schema)
         self._read = avro_reader(schema, names=False)

@@ -9,3 +9,5 @@ class LifeCycle(StrEnum):
     NONE = "NONE"
     ACTIVE = "ACTIVE"
     DELETED = "DELETED"
+
+    __hash__ = str.__hash__  # that of an enum is Python's, and asked for with each command

@@ -1,6 +1,6 @@
 """An event as it lies on `<aggregate>.events`: the fact and its place in history."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from uuid_utils import UUID, uuid5
 
@@ -10,8 +10,7 @@ from verdict.model.source import Source
 EVENT_IDS = UUID("6f1c3c52-6a0b-5d0c-9d55-0c7b6a4f7e11")  # fixed for ever: ids derive from it
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEvent:
+class RecordedEvent(NamedTuple):
     """One event with all that was known when it was decided.
 
     `version` counts the aggregate's events from 1 without a gap; `index` and `count` are the place
@@ -24,8 +23,8 @@ class RecordedEvent:
     aggregate_type: str
     aggregate_id: str
     version: int
-    index: int
-    count: int
+    index: int  # type: ignore[assignment]  # a tuple has methods of these names
+    count: int  # type: ignore[assignment]
     command_id: str
     command_digest: Hash
     correlation_id: str

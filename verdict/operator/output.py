@@ -66,7 +66,9 @@ class Outputs:
         key = response.aggregate_id.encode()
         replayable = response.reason != Reason.HANDLER_ERROR
         if response.reason is not None and not response.duplicate:
-            rejection = Rejection.trusted(**dict(response), command_bytes=record.value or b"")
+            rejection = Rejection.trusted(
+                {**response.__dict__, "command_bytes": record.value or b""}
+            )
             topic = self._topics.rejected(response.aggregate_type)
             headers = joined(response_headers(traceparent))
             yield Output(topic, key, encode(rejection), headers, replayable)

@@ -1,7 +1,6 @@
 """Events as a projection is to take them, after what people decided about some of them; pure."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
@@ -49,7 +48,7 @@ def _before(delivery: Delivery, event: RecordedEvent, in_force: Amendments) -> I
     while in_force.get((event.aggregate_type, event.aggregate_id, first - 1), "") is None:
         first -= 1
     for version in range(first, event.version):
-        yield delivery._replace(record=replace(event, version=version, payload=PassedOver()))
+        yield delivery._replace(record=event._replace(version=version, payload=PassedOver()))
 
 
 def _nothing(aggregate_type: str, aggregate_id: str, version: int) -> RecordedEvent:
@@ -77,8 +76,8 @@ def _nothing(aggregate_type: str, aggregate_id: str, version: int) -> RecordedEv
 
 def _instead(event: RecordedEvent, payload: str | None) -> RecordedEvent | Unreadable:
     if payload is None:
-        return replace(event, payload=PassedOver())
+        return event._replace(payload=PassedOver())
     try:
-        return replace(event, payload=payload_from(type(event.payload), payload))
+        return event._replace(payload=payload_from(type(event.payload), payload))
     except ValueError as error:  # its class states other rules by now
         return Unreadable(f"what replaces it does not fit any more: {error}")

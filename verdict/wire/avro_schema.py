@@ -35,7 +35,7 @@ class RecordSchema:
         self._named: set[str] = set()
 
     def record(self, cls: type, name: str | None = None) -> Schema:
-        """Return the schema of a dataclass or a pydantic model.
+        """Return the schema of a dataclass, a named tuple or a pydantic model.
 
         Raises:
             TypeError: A field has a type that Avro cannot carry.
@@ -101,8 +101,14 @@ class RecordSchema:
 
 def _annotations(cls: type) -> Iterator[tuple[str, Any]]:
     hints = get_type_hints(cls, include_extras=True)
-    names = [f.name for f in fields(cls)] if is_dataclass(cls) else cls.model_fields  # type: ignore[attr-defined]
-    return ((name, hints[name]) for name in names)
+    return ((name, hints[name]) for name in field_names(cls))
+
+
+def field_names(cls: Any) -> list[str]:
+    """Return the fields of a dataclass, a named tuple or a pydantic model, in their order."""
+    if is_dataclass(cls):
+        return [field.name for field in fields(cls)]
+    return [*(getattr(cls, "_fields", None) or cls.model_fields)]
 
 
 def _default(cls: type, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ is written is what `fastavro` writes, which a test holds it to.
 https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from verdict.wire.avro_source import AvroSource, kind_of
@@ -14,7 +14,6 @@ Writer = Callable[[Any], bytes]
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 CLASSES = {
-    "null": "NoneType",
     "boolean": "bool",
     "long": "int",
     "string": "str",
@@ -40,11 +39,10 @@ def avro_writer(schema: Any) -> Writer:
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    known = {"SMALL": SMALL, "write_long": write_long, "unfit": _unfit, "NoneType": type(None)}
+    known = {"SMALL": SMALL, "write_long": write_long, "unfit": _unfit}
     source = _Source(known, "write")
-    source.value(schema, "value", "    ")
-    opening = "def write(value):\n    out = []\n    add = out.append"
-    return source.compiled("write", opening, '    return b"".join(out)')
+    written = source.joined(schema, "value", "    ")
+    return source.compiled("write", "def write(value):", f"    return {written}")
 
 
 def write_long(value: int) -> bytes:
@@ -74,72 +72,91 @@ SMALL = LAST[::2]  # most lengths and versions, by their values
 
 
 class _Source(AvroSource):
-    """The lines of a writer: `add` takes the pieces in their order."""
+    """The lines of a writer: they check values, and leave the pieces of what is written."""
 
-    def value(self, schema: Any, value: str, indent: str) -> None:
-        """Write `value`, an expression, at `indent`."""
-        name = self.new_name()
+    def __init__(self, known: dict[str, Any], deals: str) -> None:
+        super().__init__(known, deals)
+        self._pieces: list[str] = []
+
+    def pieces(self, schema: Any, value: str, indent: str) -> list[str]:
+        """Return the expressions that give the bytes of `value`, an expression, one by one."""
+        name, before = self.new_name(), self._pieces
+        pieces: list[str] = []
+        self._pieces = pieces
         self.say(f"{name} = {value}", indent)
         self.emit(self.definition(schema), name, indent)
+        self._pieces = before
+        return pieces
+
+    def joined(self, schema: Any, value: str, indent: str, *before: str) -> str:
+        """Return one expression for what is `before` and the bytes of `value`."""
+        pieces = [*before, *self.pieces(schema, value, indent)]
+        return f"b''.join(({', '.join(pieces)},))" if len(pieces) > 1 else (pieces or ["b''"])[0]
 
     def _null(self, _: Any, name: str, indent: str) -> None:
         self.say(f"if {name} is not None: unfit({name}, 'nothing')", indent)
 
     def _boolean(self, _: Any, name: str, indent: str) -> None:
         self.say(f"if {name}.__class__ is not bool: unfit({name}, 'a boolean')", indent)
-        self.say(rf"add(b'\1' if {name} else b'\0')", indent)
+        self._pieces.append(rf"(b'\1' if {name} else b'\0')")
 
     def _long(self, _: Any, name: str, indent: str) -> None:
         small = f"{name}.__class__ is int and 0 <= {name} < {len(SMALL)}"
-        self.say(f"add(SMALL[{name}] if {small} else write_long({name}))", indent)
+        self._pieces.append(f"(SMALL[{name}] if {small} else write_long({name}))")
 
     def _string(self, _: Any, name: str, indent: str) -> None:
         self.say(f"{name} = {name}.encode()", indent)
-        self._counted(name, indent)
+        self._counted(name)
 
     def _bytes(self, _: Any, name: str, indent: str) -> None:
         self.say(f"if not isinstance({name}, bytes): unfit({name}, 'bytes')", indent)
-        self._counted(name, indent)
+        self._counted(name)
 
-    def _counted(self, name: str, indent: str) -> None:
-        self.say(f"n{name} = len({name})", indent)
-        small = f"n{name} < {len(SMALL)}"
-        self.say(f"add(SMALL[n{name}] if {small} else write_long(n{name}))", indent)
-        self.say(f"add({name})", indent)
+    def _counted(self, name: str) -> None:
+        size = f"(SMALL[len({name})] if len({name}) < {len(SMALL)} else write_long(len({name})))"
+        self._pieces += (size, name)
 
     def _enum(self, schema: Any, name: str, indent: str) -> None:
         symbols = f"symbols{name}"
         self.known[symbols] = {one: SMALL[index] for index, one in enumerate(schema["symbols"])}
-        self.say(f"add({symbols}[{name}])", indent)
+        self._pieces.append(f"{symbols}[{name}]")
 
     def _array(self, schema: Any, name: str, indent: str) -> None:
-        self._items(name, f"for i{name} in {name}:", indent)
-        self.value(schema["items"], f"i{name}", indent + "    ")
-        self.say(r"add(b'\0')", indent)
+        item = ((schema["items"], f"i{name}"),)
+        self._items(name, f"for i{name} in {name}:", item, indent)
 
     def _map(self, schema: Any, name: str, indent: str) -> None:
-        self._items(name, f"for k{name}, i{name} in {name}.items():", indent)
-        self.value("string", f"k{name}", indent + "    ")
-        self.value(schema["values"], f"i{name}", indent + "    ")
-        self.say(r"add(b'\0')", indent)
+        item = (("string", f"k{name}"), (schema["values"], f"i{name}"))
+        self._items(name, f"for k{name}, i{name} in {name}.items():", item, indent)
 
-    def _items(self, name: str, loop: str, indent: str) -> None:
-        self.say(f"if {name}: add(write_long(len({name})))", indent)
-        self.say(loop, indent)
+    def _items(self, name: str, loop: str, item: Iterable[tuple[Any, str]], indent: str) -> None:
+        written, inside = f"w{name}", indent + "    "
+        self.say(rf"{written} = b'\0'", indent)
+        self.say(f"if {name}:", indent)
+        self.say(f"{written} = [write_long(len({name}))]", inside)
+        self.say(loop, inside)
+        for schema, value in item:
+            self.say(
+                f"{written}.append({self.joined(schema, value, inside + '    ')})", inside + "    "
+            )
+        self.say(rf"{written}.append(b'\0')", inside)
+        self.say(f"{written} = b''.join({written})", inside)
+        self._pieces.append(written)
 
     def _record(self, schema: Any, name: str, indent: str) -> None:
         for field in schema["fields"]:
-            self.value(field["type"], f"{name}.{field['name']}", indent)
+            self._pieces += self.pieces(field["type"], f"{name}.{field['name']}", indent)
 
     def _union(self, members: list[Any], name: str, indent: str) -> None:
         defined = [self.definition(one) for one in members]
         optional = defined[0] == "null" and len(defined) == 2
+        written, inside = f"w{name}", indent + "    "
         for index, one in enumerate(defined):
             test = "True" if optional and index else _test(one, name)
             self.say(f"{'elif' if index else 'if'} {test}:", indent)
-            self.say(f"add({SMALL[index]!r})", indent + "    ")
-            self.emit(one, name, indent + "    ")
+            self.say(f"{written} = {self.joined(one, name, inside, repr(SMALL[index]))}", inside)
         self.say(f"else: unfit({name}, 'a member of the union')", indent)
+        self._pieces.append(written)
 
 
 def _unfit(value: Any, wanted: str) -> None:
@@ -151,6 +168,8 @@ def _test(schema: Any, name: str) -> str:
     kind = kind_of(schema)
     if kind == "record":
         return f"{name}.__class__.__name__ == {schema['name']!r}"
+    if kind == "null":
+        return f"{name} is None"
     if kind not in CLASSES:
         raise TypeError(f"cannot tell which values are of Avro's {schema!r}")
     return f"isinstance({name}, {CLASSES[kind]})"

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import BaseModel
 
 from verdict.model.message import HexBytes, TimestampMillis, iso_time
+from verdict.wire.avro_schema import field_names
 from verdict.wire.response import Response
 
 Show = Callable[[Any], Any]
@@ -37,9 +38,8 @@ def _shown(record: Any) -> dict[str, Any]:
 @cache
 def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
-    names = [f.name for f in fields(cls)] if is_dataclass(cls) else [*cls.model_fields]
     other = _part if issubclass(cls, BaseModel) else _plain
-    return tuple((name, _show(hints[name], other)) for name in names)
+    return tuple((name, _show(hints[name], other)) for name in field_names(cls))
 
 
 def _show(annotation: Any, other: Show) -> Show:

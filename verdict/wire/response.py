@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -18,6 +19,8 @@ class Status(StrEnum):
 
     ACCEPTED = "ACCEPTED"
     REJECTED = "REJECTED"
+
+    __hash__ = str.__hash__  # that of an enum is Python's, and asked for with each response
 
 
 def _unhex(value: Any) -> Any:
@@ -76,14 +79,17 @@ class Response(BaseModel):
     last_hash: Hex | None
 
     @classmethod
-    def trusted(cls, **fields: Any) -> Self:
+    def trusted(cls, fields: dict[str, Any]) -> Self:
         """Return one whose fields, all of them, are right by construction; nothing is looked at.
 
         For the decider, which makes one for each command: checking takes longer than deciding.
+
+        Args:
+            fields: The response has this dict from now on.
         """
         made = cls.__new__(cls)
         _set(made, "__dict__", fields)
-        _set(made, "__pydantic_fields_set__", set(fields))
+        _set(made, "__pydantic_fields_set__", _names(cls))
         _set(made, "__pydantic_extra__", None)
         _set(made, "__pydantic_private__", None)
         return made
@@ -100,6 +106,11 @@ class Response(BaseModel):
 
 
 _set = object.__setattr__
+
+
+@cache
+def _names(kind: type[BaseModel]) -> set[str]:
+    return set(kind.model_fields)
 
 
 class Rejection(Response):

@@ -7,7 +7,6 @@ record's own class is found again at the other end.
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -56,10 +55,10 @@ class _Plain:
 
 
 def _response(*values: Any) -> Response:
-    return Response.trusted(**dict(zip(Response.model_fields, values, strict=True)))
+    return Response.trusted(dict(zip(Response.model_fields, values, strict=True)))
 
 
-EVENT = _Plain(RecordedEvent, [field.name for field in fields(RecordedEvent)], "payload")
+EVENT = _Plain(RecordedEvent, RecordedEvent._fields, "payload")
 RESPONSE = _Plain(_response, [*Response.model_fields])
 
 
