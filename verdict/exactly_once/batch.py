@@ -1,7 +1,7 @@
 """What a query hands over to be published: a batch, and its output record by record."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -64,14 +64,18 @@ class Digest:
     def __init__(self) -> None:
         self._hash = sha256()
 
-    def add(self, record: OutputRecord) -> None:
-        """Take the next record in."""
-        topic, headers = record.topic.encode(), record.headers.encode()
-        value, length = record.value or b"", _length(record.value)
-        if not record.replayable:
-            value, length = b"", OTHERWISE_WORDED
-        lengths = LENGTHS.pack(len(topic), _length(record.key), length, len(headers))
-        self._hash.update(b"".join((lengths, topic, record.key or b"", value, headers)))
+    def over(self, records: Iterable[OutputRecord]) -> Iterator[OutputRecord]:
+        """Yield the records, each after it was taken in."""
+        update, pack = self._hash.update, LENGTHS.pack
+        for record in records:
+            name, key, value, text, replayable = record
+            topic, headers = name.encode(), text.encode()
+            length = _length(value)
+            if not replayable:
+                value, length = b"", OTHERWISE_WORDED
+            lengths = pack(len(topic), _length(key), length, len(headers))
+            update(b"".join((lengths, topic, key or b"", value or b"", headers)))
+            yield record
 
     def value(self) -> bytes:
         """Return the 32 bytes."""
@@ -81,8 +85,8 @@ class Digest:
 def digest(outputs: Iterable[OutputRecord]) -> bytes:
     """Return the digest of `outputs`, 32 bytes."""
     whole = Digest()
-    for record in outputs:
-        whole.add(record)
+    for _ in whole.over(outputs):
+        pass
     return whole.value()
 
 

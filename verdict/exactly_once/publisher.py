@@ -129,9 +129,7 @@ class Publisher:
     ) -> Marker:
         fingerprint = Digest()
         transactions.begin()
-        for record in outputs:
-            fingerprint.add(record)
-            transactions.produce(record.topic, record.key, record.value, record.headers)
+        transactions.produce_all(fingerprint.over(outputs))
         transactions.flush()
         self._on_step(Step.TRANSACTION_OPEN)
         try:

@@ -1,13 +1,14 @@
 """One transactional producer, from its initialisation until it is thrown away."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from verdict.errors import Unreachable, VerdictError
+from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.bounded import Stuck, within
 from verdict.exactly_once.calling import Broken, Calling, Failures
 from verdict.kafka.access import ClientLog, Deadline, Kafka
@@ -15,6 +16,8 @@ from verdict.kafka.offsets import AnyOffsets
 from verdict.wire.headers import pairs
 from verdict.wire.letter import Pairs
 from verdict.wire.topics import OUTPUT_BYTES
+
+Listed = list[tuple[str, str | bytes | None]]
 
 POLL_EVERY = 1000  # records
 GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
@@ -99,19 +102,27 @@ class Transactions:
             value: Its value, or None.
             headers: A text of `verdict.wire.headers`, or pairs of name and value.
         """
-        listed: list[tuple[str, str | bytes | None]] = (
-            pairs(headers) if isinstance(headers, str) else [*headers]
-        )
+        listed: Listed = pairs(headers) if isinstance(headers, str) else [*headers]
         with self._producing:
-            while True:
-                try:
-                    self._producer.produce(topic, value, key, headers=listed)
-                    break
-                except BufferError:
-                    self._producer.poll(min(0.1, self._left()))
-            self._begun += 1
-            if self._begun % POLL_EVERY == 0:
-                self._producer.poll(0)
+            self._produce(topic, key, value, listed)
+
+    def produce_all(self, records: Iterable[OutputRecord]) -> None:
+        """Take many records into the transaction; waits while the queue is full."""
+        with self._producing:
+            for topic, key, value, headers, _ in records:
+                self._produce(topic, key, value, pairs(headers))
+
+    def _produce(self, topic: str, key: bytes | None, value: bytes | None, headers: Listed) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, headers=headers)
+                break
+            except BufferError:
+                self._producer.poll(min(0.1, self._left()))
+        self._begun += 1
+        if self._begun % POLL_EVERY == 0:
+            self._producer.poll(0)
+            self._failed.check()
 
     def send_offsets(self, offsets: AnyOffsets) -> None:
         """Let the transaction commit `offsets` for the group named like the producer."""
