@@ -1,21 +1,35 @@
 """What verdict writes, to bytes and back: events, responses, rejections, dead letters, markers."""
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from verdict.application import current, of_the_application
+from verdict.model.command_envelope import Expectation
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event
+from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.codec import Undecodable, codec
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.marker import Marker, ShardState
-from verdict.wire.response import Rejection, Response
+from verdict.wire.response import Rejection, Response, Status
 
 Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
 
+NAMED: tuple[tuple[str, Mapping[str, StrEnum]], ...] = tuple(
+    (name, {str(member): member for member in kind})
+    for name, kind in (
+        ("status", Status),
+        ("reason", Reason),
+        ("expected_version", Expectation),
+        ("actual_state", LifeCycle),
+    )
+)
 SUBJECTS: dict[type, str] = {
     Response: "response",
     Rejection: "rejection",
@@ -73,6 +87,8 @@ def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
 def _made(kind: type[Record], found: dict[str, Any]) -> Record:
     if "source" in found:
         found["source"] = Source(**found["source"])
+    if kind is Response and _named(found):
+        return kind.trusted(found)
     if "shard_states" in found:
         found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
     try:
@@ -83,6 +99,21 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         raise Undecodable(
             f"{field} of this {SUBJECTS[kind]} is {fault['input']!r}: {problem}"[:500]
         ) from error
+
+
+def _named(found: dict[str, Any]) -> bool:
+    """Give the texts in a response that stand for something their classes; tell whether all have.
+
+    All else is as its class asks for, since Avro could read it.
+    """
+    try:
+        for name, members in NAMED:
+            text = found[name]
+            if text.__class__ is str:
+                found[name] = members[text]
+    except KeyError:  # of a newer release, or of nobody
+        return False
+    return True
 
 
 @of_the_application

@@ -2,14 +2,20 @@
 
 from base64 import b64encode
 from enum import StrEnum
-from functools import cache
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Growing, Hash, TimestampMillis, epoch_millis, iso_time
+from verdict.model.message import (
+    Growing,
+    Hash,
+    TimestampMillis,
+    epoch_millis,
+    iso_time,
+    made_of,
+)
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 
@@ -82,17 +88,10 @@ class Response(BaseModel):
     def trusted(cls, fields: dict[str, Any]) -> Self:
         """Return one whose fields, all of them, are right by construction; nothing is looked at.
 
-        For the decider, which makes one for each command: checking takes longer than deciding.
-
         Args:
             fields: The response has this dict from now on.
         """
-        made = cls.__new__(cls)
-        _set(made, "__dict__", fields)
-        _set(made, "__pydantic_fields_set__", _names(cls))
-        _set(made, "__pydantic_extra__", None)
-        _set(made, "__pydantic_private__", None)
-        return made
+        return made_of(cls, fields)
 
     def raise_for_rejection(self) -> Self:
         """Return the response itself when the command was accepted.
@@ -103,14 +102,6 @@ class Response(BaseModel):
         if self.status is Status.REJECTED:
             raise Rejected(self)
         return self
-
-
-_set = object.__setattr__
-
-
-@cache
-def _names(kind: type[BaseModel]) -> set[str]:
-    return set(kind.model_fields)
 
 
 class Rejection(Response):

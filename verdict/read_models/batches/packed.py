@@ -13,6 +13,7 @@ from typing import Any
 
 from verdict.application import current
 from verdict.model.carried_state import CarriedState
+from verdict.model.message import made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
@@ -31,7 +32,7 @@ class _Plain:
     """The values of a record, in the order of its fields; instead of its source the three of it.
 
     Args:
-        make: Returns the record of its values, in their order.
+        make: Returns the record of its values, a list in their order.
         names: Of its fields.
         last: The last one, when that is left to the caller.
     """
@@ -44,22 +45,25 @@ class _Plain:
             if found != last:
                 raise TypeError(f"{last} must stay the last field, not {found}")
         self._make = make
-        self._at = at = names.index("source")
+        at = names.index("source")
+        self._place = slice(at, at + len(PLACE))
         self.values: Callable[[Any], tuple[Any, ...]] = attrgetter(
             *names[:at], *PLACE, *names[at + 1 :]
         )
 
     def record(self, values: tuple[Any, ...], *last: Any) -> Any:
-        at, end = self._at, self._at + len(PLACE)
-        return self._make(*values[:at], Source(*values[at:end]), *values[end:], *last)
+        listed = [*values, *last]
+        listed[self._place] = (Source(*values[self._place]),)
+        return self._make(listed)
 
 
-def _response(*values: Any) -> Response:
-    return Response.trusted(dict(zip(Response.model_fields, values, strict=True)))
+def _response(values: list[Any]) -> Response:
+    return Response.trusted(dict(zip(RESPONSE_FIELDS, values, strict=True)))
 
 
-EVENT = _Plain(RecordedEvent, RecordedEvent._fields, "payload")
-RESPONSE = _Plain(_response, [*Response.model_fields])
+RESPONSE_FIELDS = (*Response.model_fields,)
+EVENT = _Plain(RecordedEvent._make, RecordedEvent._fields, "payload")
+RESPONSE = _Plain(_response, RESPONSE_FIELDS)
 
 
 def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
@@ -70,11 +74,7 @@ def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
 
 
 def unpacked(chunk: bytes) -> Iterator[Delivery]:
-    """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe.
-
-    Raises:
-        ValidationError: A payload is not what its event's class asks for.
-    """
+    """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe."""
     for topic, partition, offset, value, kind, values in pickle.loads(chunk):
         yield Delivery(topic, partition, offset, RESTORE[kind](values), value)
 
@@ -87,13 +87,13 @@ def _row(delivery: Delivery) -> tuple[Any, ...]:
 def _event_row(event: RecordedEvent) -> tuple[Any, ...]:
     payload = event.payload
     kind = event.aggregate_type, type(payload).__name__
-    return EVENT.values(event), kind, payload.model_dump_json()
+    return EVENT.values(event), kind, payload.__dict__
 
 
 def _event(values: tuple[Any, ...]) -> RecordedEvent:
     plain, (aggregate_type, name), payload = values
-    cls = current().aggregate(aggregate_type).event_types[name]
-    event: RecordedEvent = EVENT.record(plain, cls.model_validate_json(payload))
+    kind = current().aggregate(aggregate_type).event_types[name]
+    event: RecordedEvent = EVENT.record(plain, made_of(kind, payload))
     return event
 
 
