@@ -1,0 +1,80 @@
+"""What a command may take: function calls and bytes, which no neighbour on the machine changes.
+
+Time is for `make bench`. A budget is what was counted on Python 3.11 and a tenth; who needs more
+shows by a benchmark that it is worth it, and raises it.
+"""
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from tests.bench.workload import ISSUED_AT, commands
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState
+from verdict.wire.topics import Topics
+
+COMMANDS = 500
+CALLS = 297
+HELD_BYTES = 1645
+OUTPUT_BYTES = 1040
+
+
+@pytest.fixture
+def decide() -> Callable[[], list[Output]]:
+    """Return what decides so many commands, two for each order; all code has been used once."""
+    sent = [
+        CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
+        for at, one in enumerate(commands(COMMANDS, COMMANDS // 2, False, 1))
+    ]
+
+    def run() -> list[Output]:
+        return list(ShardBatch(Topics(), Limits(), DictState()).decide(sent))
+
+    run()
+    return run
+
+
+def test_a_command_takes_no_more_calls_than_its_budget(decide: Callable[[], list[Output]]) -> None:
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        decide()
+    finally:
+        sys.setprofile(before)
+
+    assert calls / COMMANDS <= CALLS
+
+
+def test_a_command_leaves_no_more_bytes_than_its_budget(
+    decide: Callable[[], list[Output]],
+) -> None:
+    tracemalloc.start()
+    try:
+        outputs = decide()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert outputs
+    assert held / COMMANDS <= HELD_BYTES
+
+
+def test_what_a_command_puts_out_is_within_its_budget(decide: Callable[[], list[Output]]) -> None:
+    outputs = decide()
+
+    sizes = [len(one.value) + len(one.headers) + len(one.key or b"") for one in outputs]
+    assert sum(sizes) / COMMANDS <= OUTPUT_BYTES
