@@ -22,7 +22,7 @@ from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
 
 COMMANDS = 500
-CALLS = 297
+CALLS = 270
 HELD_BYTES = 1645
 OUTPUT_BYTES = 1040
 

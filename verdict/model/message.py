@@ -115,7 +115,7 @@ RESOLUTION = datetime.resolution * 1000
 END_OF_TIME = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z: what every database can store
 
 Instant = Annotated[
-    int, BeforeValidator(epoch_millis), Field(ge=0, le=END_OF_TIME), TimestampMillis()
+    int, Field(ge=0, le=END_OF_TIME), BeforeValidator(epoch_millis), TimestampMillis()
 ]
 Hash = Annotated[bytes, HexBytes()]
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]

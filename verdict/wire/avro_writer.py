@@ -113,7 +113,7 @@ class _Source(AvroSource):
         self._counted(name)
 
     def _counted(self, name: str) -> None:
-        size = f"(SMALL[len({name})] if len({name}) < {len(SMALL)} else write_long(len({name})))"
+        size = f"(SMALL[n] if (n := len({name})) < {len(SMALL)} else write_long(n))"
         self._pieces += (size, name)
 
     def _enum(self, schema: Any, name: str, indent: str) -> None:
