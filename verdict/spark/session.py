@@ -9,6 +9,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext, accumulators
@@ -187,9 +188,17 @@ def _folder_of_sockets(temporary: Path) -> Path:
     """Return where sockets can lie that nobody else can enter."""
     if _fits_sockets(temporary):
         return temporary
-    folder = tempfile.mkdtemp(prefix="verdict-", dir="/tmp")  # $TMPDIR may have capitals too
+    # always the same one for a data directory, so that what was killed leaves one and not many
+    name = blake2b(os.fsencode(temporary), digest_size=8).hexdigest()
+    folder = Path("/tmp", f"verdict-{os.getuid()}-{name}")  # $TMPDIR may have capitals too
+    if SparkContext._gateway is None:  # else what lies there may be the running JVM's
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:  # or it is somebody else's
+        folder = Path(tempfile.mkdtemp(prefix="verdict-", dir="/tmp"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    return folder
 
 
 def _fits_sockets(folder: Path) -> bool:
