@@ -25,7 +25,7 @@ from sqlalchemy import (
 from verdict.database.instant import InstantType
 from verdict.model.aggregate import Aggregate
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Message
+from verdict.model.message import Message, made_of
 from verdict.model.read_model import ReadModel
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.built import COLUMNS
@@ -65,14 +65,21 @@ class StateEvolve:
         after = self.aggregate.evolve(self._state(row), recorded.payload)
         if after is None:
             return (DELETED, recorded.decided_at, *([None] * len(self.fields)))
-        values = [field.kept(getattr(after, field.name)) for field in self.fields]
+        state = after.__dict__
+        values = [
+            state[field.name] if field.is_as_it_is else field.kept(state[field.name])
+            for field in self.fields
+        ]
         return (ACTIVE, recorded.decided_at, *values)
 
     def _state(self, row: StateRow | None) -> Message | None:
         if row is None or row[0] != ACTIVE:
             return None
-        known = {f.name: f.state(value) for f, value in zip(self.fields, row[2:], strict=True)}
-        state: Message = self.aggregate.state.model_validate(known)
+        known = {
+            field.name: value if field.is_as_it_is else field.state(value)
+            for field, value in zip(self.fields, row[2:], strict=True)
+        }
+        state: Message = made_of(self.aggregate.state, known)
         return state
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.amended import PassedOver
@@ -19,8 +19,7 @@ Key = tuple[str, str]
 """Of an aggregate: type and id; of a carried state: topic and key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept(Generic[Row]):
+class Kept(NamedTuple, Generic[Row]):
     """What is kept of an aggregate: its version, its row if it has one, and that row's group."""
 
     version: int = 0

@@ -40,6 +40,7 @@ class StateField:
         about: A sentence about it.
         kept: Value of the field → value of the column.
         state: Value of the column → value of the field.
+        is_as_it_is: Whether both are the same.
     """
 
     name: str
@@ -49,6 +50,7 @@ class StateField:
     about: str
     kept: Convert
     state: Convert
+    is_as_it_is: bool = False
 
     @property
     def is_json(self) -> bool:
@@ -79,7 +81,8 @@ def _field(name: str, annotation: Any, info: FieldInfo, is_personal: bool) -> St
     shown = f"state_{name}" if name in ENGINES | SHOWN else name
     column = PERSONAL + shown if is_personal else shown
     about = info.description or f"`{name}` of the state that the rules keep."
-    return StateField(name, shown, column, *_held(annotation, about))
+    kind, told, kept, state = _held(annotation, about)
+    return StateField(name, shown, column, kind, told, kept, state, kept is _same)
 
 
 def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, Convert]:

@@ -148,11 +148,9 @@ class Tally(Feedless, Generic[Row]):
     def _add(self, by: dict[str, Counts], kept: Kept[Row], sign: int) -> None:
         if kept.row is None or kept.group is None:
             return
-        row, so_far = kept.row, by.get(kept.group, (0,) * len(self.counts))
-        by[kept.group] = tuple(
-            number + sign * _counted(rule, row)
-            for number, rule in zip(so_far, self.counts.values(), strict=True)
-        )
+        counted = [_counted(rule, kept.row) for rule in self.counts.values()]
+        so_far = by.get(kept.group, (0,) * len(counted))
+        by[kept.group] = tuple([was + sign * n for was, n in zip(so_far, counted, strict=True)])
 
 
 def _counted(rule: Rule, row: tuple[Any, ...]) -> int:
