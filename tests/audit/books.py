@@ -14,8 +14,9 @@ from tests.projection.read_side import ReadSide
 from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
+from verdict.event_log.placed import laid
 from verdict.exactly_once.decider_query import NAME
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.murmur2 import partition_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
@@ -29,8 +30,7 @@ from verdict.projection.missing_events import missing_events
 from verdict.read_models.batches.stream import Decoder
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
-from verdict.wire.spans import Partition
-from verdict.wire.spans import Span as Offsets
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 PARTITIONS = 2
@@ -107,11 +107,11 @@ class Books:
         """
         ends = {topic: [end for _, end in self.bounds(topic)] for topic in self._decided}
         starts, self._decided = self._decided, ends
-        spans = [
-            Span(topic, number, starts[topic][number], end)
+        spans = {
+            Partition(topic, number): Span(starts[topic][number], end)
             for topic, offsets in ends.items()
             for number, end in enumerate(offsets)
-        ]
+        }
         with KafkaLog(self.options) as log:
             commands = [
                 CommandRecord(
@@ -148,18 +148,14 @@ class Books:
 
     def _batch(self, applier: Applier, topics: Iterable[str]) -> Batch:
         spans = {
-            Partition(topic, number): Offsets(
-                applier.positions.get(Partition(topic, number), 0), end
-            )
+            Partition(topic, number): Span(applier.positions.get(Partition(topic, number), 0), end)
             for topic in topics
             for number, (_, end) in enumerate(self.bounds(topic))
         }
         decoder = Decoder(self.topics)
         found: list[Delivery] = []
         with KafkaLog(self.options) as log:
-            for m in log.read(Span(*place, s.start, s.end) for place, s in spans.items()):
-                place = str(m.topic()), m.partition() or 0, m.offset() or 0
-                found.append(decoder.delivery(*place, m.key(), m.value()))
+            found += (decoder.delivery(*laid(message)) for message in log.read(spans))
         return Batch(found, spans)
 
     def _marker(self) -> Marker:
@@ -200,13 +196,14 @@ class Books:
     def bounds(self, topic: str) -> list[tuple[int, int]]:
         """Return the first and the next offset of each partition."""
         with KafkaLog(self.options) as log:
-            return [log.bounds(topic, n) for n in range(log.partitions(topic))]
+            kept = log.bounds(log.places([topic]))
+        return [(span.start, span.end) for span in kept.values()]
 
     def records(self, topic: str, name: str) -> list[tuple[int, bytes]]:
         """Return offset and value of what lies under a key."""
         with KafkaLog(self.options) as log:
-            spans = [Span(topic, n, *bounds) for n, bounds in enumerate(self.bounds(topic))]
-            found = [m for m in log.read(spans) if m.key() == name.encode()]
+            records = log.read(log.bounds(log.places([topic])))
+            found = [m for m in records if m.key() == name.encode()]
             return [(m.offset() or 0, m.value() or b"") for m in found]
 
     def partition(self, name: str) -> int:

@@ -78,8 +78,8 @@ def _letters(count: int) -> Iterator[Sent]:
 
 
 def _sent(log: KafkaLog, topic: str) -> int:
-    bounds = (log.bounds(topic, number) for number in range(log.partitions(topic)))
-    return sum(end - first for first, end in bounds)  # a transaction takes an offset, too
+    kept = log.bounds(log.places([topic])).values()
+    return sum(span.end - span.start for span in kept)  # a transaction takes an offset, too
 
 
 def _kept(connection: Connection) -> int:

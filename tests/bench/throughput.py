@@ -139,11 +139,10 @@ def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
     """Return the log's end, by projection, topic and partition, of all that has records."""
     with KafkaLog({"bootstrap.servers": ground.servers}) as log:
         return {
-            (projection.name, topic, number): end
+            (projection.name, *place): kept.end
             for projection in projections()
-            for topic in projection.topics(settings.topics)
-            for number in range(log.partitions(topic))
-            if (end := log.bounds(topic, number)[1])
+            for place, kept in log.bounds(log.places(projection.topics(settings.topics))).items()
+            if kept.end
         }
 
 

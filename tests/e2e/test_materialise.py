@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.e2e.deployment import Deployment
 from verdict.configuration.settings import Settings
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
@@ -95,7 +95,7 @@ def publish(deployment: Deployment, broker: EmbeddedBroker, last: int) -> None:
     )
     assert done.returncode == 0, done.stderr
     with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
-        records = [*log.read([Span(topic, 0, 0, log.bounds(topic, 0)[1])])]
+        records = [*log.read(log.bounds(log.places([topic])))]
     values = b"".join((record.value() or b"") + b"\n" for record in records)
     assert values == told_once(deployment, "us_holder", last)
 

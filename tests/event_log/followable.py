@@ -1,6 +1,6 @@
 """Events on a topic of their own, some of them archived, some of them dropped by Kafka."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -10,7 +10,8 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.application import current
-from verdict.kafka.log import KafkaLog, Span
+from verdict.event_log.placed import laid
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.model.source import Source
@@ -18,8 +19,7 @@ from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.read_models.batches.stream import Decoder
 from verdict.wire.records import encode_event
-from verdict.wire.spans import Partition
-from verdict.wire.spans import Span as Offsets
+from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 POSITIONS = 12
@@ -107,22 +107,24 @@ class Followable:
 
     def apply(self, applier: Applier) -> None:
         """Apply all that Kafka has, from where the projection stands."""
-        starts = {n: applier.positions.get(Partition(self.topic, n), 0) for n in range(4)}
+        starts = applier.positions
         with KafkaLog(self.options) as log:
-            ends = {number: log.bounds(self.topic, number)[1] for number in starts}
-            spans = [Span(self.topic, n, starts[n], end) for n, end in ends.items()]
+            kept = log.bounds(log.places([self.topic]))
+            spans = {place: Span(starts.get(place, 0), span.end) for place, span in kept.items()}
             decoder = Decoder(self.topics)
-            batch = Batch(
-                [
-                    decoder.delivery(
-                        self.topic, m.partition() or 0, m.offset() or 0, m.key(), m.value()
-                    )
-                    for m in log.read(spans)
-                ],
-                {Partition(self.topic, n): Offsets(starts[n], end) for n, end in ends.items()},
-            )
+            batch = Batch([decoder.delivery(*laid(m)) for m in log.read(spans)], spans)
         applier.apply(batch)
         assert applier.failure is None
+
+    def ends(self) -> dict[Partition, int]:
+        """Return the next offset of each partition."""
+        with KafkaLog(self.options) as log:
+            kept = log.bounds(log.places([self.topic]))
+        return {place: span.end for place, span in kept.items()}
+
+    def drop_all_but_the_last_offset(self) -> None:
+        """Let Kafka forget all but that, whether it is archived or not."""
+        self.drop({place.partition: end - 1 for place, end in self.ends().items()})
 
     def drop(self, ends: dict[int, int] | None = None) -> None:
         """Let Kafka forget what lies before `ends`: what is archived."""
@@ -152,10 +154,9 @@ class CutLog(KafkaLog):
         super().__init__(options)
         self._cut: Callable[[], None] | None = cut
 
-    def read(self, spans: Iterable[Span]) -> Iterator[Message]:
+    def read(self, spans: Spans, follow: bool = False) -> Iterator[Message]:
         """Yield what is left after the cut."""
-        wanted = [*spans]
         if self._cut is not None:
             self._cut()
             self._cut = None
-        return super().read(wanted)
+        return super().read(spans, follow)

@@ -13,7 +13,6 @@ from verdict.event_log.event_log import EventLog, Gone
 from verdict.kafka.errors import NotThereYet
 from verdict.kafka.log import KafkaLog
 from verdict.projection import position
-from verdict.wire.spans import Partition
 
 
 @pytest.fixture
@@ -37,27 +36,22 @@ def without_archive(of: Followable, parts: ExitStack) -> EventLog:
     return EventLog(of.topics, lambda: kafka, nowhere)
 
 
-def ends(of: Followable) -> dict[Partition, int]:
-    with KafkaLog(of.options) as log:
-        return {Partition(of.topic, n): log.bounds(of.topic, n)[1] for n in range(4)}
-
-
 @pytest.mark.proves("G-07")
 def test_it_is_all_there_wherever_it_is_and_whenever_kafka_drops_it(
     followable: Followable, parts: ExitStack
 ) -> None:
     followable.happen(2)
-    whole = [*event_log(followable, parts).read({}, ends(followable))]
+    whole = [*event_log(followable, parts).read({}, followable.ends())]
     followable.archive()
     followable.drop({0: 1})
     followable.happen(1)
 
     cut = CutLog(followable.options, followable.drop)
-    found = [*event_log(followable, parts, cut).read({}, ends(followable))]
+    found = [*event_log(followable, parts, cut).read({}, followable.ends())]
 
     assert [one for one in sorted(found) if one in whole] == sorted(whole)
     assert len(found) == len({one[:3] for one in found}) == len(followable.written)
-    assert [*event_log(followable, parts).read(ends(followable), ends(followable))] == []
+    assert [*event_log(followable, parts).read(followable.ends(), followable.ends())] == []
 
 
 def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
@@ -68,9 +62,9 @@ def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
     told = r":0 are archived up to offset 0.* and Kafka has them from 1 only"
 
     with pytest.raises(Gone, match=told):
-        [*event_log(followable, parts).read({}, ends(followable))]
+        [*event_log(followable, parts).read({}, followable.ends())]
     with pytest.raises(Gone, match=r"there is no archive: the database is away"):
-        [*without_archive(followable, parts).read({}, ends(followable))]
+        [*without_archive(followable, parts).read({}, followable.ends())]
 
 
 @pytest.mark.proves("A-02")
@@ -103,7 +97,7 @@ def test_a_row_that_was_altered_is_never_taken_for_an_event(
     log = event_log(followable, parts)
 
     with pytest.raises(Altered, match="version 2 of position 'p-1', was altered"):
-        [*log.read({}, ends(followable))]
+        [*log.read({}, followable.ends())]
     of_type = {name: [*history] for name, history in log.every("position")}
     with pytest.raises(Broken, match="was altered: its value has the SHA-256"):
         of_type["p-1"][1].stored  # noqa: B018

@@ -189,8 +189,7 @@ def test_what_is_neither_archived_nor_in_kafka_is_named(
     followable.happen(1)
     followable.archive()
     followable.happen(2)
-    gone = {n: log.bounds(followable.topic, n)[1] - 1 for n in range(4)}
-    followable.drop(gone)
+    followable.drop_all_but_the_last_offset()
 
     with pytest.raises(VerdictError, match="what is between is lost"):
         [*Subscription(reader, log, followable.topics).events(follow=False)]
@@ -244,7 +243,7 @@ def test_a_subscriber_who_pauses_is_told_what_is_lost(
         events = Subscription(reader, log, followable.topics).events()
         [*islice(events, POSITIONS)]
         followable.happen(5)
-        followable.drop({n: log.bounds(followable.topic, n)[1] - 1 for n in range(4)})
+        followable.drop_all_but_the_last_offset()
 
         with pytest.raises(VerdictError, match="what is between is lost"):
             [*islice(events, 5 * POSITIONS)]
@@ -257,7 +256,7 @@ def test_a_subscriber_who_has_more_than_kafka_is_told(
 ) -> None:
     followable.happen(1)
     with KafkaLog(followable.options) as log:
-        ends = {Place(followable.topic, n): log.bounds(followable.topic, n)[1] for n in range(4)}
+        ends = followable.ends()
         places = ends | {Place(followable.topic, 0): ends[Place(followable.topic, 0)] + 1}
         subscription = Subscription(reader, log, followable.topics, "position", places)
 

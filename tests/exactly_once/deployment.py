@@ -17,7 +17,7 @@ from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import Identities
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
 from verdict.wire.marker import Marker
 
 BATCH_SIZE = 10  # commands
@@ -112,10 +112,8 @@ class Deployment:
 
     def committed(self, topic: str) -> Iterator[Message]:
         """Yield the committed records of a topic."""
-        with Reader(self.kafka, 30) as reader:
-            partitions = reader.partitions([topic])
-            for number, end in enumerate(reader.latest(partitions, committed=True)[topic]):
-                yield from reader.records(topic, number, 0, end)
+        with KafkaLog(self.kafka.settings, 30) as log:
+            yield from log.read(log.bounds(log.places([topic])))
 
     def send(
         self, topic: str, value: bytes | None, key: bytes | None = None, partition: int = 0

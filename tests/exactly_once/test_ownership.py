@@ -19,9 +19,10 @@ from verdict.exactly_once.ownership import (
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import Identities, Identity
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 NOWHERE = Kafka(settings={})
@@ -136,5 +137,6 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
 
 def written(kafka: Kafka, topics: Topics) -> int:
     """Return how far the topic of owners goes."""
-    with Reader(kafka, 30) as reader:
-        return reader.latest({topics.owners: 1}, committed=False)[topics.owners][0]
+    place = Partition(topics.owners, 0)
+    with KafkaLog(kafka.settings, 30) as log:
+        return log.written([place])[place]

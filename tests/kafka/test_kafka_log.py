@@ -1,16 +1,185 @@
 """A reader of topics is told what it cannot have, and jumps over nothing."""
 
+import socket
+from collections.abc import Iterator
+
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.event_log.followable import Followable
+from verdict.errors import Unreachable, VerdictError
+from verdict.kafka import log as kafka_log
 from verdict.kafka.errors import NotThereYet, RecordsDropped
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import FIRST_CHUNK, KafkaLog
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.spans import Partition, Span
+
+TOPIC = "read-by-position"
+FIVE, NONE, MANY = (Partition(TOPIC, number) for number in range(3))
+PATIENCE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def address(broker: EmbeddedBroker) -> dict[str, str]:
+    """Return where a topic has five records, a second apart, none, and many, by partition."""
+    address = {"bootstrap.servers": broker.bootstrap_servers}
+    admin = AdminClient({**address})
+    admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(PATIENCE_S)
+    producer = Producer({**address})
+    for number in range(5):
+        producer.produce(TOPIC, b"", partition=0, timestamp=1000 * (number + 1))
+    for number in range(10 * FIRST_CHUNK):
+        producer.produce(TOPIC, b"%d" % number, b"rare" if number < 2 else b"", partition=2)
+    assert producer.flush(PATIENCE_S) == 0
+    return address
+
+
+@pytest.fixture
+def log(address: dict[str, str]) -> Iterator[KafkaLog]:
+    with KafkaLog(address) as opened:
+        yield opened
+
+
+def test_all_partitions_are_told_at_once(log: KafkaLog) -> None:
+    assert log.places([TOPIC]) == [FIVE, NONE, MANY]
+    assert log.bounds([MANY, NONE, FIVE]) == {
+        FIVE: Span(0, 5), NONE: Span(0, 0), MANY: Span(0, 10 * FIRST_CHUNK),
+    }  # fmt: skip
+    assert log.bounds([]) == {}
+    assert log.exists(TOPIC)
+    assert TOPIC in log.topics()
+    assert not log.exists("nowhere")
+
+
+@pytest.mark.parametrize("others", [[], [TOPIC]])
+def test_a_missing_topic_is_named(log: KafkaLog, others: list[str]) -> None:
+    with pytest.raises(VerdictError, match="no topic nowhere: run `verdict topics create`"):
+        log.places([*others, "nowhere"])
+
+
+@pytest.mark.parametrize(("millis", "offset"), [(0, 0), (3000, 2), (3001, 3), (5000, 4), (5001, 5)])
+def test_a_time_is_found_or_the_end(log: KafkaLog, millis: int, offset: int) -> None:
+    assert log.first_since([FIVE, NONE], millis) == {FIVE: offset, NONE: 0}
+
+
+def test_the_last_record_that_is_wanted_is_found_however_far_back_it_lies(log: KafkaLog) -> None:
+    whole = log.bounds([MANY])[MANY]
+
+    rare = log.last(MANY, whole, lambda message: message.key() == b"rare")
+    newest = log.last(MANY, whole, lambda message: True)
+
+    assert rare is not None
+    assert newest is not None
+    assert (rare.offset(), newest.offset()) == (1, 10 * FIRST_CHUNK - 1)
+    assert log.last(MANY, Span(2, whole.end), lambda m: m.key() == b"rare") is None
+    assert log.last(NONE, Span(0, 0), lambda message: True) is None
+
+
+def test_what_is_in_an_open_transaction_is_written_and_not_committed(
+    address: dict[str, str],
+) -> None:
+    """And whoever needs all that was begun waits for its end, or is told in whose way it is."""
+    topic = f"{TOPIC}.open"
+    admin = AdminClient({**address})
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(PATIENCE_S)
+    places = [Partition(topic, 0), Partition(topic, 1)]
+    producer = Producer({**address, "transactional.id": topic})
+    producer.init_transactions(PATIENCE_S)
+    producer.begin_transaction()
+    for number in range(2):
+        producer.produce(topic, b"", partition=1, timestamp=1000 * (number + 1))
+    assert producer.flush(PATIENCE_S) == 0
+
+    with KafkaLog(address, PATIENCE_S) as log:
+        assert log.bounds(places) == {places[0]: Span(0, 0), places[1]: Span(0, 0)}
+        assert log.written(places) == {places[0]: 0, places[1]: 2}
+        assert log.first_since(places, 1500) == {places[0]: 0, places[1]: 1}
+    with (
+        KafkaLog(address, 0.5) as impatient,
+        pytest.raises(
+            Unreachable, match=rf"no copy: a transaction on {topic}:1 has been .* 0\.5 s"
+        ),
+    ):
+        impatient.await_settled(places, "no copy")
+    producer.commit_transaction(PATIENCE_S)
+    with KafkaLog(address, PATIENCE_S) as log:
+        log.await_settled(places, "no copy")
+
+        assert [m.offset() for m in log.read(log.bounds(places))] == [0, 1]
+
+
+@pytest.mark.parametrize("seconds", [0.3, None])
+def test_who_does_not_answer_is_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None
+) -> None:
+    monkeypatch.setattr(kafka_log, "ANSWER_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    within = "" if seconds is None else " within 0.3 s"
+
+    with (
+        KafkaLog({"bootstrap.servers": address}, seconds) as log,
+        pytest.raises(Unreachable, match=f"Kafka at {address}.*{within} .*Connection refused"),
+    ):
+        log.topics()
+
+
+class Electing:
+    """A client of which each answer fails but the last.
+
+    Args:
+        failures: By librdkafka's codes, in this order.
+    """
+
+    def __init__(self, *failures: int) -> None:
+        self._failures = [*failures]
+
+    def offsets_for_times(
+        self, asked: list[TopicPartition], timeout: float
+    ) -> list[TopicPartition]:
+        """Answer that every partition is at 7."""
+        if self._failures:
+            raise KafkaException(KafkaError(self._failures.pop(0)))
+        return [TopicPartition(one.topic, one.partition, 7) for one in asked]
+
+    def poll(self, seconds: float) -> None:
+        """Hand nothing over."""
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, client: Electing) -> KafkaLog:
+    monkeypatch.setattr(kafka_log, "Consumer", lambda settings: client)
+    monkeypatch.setattr(kafka_log, "RETRY_S", 0.0)
+    return KafkaLog({"bootstrap.servers": "of nobody"}, PATIENCE_S)
+
+
+def test_a_partition_that_has_no_leader_for_a_moment_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    electing = KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION
+
+    with opened(monkeypatch, Electing(*electing, KafkaError._TIMED_OUT)) as log:
+        assert log.bounds([FIVE]) == {FIVE: Span(7, 7)}
+
+
+def test_who_is_refused_does_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+
+    with (
+        opened(monkeypatch, client) as log,
+        pytest.raises(VerdictError, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
+    ):
+        log.bounds([FIVE])
 
 
 @pytest.mark.proves("A-02")
-@pytest.mark.parametrize("end", [3, None])
+@pytest.mark.parametrize("follow", [False, True])
 def test_what_kafka_has_dropped_is_named_with_what_it_has(
-    followable: Followable, end: int | None
+    followable: Followable, follow: bool
 ) -> None:
     followable.happen(2)
     followable.drop({0: 2})
@@ -19,7 +188,7 @@ def test_what_kafka_has_dropped_is_named_with_what_it_has(
         KafkaLog(followable.options) as log,
         pytest.raises(RecordsDropped, match=r":0 was to be read from offset 1, .* from 2") as told,
     ):
-        [*log.read([Span(followable.topic, 0, 1, end)])]
+        [*log.read({Partition(followable.topic, 0): Span(1, 3)}, follow)]
 
     error = told.value
     assert (error.topic, error.partition, error.needed, error.earliest) == (
@@ -27,12 +196,14 @@ def test_what_kafka_has_dropped_is_named_with_what_it_has(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("follow", [False, True])
 def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
-    followable: Followable,
+    followable: Followable, follow: bool
 ) -> None:
     followable.happen(1)
     with KafkaLog(followable.options) as log:
-        _, end = log.bounds(followable.topic, 0)
+        place = Partition(followable.topic, 0)
+        end = log.bounds([place])[place].end
 
         with pytest.raises(NotThereYet, match=f"offset {end + 1}, and Kafka has it up to {end}"):
-            next(log.read([Span(followable.topic, 0, end + 1, None)]))
+            next(log.read({place: Span(end + 1, end + 2)}, follow))

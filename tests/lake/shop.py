@@ -21,7 +21,8 @@ from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import ends
 from verdict.lake.running import Lake
 from verdict.lake.table import NAME, Span, position
 from verdict.model.recorded_event import RecordedEvent
@@ -116,9 +117,9 @@ class Shop:
 
     def is_caught_up(self) -> bool:
         topic = self.topics.events("invoice")
-        with Reader(self.kafka, 30) as reader:
-            ends = reader.latest(reader.partitions([topic]), committed=True)
-        return self.marked() == position(ends)
+        with KafkaLog(self.kafka.settings, 30) as log:
+            kept = log.bounds(log.places([topic]))
+        return self.marked() == position(ends(kept))
 
     def marked(self) -> int | None:
         """Return the position of the marker."""
@@ -126,14 +127,8 @@ class Shop:
         return None if marker is None else position(marker.offsets)
 
     def letters(self) -> list[Message]:
-        with Reader(self.kafka, 30) as reader:
-            partitions = reader.partitions([self.topics.dead_letters])
-            ends = reader.latest(partitions, committed=True)[self.topics.dead_letters]
-            return [
-                message
-                for number, end in enumerate(ends)
-                for message in reader.records(self.topics.dead_letters, number, 0, end)
-            ]
+        with KafkaLog(self.kafka.settings, 30) as log:
+            return [*log.read(log.bounds(log.places([self.topics.dead_letters])))]
 
     def files(self) -> list[Path]:
         """Return every file in the lake but its lock."""

@@ -10,7 +10,7 @@ from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
 from verdict.kafka.access import Kafka
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
 from verdict.letters.destinations import Destinations
 from verdict.letters.dispatch import Dispatch
 from verdict.letters.intake import Intake
@@ -128,18 +128,10 @@ class Desk:
         A commit returns before its markers are in the log; so all transactions have to be over.
         """
         name = topic or self.topics.retry
-        with Reader(self.kafka, 60) as reader:
-            partitions = reader.partitions([name])
-
-            def ends(committed: bool) -> list[int]:
-                return reader.latest(partitions, committed=committed)[name]
-
-            until(lambda: ends(committed=True) == ends(committed=False), lambda: None)
-            return [
-                message
-                for number, end in enumerate(ends(committed=True))
-                for message in reader.records(name, number, 0, end)
-            ]
+        with KafkaLog(self.kafka.settings, 60) as log:
+            places = log.places([name])
+            log.await_settled(places, f"{name} cannot be looked at")
+            return [*log.read(log.bounds(places))]
 
     def _destinations(self) -> Destinations:
         return Destinations(self.topics, ["*"], lambda: topic_names(self.kafka))

@@ -10,7 +10,7 @@ from sqlalchemy import inspect, update
 
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from verdict.exactly_once.transactions import Transactions
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
 from verdict.letters.dispatch import LETTERS
 from verdict.letters.due import claim, remove
 from verdict.letters.steps import OnStep, Step
@@ -440,11 +440,9 @@ def test_nothing_seems_to_be_left_behind_the_letters_of_a_transaction(desk: Desk
 
     desk.take_in()
 
-    with Reader(desk.kafka, 60) as reader:
-        ends = reader.latest(reader.partitions([name]), committed=True)[name]
+    with KafkaLog(desk.kafka.settings, 60) as log:
+        kept = log.bounds(log.places([name]))
     with desk.engine.connect() as connection:
         reached = position.load(connection, FOLLOWER)
     assert len(desk.rows()) == 1
-    assert {place.partition: at for place, at in reached.items()} == {
-        number: end for number, end in enumerate(ends) if end
-    }
+    assert reached == {place: span.end for place, span in kept.items() if span.end}

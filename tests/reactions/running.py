@@ -23,6 +23,7 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
+from verdict.kafka.offsets import at
 from verdict.processing.processor import Ground, Processor
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.running import reacting
@@ -142,12 +143,8 @@ def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
     places = [
         Partition(topic, number) for topic in query.inputs for number in range(topics.partitions)
     ]
-    servers = {"bootstrap.servers": str(kafka.settings["bootstrap.servers"])}
-    ends = [end for _, end in log_bounds(servers, places)]
-    return any(
-        end > marker.offsets.get(place.topic, [0] * 99)[place.partition]
-        for place, end in zip(places, ends, strict=True)
-    )
+    kept = log_bounds(kafka.settings, places)
+    return any(span.end > at(marker.offsets, place) for place, span in kept.items())
 
 
 def watch(processor: Processor) -> None:

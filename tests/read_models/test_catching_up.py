@@ -31,6 +31,7 @@ from verdict.read_models.batches.source import BATCHES
 from verdict.read_models.catching_up.cohorts import NAME
 from verdict.read_models.running import Projecting
 from verdict.wire.records import encode
+from verdict.wire.spans import Partition
 
 pytestmark = pytest.mark.spark
 
@@ -102,9 +103,9 @@ def reached(deployment: Deployment, name: str) -> int:
 def end(deployment: Deployment) -> int:
     """Return how many offsets there are."""
     topic = deployment.topics.events("position")
-    places = [(topic, number) for number in range(deployment.topics.partitions)]
-    bounds = log_bounds({"bootstrap.servers": deployment.servers}, places)
-    return sum(high for _, high in bounds)
+    places = [Partition(topic, number) for number in range(deployment.topics.partitions)]
+    kept = log_bounds({"bootstrap.servers": deployment.servers}, places)
+    return sum(span.end for span in kept.values())
 
 
 def rows(read_side: ReadSide | Engine) -> dict[str, list[tuple[Any, ...]]]:

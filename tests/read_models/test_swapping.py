@@ -85,8 +85,7 @@ def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
-    ends = {n: level.log.bounds(followable.topic, n)[1] for n in range(4)}
-    followable.drop({number: end - 1 for number, end in ends.items()})
+    followable.drop_all_but_the_last_offset()
 
     with pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"):
         swapping.swap(level, DESK, unobserved)
@@ -100,10 +99,9 @@ def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
-    cut = {n: level.log.bounds(followable.topic, n)[1] - 1 for n in range(4)}
 
     with (
-        CutLog(followable.options, lambda: followable.drop(cut)) as log,
+        CutLog(followable.options, followable.drop_all_but_the_last_offset) as log,
         pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"),
     ):
         swapping.swap(replace(level, log=log), DESK, unobserved)

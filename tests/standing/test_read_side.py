@@ -5,6 +5,7 @@ from typing import Any, cast
 from verdict.reading.reader import Reader
 from verdict.standing import read_side
 from verdict.standing.read_side import Told
+from verdict.wire.spans import Partition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],
@@ -14,7 +15,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.LETTERS: [("PARKED", 2)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
-ENDS = {("t", 0): 7, ("t", 1): 4, ("d", 0): 1}
+ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
 
 
 class Rows:

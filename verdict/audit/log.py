@@ -13,7 +13,7 @@ from verdict.audit.outcomes import Outcomes, Seen
 from verdict.decision.recording import StoredEvent
 from verdict.event_log.archive import Archive
 from verdict.event_log.placed import Laid, laid
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.murmur2 import partition_of
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
@@ -68,13 +68,14 @@ class LogAudit:
     def _outcomes(self, aggregate_type: str) -> Outcomes:
         topic = self.topics.commands(aggregate_type)
         decided = self.cut.decided[topic]
-        earliest = [self.cut.earliest.get(Partition(topic, n), 0) for n in range(len(decided))]
+        kept = [self.cut.kept.get(Partition(topic, n)) for n in range(len(decided))]
+        earliest = [span.start if span else 0 for span in kept]
         rejected = self.topics.rejected(aggregate_type)
         whole = not self._dropped(rejected)
         return Outcomes(aggregate_type, topic, decided, earliest, whole, self.log.passed_over)
 
     def _dropped(self, topic: str) -> bool:
-        return any(first for place, first in self.cut.earliest.items() if place.topic == topic)
+        return any(kept.start for place, kept in self.cut.kept.items() if place.topic == topic)
 
     def _from_the_view(self, aggregate_type: str, seen: Outcomes) -> None:
         """Take in the outcomes that Kafka has dropped, as far as SQL has them."""
@@ -96,7 +97,7 @@ class LogAudit:
         responses = Partition(self.topics.responses(aggregate_type), number)
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
-        histories = Histories(aggregate_type, not self.cut.earliest[responses], passed_over)
+        histories = Histories(aggregate_type, not self.cut.kept[responses].start, passed_over)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
             response = yield from self._decoded(Response, record, aggregate_type)
@@ -128,8 +129,8 @@ class LogAudit:
         self, aggregate_type: str, number: int, histories: Histories, seen: Outcomes
     ) -> Iterator[Finding]:
         place = Partition(self.topics.events(aggregate_type), number)
-        end, earliest = self.cut.ends[place], self.cut.earliest[place]
-        rows, reached = self._archived(aggregate_type, place, end)
+        kept = self.cut.kept[place]
+        rows, reached = self._archived(aggregate_type, place, kept.end)
         for copies in side_by_side(rows, self._records(place)):
             if copies.row and self.log.passed_over.holds(*place, copies.row["offset"]):
                 continue
@@ -143,7 +144,7 @@ class LogAudit:
                 yield from seen.take(Seen.EVENT, event.source, name, placed.place)
             yield from histories.take(placed)
             if self.archive is not None:
-                yield from differences(copies, placed, reached, earliest)
+                yield from differences(copies, placed, reached, kept.start)
             self.looked.at["events"] += 1
             self.looked.at["archived events"] += copies.row is not None
 
@@ -231,9 +232,8 @@ class LogAudit:
     def _records(self, place: Partition) -> Iterator[Laid]:
         """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
         key = None if self.only is None else self.only.encode()
-        span = Span(*place, self.cut.earliest[place], self.cut.ends[place])
         self.tell(f"{place.topic}:{place.partition}")
-        for count, message in enumerate(self.log.read([span]), 1):
+        for count, message in enumerate(self.log.read({place: self.cut.kept[place]}), 1):
             if not count % EVERY:
                 self.tell(f"{place.topic}:{place.partition}: {count:,} records")
             if key is None or message.key() == key:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verdict.audit.cut import Offsets
 from verdict.audit.finding import Check, Finding, Looked
 from verdict.decision.history import Broken, after
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.event_log.placed import Placed
+from verdict.kafka.offsets import AnyOffsets
 from verdict.model.source import Source
 from verdict.operator.entries import key_hash, value_of
 from verdict.operator.local_copy import LocalCopy, boot_id
@@ -70,7 +70,7 @@ class State:
     """
 
     copies: Copies
-    decided: Offsets
+    decided: AnyOffsets
     looked: Looked
 
     def findings(

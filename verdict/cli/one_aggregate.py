@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from verdict.cli.decoding import Fields, Kind, decoded, topic_of
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.murmur2 import partition_of
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 # two statements on one view each would tell of two moments; what came between is in Kafka
@@ -22,7 +23,7 @@ ORDER BY "partition", "offset\""""
 class Scanned(NamedTuple):
     """An aggregate's records of one kind, from the first offset of its partition that is kept."""
 
-    place: tuple[str, int]
+    place: Partition
     earliest: int
     records: list[Fields]
 
@@ -47,11 +48,11 @@ class Aggregate:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
         topic = topic_of(self._topics, kind, self._type)
-        number = partition_of(self._key, self._log.partitions(topic))
-        earliest, end = self._log.bounds(topic, number)
-        messages = self._log.read([Span(topic, number, earliest, end)])
+        place = Partition(topic, partition_of(self._key, self._log.partitions(topic)))
+        kept = self._log.bounds([place])
+        messages = self._log.read(kept)
         ours = [decoded(kind, self._type, one) for one in messages if one.key() == self._key]
-        return Scanned((topic, number), earliest, ours)
+        return Scanned(place, kept[place].start, ours)
 
 
 class Outcomes(NamedTuple):
@@ -62,7 +63,7 @@ class Outcomes(NamedTuple):
 
 
 def outcomes_of(
-    reader: Reader, place: tuple[str, int], aggregate_type: str, aggregate_id: str
+    reader: Reader, place: Partition, aggregate_type: str, aggregate_id: str
 ) -> Outcomes:
     """Return the outcomes of an aggregate, those of one partition in the order of its commands.
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import typer
 
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.model.message import epoch_millis
+from verdict.wire.spans import Partition, Span
 
 PLACE = re.compile(r"(\d+):(\d+)")
 
@@ -49,27 +50,25 @@ def parse_time(text: str) -> int:
     return millis
 
 
-def spans(log: KafkaLog, topic: str, start: From, follow: bool) -> list[Span]:
-    """Return what to read of a topic: up to what is there now, or on for ever.
+def spans(log: KafkaLog, topic: str, start: From) -> dict[Partition, Span]:
+    """Return what to read of a topic, up to what is there now.
 
     Raises:
         BadParameter: The topic has no such partition.
         Unreachable, VerdictError: As for `KafkaLog`.
     """
-    partitions = log.partitions(topic)
+    kept = log.bounds(log.places([topic]))
     if start.place is not None:
-        partition, offset = start.place
-        if partition >= partitions:
+        number, offset = start.place
+        place = Partition(topic, number)
+        if place not in kept:
             raise typer.BadParameter(
-                f"{topic} has the partitions 0 to {partitions - 1}, not {partition}"
+                f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
             )
-        end = log.bounds(topic, partition)[1]
-        return [Span(topic, partition, offset, None if follow else end)]
-    found = []
-    for partition in range(partitions):
-        low, high = log.bounds(topic, partition)
-        first = high if start.end else low
-        if start.millis is not None:
-            first = log.first_since(topic, partition, start.millis)
-        found.append(Span(topic, partition, first, None if follow else high))
-    return found
+        return {place: Span(offset, kept[place].end)}
+    if start.millis is not None:
+        since = log.first_since(kept, start.millis)
+        return {place: Span(since[place], span.end) for place, span in kept.items()}
+    if start.end:
+        return {place: Span(span.end, span.end) for place, span in kept.items()}
+    return kept

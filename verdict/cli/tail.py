@@ -15,6 +15,7 @@ from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
 from verdict.kafka.log import KafkaLog
 from verdict.wire.json_lines import json_line
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 app = typer.Typer(add_completion=False)
@@ -56,8 +57,10 @@ def tail(
     # a person gets colours, and lines that end where the record does
     console = Console(soft_wrap=True)
     with KafkaLog(kafka_options(settings)) as log:
-        wanted = [span for topic in types for span in spans(log, topic, begin, follow)]
-        for message in log.read(wanted):
+        wanted: dict[Partition, Span] = {}
+        for topic in types:
+            wanted |= spans(log, topic, begin)
+        for message in log.read(wanted, follow):
             if id is None or message.key() == id.encode():
                 _show(console, decoded(kind, types[str(message.topic())], message))
 

@@ -1,7 +1,7 @@
 """What people decided to pass over, on a topic of the deployment; read whenever one starts."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.errors import kafka_failed
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog, Options
 from verdict.projection import decision
 from verdict.projection.database import failing_in_words
 from verdict.wire.codec import Undecodable
@@ -31,7 +31,7 @@ def read_decisions(log: KafkaLog, topics: Topics) -> list[Decision]:
     """
     if not log.exists(topics.decisions):
         return []
-    messages = log.read([Span(topics.decisions, 0, *log.bounds(topics.decisions, 0))])
+    messages = log.read(log.bounds(log.places([topics.decisions])))
     return [*decisions_in(map(laid, messages))]
 
 
@@ -50,7 +50,7 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
 
 
 @contextmanager
-def honouring(options: Mapping[str, str], topics: Topics) -> Iterator[KafkaLog]:
+def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out what people decided to pass over.
 
     Raises:
@@ -61,7 +61,7 @@ def honouring(options: Mapping[str, str], topics: Topics) -> Iterator[KafkaLog]:
         yield log
 
 
-def copied_decisions(options: Mapping[str, str], topics: Topics, database: Engine) -> PassedOver:
+def copied_decisions(options: Options, topics: Topics, database: Engine) -> PassedOver:
     """Copy what was decided into the read side, for people to see; return all that it has then.
 
     Raises:
@@ -81,9 +81,7 @@ def passed_over(decisions: Iterable[Decision]) -> PassedOver:
     )
 
 
-def write_decisions(
-    options: Mapping[str, str], topics: Topics, decisions: Sequence[Decision]
-) -> None:
+def write_decisions(options: Options, topics: Topics, decisions: Sequence[Decision]) -> None:
     """Return when all of `decisions` are in Kafka.
 
     Raises:

@@ -16,9 +16,9 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.murmur2 import partition_of
-from verdict.wire.spans import Partition
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.event_log")
@@ -44,8 +44,8 @@ class Gone(VerdictError):
 class Parts(NamedTuple):
     """What of some partitions is read from the archive, and what from Kafka."""
 
-    archived: list[Span]
-    kept: list[Span]
+    archived: dict[Partition, Span]
+    kept: dict[Partition, Span]
 
 
 class EventLog:
@@ -96,14 +96,15 @@ class EventLog:
             Gone: Some of it is nowhere.
             Unreachable: Kafka does not answer.
         """
-        parts = Parts([], [])
-        for place, end in ends.items():
+        parts = Parts({}, {})
+        for place, kept in self._log().bounds(ends).items():
+            end = ends[place]
             start = min(starts.get(place, 0), end)
-            first = min(max(self._log().bounds(*place)[0], start), end)
+            first = min(max(kept.start, start), end)
             if start < first:
                 self._see_that_it_is_archived(place, first)
-                parts.archived.append(Span(*place, start, first))
-            parts.kept.append(Span(*place, first, end))
+                parts.archived[place] = Span(start, first)
+            parts.kept[place] = Span(first, end)
         return parts
 
     def history(
@@ -170,21 +171,20 @@ class EventLog:
 
     def _read(self, parts: Parts) -> Iterator[Laid]:
         archive = self._archive() if parts.archived else None
-        for span in parts.archived:
+        for place, span in parts.archived.items():
             assert archive is not None
-            assert span.end is not None
-            rows = archive.rows(span.topic, span.partition, span.start, span.end)
+            rows = archive.rows(*place, span.start, span.end)
             yield from (row.laid() for row in rows)
         yield from map(laid, self._log().read(parts.kept))
 
     def _behind(self, place: Partition, start: int) -> Generator[Message]:
         """Yield what Kafka has behind the archive, as of now."""
-        earliest, end = self._log().bounds(*place)
-        if start < earliest:
-            raise RecordsDropped(*place, start, earliest)
-        if start > end:
-            raise NotThereYet(*place, start, end)
-        yield from self._log().read([Span(*place, start, end)])
+        kept = self._log().bounds([place])[place]
+        if start < kept.start:
+            raise RecordsDropped(*place, start, kept.start)
+        if start > kept.end:
+            raise NotThereYet(*place, start, kept.end)
+        yield from self._log().read({place: Span(start, kept.end)})
 
     def _archive(self) -> Archive | None:
         if self._without is None:

@@ -12,8 +12,8 @@ from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
-from verdict.kafka.offsets import Offsets
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, at, by_topic
 from verdict.projection import followed, position
 from verdict.projection.database import (
     failing_in_words,
@@ -114,8 +114,7 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
     """
     said = []
     for place, offset in sorted(reached.items()):
-        here = dict(enumerate(ends.get(place.topic, ())))
-        if place.topic in ends and offset > (end := here.get(place.partition, 0)):
+        if place.topic in ends and offset > (end := at(ends, place)):
             said.append(
                 f"{place.topic}:{place.partition} was read up to offset {offset}, and Kafka has "
                 f"it up to {end} only"
@@ -189,5 +188,5 @@ def _refuse(
 def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:
     if not topics:
         return {}
-    with Reader(kafka, kafka.transaction_timeout_s) as reader:
-        return reader.latest(reader.partitions(topics), committed=False)
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return by_topic(log.written(log.places(topics)))

@@ -14,14 +14,15 @@ from typing import NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from verdict.decision.received import CommandRecord, dead_letter
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import VerdictError
 from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import KEY_BYTES
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
@@ -109,7 +110,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     jumped = []
     for one in sorted([*before, *decisions], key=lambda one: (one.source, one.until)):
         topic, number = one.source.topic, one.source.partition
-        start = _reached(offsets, one.source)
+        start = at(offsets, one.source)
         if topic in log.commands and start < one.until:
             gone = log.begins[topic][number] >= one.until
             jump = Passed(topic, number, start, one.until, gone, f"{one.who}: {one.why}")
@@ -127,13 +128,9 @@ def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Lo
     Raises:
         Unreachable: Kafka does not answer.
     """
-    with Reader(kafka, kafka.transaction_timeout_s) as reader:
-        partitions = reader.partitions([*commands, *folded])
-        return Log(
-            commands=commands,
-            begins=reader.earliest(partitions),
-            ends=reader.latest(partitions, committed=True),
-        )
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places([*commands, *folded]))
+    return Log(commands=commands, begins=starts(kept), ends=ends(kept))
 
 
 class Letter(NamedTuple):
@@ -162,14 +159,16 @@ def letters(kafka: Kafka, plan: Plan, limit: int) -> Iterator[Letter]:
 def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
     reason = f"passed over by {passed.word}"
     try:
-        with Reader(kafka, kafka.transaction_timeout_s) as reader:
-            for message in reader.records(*passed[:4]):
+        with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+            place = Partition(passed.topic, passed.partition)
+            start = max(passed.start, log.bounds([place])[place].start)
+            for message in log.read({place: Span(start, passed.until)}):
                 if message.offset() == passed.last.offset:
                     yield _letter(_record(message, limit), reason)
                     return
                 before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
                 yield _letter(_record(message, limit), before, attempt=0)
-    except Unreachable as error:
+    except VerdictError as error:
         reason += f"; it could not be read: {error}"
     yield _letter(CommandRecord(passed.last, 0, None, None, 0, None), reason)
 
@@ -203,26 +202,21 @@ def _hash_if_over(found: bytes | None, limit: int) -> bytes | None:
 
 
 def _see_that_it_is_there(place: Source, decided: Offsets, log: Log) -> None:
-    ends = log.ends.get(place.topic)
-    if ends is None:
+    kept = log.ends.get(place.topic)
+    if kept is None:
         raise VerdictError(
             f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; to pass "
             "over what stops a read model, see `verdict letters list`"
         )
-    if place.partition >= len(ends) or place.offset >= ends[place.partition]:
-        end = f"ends at {ends[place.partition]}" if place.partition < len(ends) else "is not there"
+    if place.partition >= len(kept) or place.offset >= kept[place.partition]:
+        end = f"ends at {kept[place.partition]}" if place.partition < len(kept) else "is not there"
         raise VerdictError(f"there is no {place}: that partition {end}")
-    reached = _reached(decided, place)
+    reached = at(decided, place)
     if place.topic in log.commands and place.offset < reached:
         raise VerdictError(
             f"{place} is decided already, as all before offset {reached} is: nothing passes it "
             "over any more; see `verdict history` or `verdict tail responses` for its outcome"
         )
-
-
-def _reached(decided: Offsets, place: Source) -> int:
-    """Return the next offset of a partition, 0 where the marker has none."""
-    return dict(enumerate(decided.get(place.topic, ()))).get(place.partition, 0)
 
 
 def _see_that_it_is_near(jump: Passed) -> None:
@@ -237,7 +231,7 @@ def _see_that_it_is_near(jump: Passed) -> None:
 def _lost(decided: Offsets, log: Log) -> Iterator[Passed]:
     for topic in log.commands:
         for number, begin in enumerate(log.begins[topic]):
-            reached = _reached(decided, Source(topic, number, 0))
+            reached = at(decided, Partition(topic, number))
             if reached < begin:
                 yield Passed(topic, number, reached, begin, lost=True)
 

@@ -22,11 +22,11 @@ from verdict.event_log.archive_position import ArchivePosition
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import Gone
 from verdict.kafka.errors import NotThereYet, RecordsDropped
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.reading.reader import Reader, reader_of
 from verdict.wire.records import decode_event
-from verdict.wire.spans import Partition
+from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 STANDING = """
@@ -41,18 +41,13 @@ WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset
 """
 
 
-class Place(NamedTuple):
-    """A partition of a topic of events.
+Place = Partition
+Places = Mapping[Place, int]
+"""The next offset of each partition of a topic of events.
 
-    JSON has no such keys: keep `[[*place, offset] for place, offset in places.items()]`, and read
-    `{Place(topic, number): offset for topic, number, offset in kept}`.
-    """
-
-    topic: str
-    partition: int
-
-
-Places = Mapping[Place, int]  # the next offset of each
+JSON has no such keys: keep `[[*place, offset] for place, offset in places.items()]`, and read
+`{Place(topic, number): offset for topic, number, offset in kept}`.
+"""
 
 
 class Followed(NamedTuple):
@@ -168,8 +163,7 @@ class Subscription:
         ends, _ = self._standing()
         archive = ArchivePosition(self._reader)
         behind = {
-            place: archive.end_at_position(Partition(*place), position)
-            for place in self._of_followed(ends)
+            place: archive.end_at_position(place, position) for place in self._of_followed(ends)
         }
         return {place: offset for place, offset in behind.items() if offset > 0}
 
@@ -199,12 +193,7 @@ class Subscription:
                 yield Followed(event, place, row.offset, row.global_position)
 
     def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
-        spans = [
-            self._span(Place(topic, number), ends, follow)
-            for topic in self._followed
-            for number in range(self._log.partitions(topic))
-        ]
-        for message in self._log.read(spans):
+        for message in self._log.read(self._behind_archive(ends), follow):
             place = Place(str(message.topic()), message.partition() or 0)
             event = self._event(message)
             offset = message.offset() or 0
@@ -223,21 +212,23 @@ class Subscription:
                 "--why …`, and subscribe again from the same places"
             ) from error
 
-    def _span(self, place: Place, ends: Places, follow: bool) -> Span:
-        start = max(ends.get(place, 0), self._places.get(place, 0))
-        earliest, end = self._log.bounds(*place)
-        if start < earliest:
-            raise RecordsDropped(*place, start, earliest)
-        if start > end:
-            raise NotThereYet(*place, start, end)
-        return Span(*place, start, None if follow else end)
+    def _behind_archive(self, ends: Places) -> Spans:
+        spans = {}
+        for place, kept in self._log.bounds(self._log.places(self._followed)).items():
+            start = max(ends.get(place, 0), self._places.get(place, 0))
+            if start < kept.start:
+                raise RecordsDropped(*place, start, kept.start)
+            if start > kept.end:
+                raise NotThereYet(*place, start, kept.end)
+            spans[place] = Span(start, kept.end)
+        return spans
 
     def _see_that_it_is_archived(self, dropped: RecordsDropped) -> None:
         ends, _ = self._standing()
         place = Place(dropped.topic, dropped.partition)
         reached = ends.get(place, 0)
         if reached < dropped.earliest:
-            raise Gone(Partition(*place), reached, dropped.earliest) from dropped
+            raise Gone(place, reached, dropped.earliest) from dropped
 
 
 def _followed(category: str | None) -> Sequence[str]:

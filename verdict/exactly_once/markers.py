@@ -1,20 +1,15 @@
 """Reading a query's marker: its last committed record in the markers topic."""
 
-import time
 from typing import NamedTuple
 
-from verdict.errors import Unreachable
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, starts
 from verdict.wire.codec import Undecodable
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
-
-FIRST_CHUNK = 128  # offsets; doubled until the marker is found
-RETRY_S = 0.05
 
 
 class Seen(NamedTuple):
@@ -46,19 +41,14 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         UnreadableMarker: There is something else in its place.
         VerdictError: The markers topic does not exist.
     """
-    place = {query.markers: 1}
-    with Reader(kafka, kafka.transaction_timeout_s * (2 if wait else 1)) as reader:
-        reader.partitions(place)  # a missing topic is named as such
-        written = reader.latest(place, committed=False)[query.markers][0]
-        while (end := reader.latest(place, committed=True)[query.markers][0]) < written and wait:
-            if not reader.deadline.left():
-                raise Unreachable(
-                    f"the marker of {query.name} cannot be read: a transaction on {query.markers} "
-                    f"has been open for {reader.deadline.seconds:g} s at offset {end}; "
-                    "end it with kafka-transactions.sh, then start again"
-                )
-            time.sleep(RETRY_S)
-        return Seen(_last(reader, query, end), settled=end >= written)
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
+        [place] = places = log.places([query.markers])
+        what = f"the marker of {query.name} cannot be read"
+        written = log.await_settled(places, what) if wait else log.written(places)
+        kept = log.bounds(places)[place]
+        last = log.last(place, kept, lambda message: message.key() == query.key)
+        marker = None if last is None else _decoded(query, last.value())
+        return Seen(marker, settled=kept.end >= written[place])
 
 
 def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
@@ -68,19 +58,12 @@ def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
         Unreachable: Kafka does not answer within the transaction timeout.
         VerdictError: A topic does not exist.
     """
-    with Reader(kafka, kafka.transaction_timeout_s) as reader:
-        partitions = reader.partitions(topics)
-        starts = reader.earliest(partitions)
-        ends = reader.latest(partitions, committed=True)
-        places = [(topic, number) for topic in topics for number in range(partitions[topic])]
-        if any(starts[topic][number] for topic, number in places):
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places(topics))
+        if any(span.start for span in kept.values()):
             return True
         # offsets alone do not tell: what was aborted takes some, too
-        return any(
-            next(reader.records(topic, number, 0, ends[topic][number]), None) is not None
-            for topic, number in places
-            if ends[topic][number]
-        )
+        return next(log.read(kept), None) is not None
 
 
 def first_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
@@ -90,25 +73,8 @@ def first_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
         Unreachable: Kafka does not answer within the transaction timeout.
         VerdictError: A topic does not exist.
     """
-    with Reader(kafka, kafka.transaction_timeout_s) as reader:
-        return reader.earliest(reader.partitions(topics))
-
-
-def _last(reader: Reader, query: Query, end: int) -> Marker | None:
-    """Read backwards: the topic may be long before it is compacted, the marker is near its end."""
-    begin = reader.earliest({query.markers: 1})[query.markers][0]
-    chunk = FIRST_CHUNK
-    while end > begin:
-        start = max(begin, end - chunk)
-        ours = [
-            message.value()
-            for message in reader.records(query.markers, 0, start, end)
-            if message.key() == query.key
-        ]
-        if ours:
-            return _decoded(query, ours[-1])
-        end, chunk = start, 2 * chunk
-    return None
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return starts(log.bounds(log.places(topics)))
 
 
 def _decoded(query: Query, value: bytes | str | None) -> Marker | None:

@@ -1,19 +1,19 @@
 """Notices a take-over without having anything to publish."""
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from verdict.errors import Unreachable
 from verdict.exactly_once.claim import taken_over
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import ClientLog, Kafka
-from verdict.kafka.reading import READING
+from verdict.kafka.log import consumer_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
 
 BACK = 16  # records: somebody may have taken over since we did
 AT_ONCE = 1000
-IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 500}
+IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 500, "auto.offset.reset": "earliest"}
 
 
 class Watch:
@@ -32,7 +32,7 @@ class Watch:
         self._query = query
         self._owner = owner
         self._last: Marker | None = None
-        self._consumer = Consumer({**kafka.settings, **READING, **IDLE, "logger": ClientLog()})
+        self._consumer = consumer_of(kafka.settings, ClientLog(), IDLE)
         place = TopicPartition(query.markers, 0)
         try:
             first, end = self._consumer.get_watermark_offsets(place, kafka.transaction_timeout_s)

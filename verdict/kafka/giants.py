@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from verdict.kafka.access import ClientLog, Deadline, Kafka
-from verdict.kafka.errors import settings_refused
+from verdict.kafka.log import consumer_of
 from verdict.kafka.offsets import AnyOffsets
-from verdict.kafka.reading import READING
 from verdict.model.source import Source
 
 GIANT_BYTES = 16 * 2**20  # more than a topic of ours takes, unless it was packed
@@ -22,6 +21,7 @@ FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a ti
     "queued.max.messages.kbytes": 1024,
     "fetch.message.max.bytes": 1,  # of which Kafka gives a whole batch
     "isolation.level": "read_uncommitted",
+    "auto.offset.reset": "earliest",
 }
 
 Place = tuple[str, int]
@@ -51,11 +51,7 @@ def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[
     Raises:
         SettingsInvalid: The client does not accept the settings.
     """
-    settings: dict[str, Any] = {**kafka.settings, **READING, **FEW, "logger": ClientLog()}
-    try:
-        consumer = Consumer(settings)
-    except KafkaException as error:
-        raise settings_refused(error) from error
+    consumer = consumer_of(kafka.settings, ClientLog(), FEW)
     try:
         return list(_found(consumer, starts, rows, Deadline(seconds)))
     finally:

@@ -1,51 +1,91 @@
-"""Reading topics for people: what is committed, by position, without joining a group."""
+"""Reading topics: what is committed, by position, without joining a group or disturbing anyone."""
 
+import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import TopicMetadata  # type: ignore[attr-defined]
 
 from verdict.client.listing import list_topics
-from verdict.errors import VerdictError
-from verdict.kafka.access import ClientLog
+from verdict.errors import Unreachable, VerdictError
+from verdict.kafka.access import ClientLog, Deadline
 from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
+from verdict.wire.spans import Partition, Span, Spans
 
-ANSWER_S = 5.0
+ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
-# A partition has no leader for a moment, when it is new or a broker leaves; librdkafka asks again
-# by itself, but for this request it does not.
-ELECTING = (KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NOT_LEADER_FOR_PARTITION)
+RETRY_S = 0.05
+# An answer to a request that librdkafka made before it was connected may wait for a second until it
+# looks again; another request does not. On a slow network it gets more, up to the deadline.
+FIRST_ANSWER_S = 0.5
+FOR_EVER = sys.maxsize
+FIRST_CHUNK = 128  # offsets; doubled until the record is found
+# all else passes while topics are created and brokers restart; librdkafka retries some of it only
+FINAL = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError._AUTHENTICATION,
+        KafkaError._BAD_COMPRESSION,
+    }
+)
+Options = Mapping[str, str | int]
+READING: Mapping[str, str | int | bool] = {
+    "group.id": "verdict-reader",  # asked for by the client, never joined
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",  # what Kafka has dropped is never jumped over
+    "fetch.wait.max.ms": 10,  # the end is only known from an empty answer
+}
+FOLLOWING = {"fetch.wait.max.ms": 50}  # of who may wait for more all the time
 
 
-class Span(NamedTuple):
-    """A part of a partition: from `start` up to but without `end`; None reads on for ever."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int | None
-
-
-def log_bounds(
-    options: Mapping[str, str], places: Iterable[tuple[str, int]]
-) -> list[tuple[int, int]]:
-    """Return what `KafkaLog.bounds` says of each (topic, partition), in their order.
-
-    Raises:
-        Unreachable: Kafka does not answer.
-    """
-    with KafkaLog(options) as log:
-        return [log.bounds(*place) for place in places]
-
-
-class KafkaLog:
-    """A reader of topics; a context manager.
+def consumer_of(options: Options, log: ClientLog, more: Mapping[str, str | int | bool]) -> Consumer:
+    """Return a consumer that reads as `READING` says, but for `more`.
 
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
+        log: Takes what it logs.
+        more: Settings that win over all others.
+
+    Raises:
+        SettingsInvalid: librdkafka does not accept the settings.
+    """
+    settings: dict[str, Any] = {**options, **READING, **more, "logger": log}
+    try:
+        return Consumer(settings)
+    except KafkaException as error:
+        raise settings_refused(error) from error
+
+
+def log_bounds(options: Options, places: Collection[Partition]) -> Spans:
+    """Return what `KafkaLog.bounds` says of some partitions; raises as it does."""
+    with KafkaLog(options) as log:
+        return log.bounds(places)
+
+
+class KafkaLog:
+    """A reader of topics, of one thing at a time; a context manager.
+
+    Args:
+        options: librdkafka's, `bootstrap.servers` and security among them.
+        seconds: Within which, from now on, all must have arrived that is asked for; None: each
+            question has five, and records may take their time, as for who follows for ever.
 
     Attributes:
         passed_over: Places that `read` leaves out.
@@ -54,24 +94,14 @@ class KafkaLog:
         SettingsInvalid: librdkafka does not accept the options.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Options, seconds: float | None = None) -> None:
         self.passed_over = NOTHING_PASSED_OVER
-        self._servers = options["bootstrap.servers"]
+        self._options = options
+        self._servers = str(options["bootstrap.servers"])
         self._log = ClientLog()
-        settings: dict[str, Any] = {
-            **options,
-            "logger": self._log,
-            "group.id": "verdict-cli",  # asked for by the client, never joined
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-            "auto.offset.reset": "error",  # what Kafka has dropped is never jumped over
-            "fetch.wait.max.ms": 50,
-        }
-        try:
-            self._consumer = Consumer(settings)
-        except KafkaException as error:
-            raise settings_refused(error) from error
+        self._deadline = None if seconds is None else Deadline(seconds)
+        self._consumer = consumer_of(options, self._log, FOLLOWING if seconds is None else {})
+        self._clients = [self._consumer]
 
     def __enter__(self) -> "KafkaLog":
         return self
@@ -82,113 +112,244 @@ class KafkaLog:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._consumer.close()
+        for client in self._clients:
+            client.close()
 
-    def partitions(self, topic: str) -> int:
-        """Return how many partitions a topic has.
+    def topics(self) -> frozenset[str]:
+        """Return the names of all topics.
 
         Raises:
-            Unreachable: Kafka does not answer.
-            VerdictError: There is no such topic.
+            Unreachable: Kafka does not answer in time.
         """
-        found = self._described(topic)
-        if found.error is not None:
-            raise VerdictError(
-                f"Kafka at {self._servers} has no topic {topic} ({found.error.str()}): "
-                "start `verdict up`, or create it with `verdict topics create`"
-            )
-        return len(found.partitions)
+        return frozenset(self._listed())
 
     def exists(self, topic: str) -> bool:
-        """Return whether there is such a topic.
-
-        Raises:
-            Unreachable: Kafka does not answer.
-        """
-        error = self._described(topic).error
+        """Return whether there is such a topic; raises as `topics` does."""
+        error = self._listed(topic)[topic].error
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
 
-    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset that is kept, and the one behind the last committed record."""
-        place, deadline = TopicPartition(topic, partition), time.monotonic() + ANSWER_S
-        while True:
-            try:
-                low, high = self._consumer.get_watermark_offsets(place, timeout=ANSWER_S)
-                return low, high
-            except KafkaException as error:
-                if error.args[0].code() not in ELECTING or time.monotonic() > deadline:
-                    what = f"offsets of {topic}-{partition} cannot be read"
-                    raise self._failed(what, error) from error
-                time.sleep(POLL_S)
+    def partitions(self, topic: str) -> int:
+        """Return how many partitions a topic has; raises as `places` does."""
+        return len(self.places([topic]))
 
-    def first_since(self, topic: str, partition: int, millis: int) -> int:
-        """Return the offset of the first record of that Kafka time or later, else the end."""
-        asked = [TopicPartition(topic, partition, millis)]
-        try:
-            [found] = self._consumer.offsets_for_times(asked, timeout=ANSWER_S)
-        except KafkaException as error:
-            raise self._failed(f"times of {topic}-{partition} cannot be read", error) from error
-        return found.offset if found.offset >= 0 else self.bounds(topic, partition)[1]
+    def places(self, topics: Iterable[str]) -> list[Partition]:
+        """Return every partition of some topics, in their order.
 
-    def read(self, spans: Iterable[Span]) -> Iterator[Message]:
+        Raises:
+            Unreachable: Kafka does not answer in time.
+            VerdictError: A topic does not exist, or may not be read.
+        """
+        wanted = [*topics]
+        known = self._listed(*wanted)
+        missing = sorted(topic for topic in wanted if not self._is_there(topic, known))
+        if missing:
+            raise VerdictError(
+                f"Kafka at {self._servers} has no topic {', '.join(missing)}: run `verdict topics "
+                "create`, or start `verdict up`, which creates it"
+            )
+        return [
+            Partition(topic, n) for topic in wanted for n in range(len(known[topic].partitions))
+        ]
+
+    def bounds(self, places: Collection[Partition]) -> dict[Partition, Span]:
+        """Return from the first offset that is kept to the one behind the last committed record.
+
+        Raises:
+            Unreachable: Kafka does not answer in time.
+            VerdictError: It refuses.
+        """
+        starts = self._offsets(self._consumer, places, OFFSET_BEGINNING)
+        ends = self._ends(places)
+        return {place: Span(starts[place], ends[place]) for place in places}
+
+    def written(self, places: Collection[Partition]) -> dict[Partition, int]:
+        """Return the ends with what open transactions have written; raises as `bounds` does."""
+        return self._offsets(self._uncommitted, places, OFFSET_END)
+
+    def await_settled(self, places: Collection[Partition], what: str) -> dict[Partition, int]:
+        """Return when every transaction has ended that is open there now; with what was written.
+
+        A transaction ends on one partition after the other: who sees one record of it need not see
+        all of them yet. That takes milliseconds, where nobody has left one open.
+
+        Args:
+            places: Where to look.
+            what: Cannot be done before, for people.
+
+        Raises:
+            Unreachable: One stays open for too long, or Kafka does not answer in time.
+            VerdictError: Kafka refuses.
+        """
+        deadline, written = self._time(), self.written(places)
+        while hidden := {p: end for p, end in self._ends(places).items() if end < written[p]}:
+            if not deadline.left():
+                (topic, partition), end = min(hidden.items())
+                raise Unreachable(
+                    f"{what}: a transaction on {topic}:{partition} has been open for "
+                    f"{deadline.seconds:g} s at offset {end}; let its writer end it, or "
+                    "kafka-transactions.sh, then try again"
+                )
+            time.sleep(RETRY_S)
+        return written
+
+    def first_since(self, places: Collection[Partition], millis: int) -> dict[Partition, int]:
+        """Return the offset of the first record of that Kafka time or later, else the end.
+
+        Records of transactions that are still open count. Raises as `bounds` does.
+
+        Args:
+            places: Where to look.
+            millis: Epoch milliseconds.
+        """
+        ends = self.written(places)  # first: what comes now is later than that
+        found = self._offsets(self._uncommitted, places, millis)
+        return {
+            place: offset if 0 <= offset <= ends[place] else ends[place]
+            for place, offset in found.items()
+        }
+
+    def read(self, spans: Spans, follow: bool = False) -> Iterator[Message]:
         """Yield the records of `spans`, in order within each partition, and all of them.
 
         But for those in `passed_over`.
 
+        Args:
+            spans: What to read.
+            follow: Go on behind their ends, for ever.
+
         Raises:
             RecordsDropped: Kafka has dropped some before they were read; those before are yielded.
-            NotThereYet: A span without an end begins behind the end of its partition.
-            Unreachable: Kafka does not answer any more.
-            VerdictError: A topic is gone.
+            NotThereYet: A span begins behind the end of its partition.
+            Unreachable: Kafka does not deliver in time.
+            VerdictError: A topic is gone, or a record cannot be unpacked.
         """
-        ends = {(s.topic, s.partition): s for s in spans if s.end is None or s.start < s.end}
-        self._consumer.assign(
-            [TopicPartition(s.topic, s.partition, s.start) for s in ends.values()]
-        )
-        while ends:
-            for message in self._consumer.consume(1000, timeout=POLL_S):
-                place = str(message.topic()), message.partition() or 0
-                span = ends.get(place)
-                if span is None:
+        ends = {place: FOR_EVER if follow else span.end for place, span in spans.items()}
+        left = {place for place, span in spans.items() if span.start < ends[place]}
+        self._consumer.assign([TopicPartition(*place, spans[place].start) for place in left])
+        while left:
+            for message in self._arrived(left):
+                place = Partition(str(message.topic()), message.partition() or 0)
+                if place not in left:
                     continue
-                if self._is_end(message):
-                    done = span.end is not None
+                if message.error() is not None:  # there are no more now
+                    reached = not follow
                 else:
                     offset = message.offset() or 0
-                    wanted = span.end is None or offset < span.end
-                    if wanted and not self.passed_over.holds(*place, offset):
+                    if offset < ends[place] and not self.passed_over.holds(*place, offset):
                         yield message
-                    done = span.end is not None and offset + 1 >= span.end
-                if done:
-                    del ends[place]
+                    reached = offset + 1 >= ends[place]
+                if reached:
+                    left.remove(place)
 
-    def _described(self, topic: str) -> Any:
+    def last(
+        self, place: Partition, span: Span, wanted: Callable[[Message], bool]
+    ) -> Message | None:
+        """Return the last record of a span that is wanted; read backwards, as it is mostly near.
+
+        Raises:
+            Unreachable, VerdictError: As for `read`.
+        """
+        end, chunk = span.end, FIRST_CHUNK
+        while end > span.start:
+            start = max(span.start, end - chunk)
+            if found := [*filter(wanted, self.read({place: Span(start, end)}))]:
+                return found[-1]
+            end, chunk = start, 2 * chunk
+        return None
+
+    @cached_property
+    def _uncommitted(self) -> Consumer:
+        """Sees what open transactions have written; few need that, and a client takes its time."""
+        client = consumer_of(self._options, self._log, {"isolation.level": "read_uncommitted"})
+        self._clients.append(client)
+        return client
+
+    def _listed(self, *wanted: str) -> dict[str, TopicMetadata]:
+        topic = wanted[0] if len(wanted) == 1 else None
+        seconds = self._time().left()
         try:
-            return list_topics(self._consumer, ANSWER_S, self._last_failure, topic).topics[topic]
+            return list_topics(self._consumer, seconds, self._last_failure, topic).topics
         except KafkaException as error:
-            raise self._failed(f"topic {topic} cannot be read", error) from error
+            what = f"topic {topic} cannot be read" if topic else "the topics cannot be listed"
+            raise self._failed(what, error) from error
 
-    def _is_end(self, message: Message) -> bool:
-        error = message.error()
-        if error is None:
-            return False
-        if error.code() == KafkaError._PARTITION_EOF:
-            return True
+    def _is_there(self, topic: str, known: Mapping[str, TopicMetadata]) -> bool:
+        error = known[topic].error if topic in known else None
+        if error is not None and error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise self._failed(f"topic {topic} cannot be read", KafkaException(error))
+        return topic in known and error is None
+
+    def _ends(self, places: Collection[Partition]) -> dict[Partition, int]:
+        return self._offsets(self._consumer, places, OFFSET_END)
+
+    def _offsets(
+        self, client: Consumer, places: Collection[Partition], at: int
+    ) -> dict[Partition, int]:
+        """Return what is at a time, or at `OFFSET_BEGINNING` or `OFFSET_END`, as a client sees it.
+
+        All partitions are asked at once; behind the last record of a time, -1.
+        """
+        deadline, patience = self._time(), FIRST_ANSWER_S
+        while places:
+            try:
+                return _asked(client, places, at, min(patience, max(POLL_S, deadline.left())))
+            except KafkaException as error:
+                if error.args[0].code() in FINAL or not deadline.left():
+                    names = ", ".join(sorted({place.topic for place in places}))
+                    raise self._failed(f"the offsets of {names} cannot be read", error) from error
+            time.sleep(RETRY_S)
+            patience *= 2
+        return {}
+
+    def _arrived(self, left: Collection[Partition]) -> Iterator[Message]:
+        """Yield what has come, records and ends of partitions."""
+        messages = self._consumer.consume(1000, timeout=POLL_S)
+        for message in messages:
+            if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
+                yield message
+            else:
+                self._see_that_it_passes(message, error)
+        if not messages and self._deadline is not None and not self._deadline.left():
+            names = ", ".join(f"{topic}:{partition}" for topic, partition in sorted(left))
+            error = KafkaError(KafkaError._TIMED_OUT, "no answer")
+            raise self._failed(f"{names} cannot be read", KafkaException(error))
+
+    def _see_that_it_passes(self, message: Message, error: KafkaError) -> None:
+        place = Partition(str(message.topic()), message.partition() or 0)
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise self._out_of_range(
-                str(message.topic()), message.partition() or 0, message.offset() or 0
-            )
-        raise self._failed(f"{message.topic()} cannot be read", KafkaException(error))
+            raise self._out_of_range(place, message.offset() or 0)
+        if error.code() in FINAL or self._deadline is None or not self._deadline.left():
+            raise self._failed(f"{place.topic} cannot be read", KafkaException(error))
 
-    def _out_of_range(self, topic: str, partition: int, needed: int) -> VerdictError:
-        earliest, end = self.bounds(topic, partition)
-        if needed < earliest:
-            return RecordsDropped(topic, partition, needed, earliest)
-        return NotThereYet(topic, partition, needed, end)
+    def _out_of_range(self, place: Partition, needed: int) -> VerdictError:
+        kept = self.bounds([place])[place]
+        if needed < kept.start:
+            return RecordsDropped(*place, needed, kept.start)
+        return NotThereYet(*place, needed, kept.end)
+
+    def _time(self) -> Deadline:
+        return self._deadline or Deadline(ANSWER_S)
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
+        reason = error.args[0]
+        if self._deadline is not None and reason.code() not in FINAL:  # it may pass, in more time
+            what += f" within {self._deadline.seconds:g} s"
+            error = KafkaException(KafkaError(KafkaError._TIMED_OUT, reason.str()))
         return kafka_failed(what, self._servers, error, self._last_failure())
 
     def _last_failure(self) -> str:
-        self._consumer.poll(0)  # hands over what was logged
+        for client in self._clients:
+            client.poll(0)  # hands over what was logged
         return self._log.last_failure
+
+
+def _asked(
+    client: Consumer, places: Collection[Partition], at: int, seconds: float
+) -> dict[Partition, int]:
+    wanted = [TopicPartition(*place, at) for place in places]
+    found: dict[Partition, int] = {}
+    for answer in client.offsets_for_times(wanted, timeout=seconds):
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+        found[Partition(answer.topic, answer.partition)] = answer.offset
+    return found

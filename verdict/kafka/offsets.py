@@ -2,8 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 
+from verdict.model.source import Source
+from verdict.wire.spans import Partition, Spans
+
 Offsets = dict[str, list[int]]
 AnyOffsets = Mapping[str, Sequence[int]]
+
+
+def at(offsets: AnyOffsets, place: Partition | Source) -> int:
+    """Return the next offset of a partition, 0 where there is none."""
+    by_partition = offsets.get(place.topic, ())
+    return by_partition[place.partition] if place.partition < len(by_partition) else 0
+
+
+def starts(spans: Spans) -> Offsets:
+    """Return where the spans begin, which are of all partitions of their topics."""
+    return by_topic({place: span.start for place, span in spans.items()})
+
+
+def ends(spans: Spans) -> Offsets:
+    """Return where the spans end, which are of all partitions of their topics."""
+    return by_topic({place: span.end for place, span in spans.items()})
 
 
 def same(left: AnyOffsets, right: AnyOffsets) -> bool:
@@ -18,17 +37,25 @@ def same(left: AnyOffsets, right: AnyOffsets) -> bool:
 
 def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
     """Return the partitions, as `topic-number`, in which `end` lies before `start`."""
-    ends = _advanced(end)
+    reached = _advanced(end)
     return [
         f"{topic}-{partition}"
         for (topic, partition), offset in sorted(_advanced(start).items())
-        if ends.get((topic, partition), 0) < offset
+        if reached.get((topic, partition), 0) < offset
     ]
 
 
 def shown(offsets: AnyOffsets) -> str:
     """Return the position for people: next offsets by partition, topics sorted."""
     return ", ".join(f"{topic} {list(offsets[topic])}" for topic in sorted(offsets)) or "nothing"
+
+
+def by_topic(positions: Mapping[Partition, int]) -> Offsets:
+    """Return the same position by topic, which has all partitions of its topics."""
+    found: Offsets = {}
+    for place in sorted(positions):
+        found.setdefault(place.topic, []).append(positions[place])
+    return found
 
 
 def _advanced(offsets: AnyOffsets) -> dict[tuple[str, int], int]:

@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 from verdict.database.statements import append
 from verdict.errors import Unreachable
 from verdict.kafka.access import ClientLog, Kafka
-from verdict.kafka.offsets import Offsets
-from verdict.kafka.reading import READING, Reader
+from verdict.kafka.log import KafkaLog, consumer_of
 from verdict.letters.arriving import letter_of, unreadable
 from verdict.letters.destinations import Destinations
 from verdict.letters.receiving import Rules, row_of
@@ -25,7 +24,7 @@ LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000
 BYTES = 8 * 2**20
 IDLE_S = 0.5
-OPTIONS = {"group.id": "verdict-letters", "auto.offset.reset": "error", "fetch.wait.max.ms": 100}
+OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 100}
 
 
 class Intake:
@@ -51,8 +50,7 @@ class Intake:
         self._log = ClientLog()
         self._consumer: Consumer | None = None
         self._positions: position.Positions = {}
-        self._missing: dict[int, int] = {}
-        self._ends: Offsets | None = None
+        self._missing: dict[int, int] | None = None
 
     def step(self) -> float:
         """Take in what has come, waiting for half a second at most.
@@ -83,28 +81,26 @@ class Intake:
             self._consumer = None
 
     def _open(self) -> Consumer:
-        with Reader(self._kafka, self._kafka.transaction_timeout_s) as reader:
-            partitions = reader.partitions([self._topic])
-            first = reader.earliest(partitions)[self._topic]
-            if self._ends is None:
-                self._ends = reader.latest(partitions, committed=True)
-                self._missing = dict(enumerate(self._ends[self._topic]))
+        with KafkaLog(self._kafka.settings, self._kafka.transaction_timeout_s) as log:
+            kept = log.bounds(log.places([self._topic]))
+        if self._missing is None:
+            self._missing = {place.partition: span.end for place, span in kept.items()}
         with self._engine.connect() as connection:
             self._positions = position.load(connection, FOLLOWER)
-        starts = [self._start(number, earliest) for number, earliest in enumerate(first)]
-        for number, offset in enumerate(starts):
-            self._note(number, offset)
-        consumer = Consumer({**self._kafka.settings, **READING, **OPTIONS, "logger": self._log})
-        consumer.assign([TopicPartition(self._topic, n, at) for n, at in enumerate(starts)])
+        starts = {place: self._start(place, span.start) for place, span in kept.items()}
+        for place, offset in starts.items():
+            self._note(place.partition, offset)
+        consumer = consumer_of(self._kafka.settings, self._log, OPTIONS)
+        consumer.assign([TopicPartition(*place, offset) for place, offset in starts.items()])
         return consumer
 
-    def _start(self, number: int, earliest: int) -> int:
-        reached = self._positions.get(Partition(self._topic, number))
+    def _start(self, place: Partition, earliest: int) -> int:
+        reached = self._positions.get(place)
         if reached is not None and reached < earliest:
             LOG.error(
                 "letters of %s:%s from offset %s to %s are lost, Kafka had dropped them before "
                 "they were taken in: give the topic unlimited retention",
-                self._topic, number, reached, earliest - 1,
+                *place, reached, earliest - 1,
             )  # fmt: skip
         return max(reached or 0, earliest)
 
@@ -167,9 +163,10 @@ class Intake:
 
     def _note(self, number: int, offset: int) -> None:
         """Note how far a partition is taken in, until that is as far as it went at first."""
-        if offset >= self._missing.get(number, 0):
-            self._missing.pop(number, None)
-        if not self._missing:
+        missing = self._missing or {}
+        if offset >= missing.get(number, 0):
+            missing.pop(number, None)
+        if not missing:
             self.caught_up.set()
 
     def _is_end(self, message: Message) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from sqlalchemy import Engine
 
 from verdict.kafka.access import Kafka
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
 from verdict.letters.clock import Clock
 from verdict.letters.destinations import Destinations
 from verdict.letters.dispatch import Dispatch
@@ -96,5 +96,5 @@ def topic_names(kafka: Kafka) -> frozenset[str]:
     Raises:
         Unreachable: Kafka does not answer.
     """
-    with Reader(kafka, kafka.transaction_timeout_s) as reader:
-        return reader.topics()
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return log.topics()

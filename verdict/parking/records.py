@@ -16,7 +16,7 @@ from confluent_kafka import Message
 from sqlalchemy import Engine, Row, select
 
 from verdict.errors import VerdictError
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
@@ -24,6 +24,7 @@ from verdict.projection import decision, parking
 from verdict.projection.applier import wall_clock
 from verdict.projection.database import snapshot
 from verdict.wire.decision import Decision
+from verdict.wire.spans import Partition, Span
 
 PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,18})")
 SHOWN_BYTES = 1024
@@ -79,9 +80,9 @@ class StoppingRecords:
         facts, place = self._found(address), place_of(address)
         assert place is not None
         with self._log() as log:
-            earliest, _ = log.bounds(place.topic, place.partition)
-            span = Span(place.topic, place.partition, place.offset, place.offset + 1)
-            message = None if place.offset < earliest else next(log.read([span]), None)
+            earliest = _earliest(log, place)
+            span = {_partition(place): Span(place.offset, place.offset + 1)}
+            message = None if place.offset < earliest else next(log.read(span), None)
         return facts | {"dropped_before": earliest} | _content(message)
 
     def edit(self, address: str, document: bytes, by: By) -> str:
@@ -112,7 +113,7 @@ class StoppingRecords:
         facts, place = self._found(address), place_of(address)
         assert place is not None
         with self._log() as log:
-            earliest, _ = log.bounds(place.topic, place.partition)
+            earliest = _earliest(log, place)
         made = Decision(
             source=place,
             until=max(place.offset + 1, earliest),
@@ -139,6 +140,15 @@ class StoppingRecords:
         if found is None:
             raise NothingParked(address)
         return found
+
+
+def _partition(place: Source) -> Partition:
+    return Partition(place.topic, place.partition)
+
+
+def _earliest(log: KafkaLog, place: Source) -> int:
+    partition = _partition(place)
+    return log.bounds([partition])[partition].start
 
 
 def _facts(place: Source, rows: Sequence[Row[Any]]) -> Facts:

@@ -29,7 +29,7 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
         NotPublished, TakenOver, Unreachable, VerdictError: As for `publish` and the decisions.
     """
     topics, reached = settings.topics, publisher.marker.offsets
-    with KafkaLog({name: str(value) for name, value in kafka.settings.items()}) as log:
+    with KafkaLog(kafka.settings) as log:
         decisions = read_decisions(log, topics)
     sent = topics.inbound
     kept = Log(commands=sent, begins={name: [0] * topics.partitions for name in sent}, ends={})

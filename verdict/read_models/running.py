@@ -41,7 +41,7 @@ class PassedOverSince(Exception):
     """People decided to pass over a record at which a projection stands still."""
 
 
-LogBounds = Callable[[Sequence[Partition]], Sequence[tuple[int, int]]]
+LogBounds = Callable[[Sequence[Partition]], Spans]
 
 
 class Projecting:
@@ -55,7 +55,7 @@ class Projecting:
         spark: Reads and decodes.
         batches: Of the deployment; a projection that is more of them behind than one catches up
             beside the others.
-        log_bounds: Says from where to where Kafka's log goes in partitions, in their order; raises
+        log_bounds: Says from where to where Kafka's log goes in partitions; raises
             Unreachable when Kafka does not answer.
         database: With the tables of `create_read_side`.
         topics: Of the deployment; they exist, with as many partitions as it says.
@@ -186,8 +186,7 @@ class Projecting:
     def _log(self, topics: Collection[str]) -> Spans:
         followed = [topic for topic in self._topics.all() if topic.name in topics]
         places = [Partition(t.name, number) for t in followed for number in range(t.partitions)]
-        bounds = self._log_bounds(places)
-        return {place: Span(*kept) for place, kept in zip(places, bounds, strict=True)}
+        return self._log_bounds(places)
 
     def _apply(self, frame: DataFrame, batch_id: int) -> None:
         assert self._checkpoint is not None

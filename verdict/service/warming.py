@@ -49,7 +49,7 @@ def _let_one_be_refused(running: Running) -> None:
     producer.produce(topics.commands(current().aggregate_types[0]), b"no command", b"warm")
     producer.flush()
     with KafkaLog(servers) as log:
-        partitions = range(log.partitions(topics.dead_letters))
-        while not any(log.bounds(topics.dead_letters, each)[1] for each in partitions):
+        places = log.places([topics.dead_letters])
+        while not any(kept.end for kept in log.bounds(places).values()):
             running.check()
             time.sleep(LOOK_S)

@@ -3,16 +3,13 @@
 from collections.abc import Collection, Mapping
 
 from verdict.kafka.log import KafkaLog
+from verdict.wire.spans import Partition
 
-Ends = Mapping[tuple[str, int], int]
-"""Topic and partition → the offset behind the last record."""
+Ends = Mapping[Partition, int]
+"""The offset behind the last record of each."""
 
 
 def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:
     """Return the ends of every partition of those topics that exist."""
-    return {
-        (topic, partition): log.bounds(topic, partition)[1]
-        for topic in sorted(topics)
-        if log.exists(topic)
-        for partition in range(log.partitions(topic))
-    }
+    kept = log.bounds(log.places(sorted(log.topics() & {*topics})))
+    return {place: span.end for place, span in kept.items()}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -15,6 +16,7 @@ from verdict.standing.facts import (
 from verdict.standing.log_ends import Ends, ends_of
 from verdict.standing.markers import decider_marker, lake_marker, reactions_marker
 from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
 
 
 class Decided(NamedTuple):
@@ -43,9 +45,9 @@ def decider(settings: Settings) -> Decided | None:
 
 
 def _commands(marker: Marker, ends: Ends) -> Iterator[CommandsStanding]:
-    for (topic, partition), end in sorted(ends.items()):
-        decided = dict(enumerate(marker.offsets.get(topic, []))).get(partition, 0)
-        yield CommandsStanding(topic, partition, decided, end, end - decided)
+    for place, end in sorted(ends.items()):
+        decided = at(marker.offsets, place)
+        yield CommandsStanding(*place, decided, end, end - decided)
 
 
 def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
@@ -63,5 +65,5 @@ def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
 def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
     for topic, offsets in marker.offsets.items():
         for partition, offset in enumerate(offsets):
-            if (topic, partition) in ends:
-                yield ends[topic, partition] - offset
+            if (place := Partition(topic, partition)) in ends:
+                yield ends[place] - offset

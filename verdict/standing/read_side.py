@@ -20,6 +20,7 @@ from verdict.standing.facts import (
     total,
 )
 from verdict.standing.log_ends import Ends, ends_of
+from verdict.wire.spans import Partition
 
 Row = tuple[Any, ...]
 Version = tuple[str, int]  # projection, version
@@ -100,8 +101,10 @@ class Told:
         """
         of, role = (name, version), self._role(name, version)
         positions = self._positions(of, ends)
-        begun = {(one.topic, one.partition) for one in positions}
-        unread = (end for place, end in ends.items() if place[0] in followed and place not in begun)
+        begun = {Partition(one.topic, one.partition) for one in positions}
+        unread = (
+            end for place, end in ends.items() if place.topic in followed and place not in begun
+        )
         held = (HeldAggregate(*waits) for one, its, *waits in self._held if (one, its) == of)
         return ProjectionStanding(
             projection=name,
@@ -134,7 +137,7 @@ class Told:
 
 def _position(row: Row, ends: Ends) -> PositionStanding:
     _, _, topic, partition, next_offset = row
-    end = ends.get((topic, partition))
+    end = ends.get(Partition(topic, partition))
     return PositionStanding(
         topic, partition, next_offset, None if end is None else end - next_offset
     )

@@ -15,7 +15,7 @@ from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from verdict.exactly_once.decider_query import NAME
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
@@ -161,17 +161,19 @@ class World:
     def ends(self, topic: str) -> list[tuple[int, int]]:
         """Return the next offset of each partition, with its number."""
         with KafkaLog(self.options) as log:
-            return [(n, log.bounds(topic, n)[1]) for n in range(log.partitions(topic))]
+            kept = log.bounds(log.places([topic]))
+        return [(place.partition, span.end) for place, span in kept.items()]
 
     def bounds(self, topic: str) -> list[tuple[int, int]]:
         """Return the first and the next offset of each partition."""
         with KafkaLog(self.options) as log:
-            return [log.bounds(topic, n) for n in range(log.partitions(topic))]
+            kept = log.bounds(log.places([topic]))
+        return [(span.start, span.end) for span in kept.values()]
 
     def read(self, topic: str) -> list[Message]:
         """Return what a reader of committed records sees."""
         with KafkaLog(self.options) as log:
-            return [*log.read(Span(topic, n, 0, end) for n, end in self.ends(topic))]
+            return [*log.read(log.bounds(log.places([topic])))]
 
     def told(self, name: str, as_of: object, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Return the rows of a read model as of some position, and the marker."""

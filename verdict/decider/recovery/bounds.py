@@ -1,17 +1,14 @@
 """How far a recovery reads: the end of every topic, and which outcomes are too old to remember."""
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from verdict.errors import Unreachable
 from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets, same
-from verdict.kafka.reading import Reader
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, ends, starts
 from verdict.operator.log_head import LONGEST_STEP_MS
 
-RETRY_S = 0.05
 HOUR_MS = 60 * 60 * 1000
 
 
@@ -36,20 +33,11 @@ def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Bounds:
         Unreachable: Kafka does not answer, or a transaction of somebody else stays open.
         VerdictError: A topic does not exist.
     """
-    with Reader(kafka, 2 * kafka.transaction_timeout_s) as reader:
-        partitions = reader.partitions(topics)
-        while True:
-            ends = reader.latest(partitions, committed=True)
-            written = reader.latest(partitions, committed=False)
-            if same(ends, written):
-                return Bounds(reader.earliest(partitions), ends)
-            if not reader.deadline.left():
-                raise Unreachable(
-                    "a transaction on a topic of events or responses has been open for "
-                    f"{reader.deadline.seconds:g} s: end it with kafka-transactions.sh, then run "
-                    "`verdict recover` again"
-                )
-            time.sleep(RETRY_S)
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = log.places(topics)
+        log.await_settled(places, "events and responses cannot be folded")
+        kept = log.bounds(places)
+    return Bounds(starts(kept), ends(kept))
 
 
 def remembered_since(hours: Iterable[int], keep_ms: int) -> int:

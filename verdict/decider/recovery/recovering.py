@@ -138,11 +138,10 @@ def _decided(
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
-    options = {name: str(value) for name, value in kafka.settings.items()}
-    with KafkaLog(options) as reader:
+    with KafkaLog(kafka.settings) as reader:
         before = read_decisions(reader, topics)
     plan = planned(marker.offsets, log, wish, before)
-    write_decisions(options, topics, plan.decisions)
+    write_decisions(kafka.settings, topics, plan.decisions)
     for one in plan.jumped:
         LOG.warning("passing over %s", one)
     return plan, [*before, *plan.decisions]

@@ -110,8 +110,7 @@ class Materialiser:
                 yield Content(reader, name, read_models()[name].key), resolved
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
-        options = {name: str(value) for name, value in self._kafka.settings.items()}
-        return honouring(options, self._settings.topics)
+        return honouring(self._kafka.settings, self._settings.topics)
 
     def _resolver(self, log: KafkaLog) -> Resolver:
         topics = self._settings.topics

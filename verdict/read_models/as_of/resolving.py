@@ -1,13 +1,13 @@
 """From what is asked for to a position: the next offset of every partition that is followed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from verdict.application import current
 from verdict.errors import Unreachable
 from verdict.event_log.archive_position import ArchivePosition
 from verdict.event_log.event_log import Gone
+from verdict.event_log.placed import laid
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.log import Span as Offsets
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import wall_clock
 from verdict.projection.decoding import Decoding
@@ -16,10 +16,8 @@ from verdict.read_models.as_of.decided import Decided
 from verdict.read_models.as_of.errors import Compacted, NotByPosition, NotPassed
 from verdict.read_models.as_of.moment import AsOf, Resolved
 from verdict.reading.reader import Reader
-from verdict.wire.spans import Partition
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
-
-FIRST_CHUNK = 128  # offsets; doubled until a record is found
 
 Ends = dict[Partition, int]
 
@@ -69,7 +67,8 @@ class Resolver:
             return Resolved(as_of, self._at_position(as_of.global_position))
         if as_of.millis is not None:
             return Resolved(as_of, self._at_time(as_of.millis), until=as_of.millis)
-        return Resolved(as_of, {place: self._log.bounds(*place)[1] for place in self._places()})
+        kept = self._log.bounds(self._places())
+        return Resolved(as_of, {place: span.end for place, span in kept.items()})
 
     def _at_position(self, position: int) -> Ends:
         if others := [topic for topic in self._followed if not self._holds_events(topic)]:
@@ -86,28 +85,27 @@ class Resolver:
         self._decided.see_that_all_is_until(millis, self._commands())
         self._decided.await_settled(self._followed)
         # only now, as more was published meanwhile
-        events = [place for place in self._places() if self._holds_events(place.topic)]
+        places = self._places()
+        events = [place for place in places if self._holds_events(place.topic)]
+        others = [place for place in places if place not in events]
         return self._events_until(events, millis) | {
-            place: self._records_until(place, millis)
-            for place in self._places()
-            if place not in events
+            place: self._records_until(place, millis) for place in others
         }
 
     def _events_until(self, places: list[Partition], millis: int) -> Ends:
         """Return the offsets behind the last event that was decided by then."""
         ends, reached = self._archived_until(places, millis)
-        spans = []
-        for place in places:
-            earliest, end = self._log.bounds(*place)
-            if earliest > reached[place]:
-                raise Gone(place, reached[place], earliest)
-            spans.append(Offsets(*place, reached[place], end))
+        spans = {}
+        for place, kept in self._log.bounds(places).items():
+            if kept.start > reached[place]:
+                raise Gone(place, reached[place], kept.start)
+            spans[place] = Span(reached[place], kept.end)
         decoder = Decoding(self._topics)
-        for m in self._log.read(spans):
-            place = Partition(str(m.topic()), m.partition() or 0)
-            record = decoder.delivery(*place, m.offset() or 0, m.key(), m.value()).record
+        for found in map(laid, self._log.read(spans)):
+            record = decoder.delivery(*found).record
             if isinstance(record, RecordedEvent) and record.decided_at <= millis:
-                ends[place] = max(ends[place], (m.offset() or 0) + 1)
+                place = Partition(found.topic, found.partition)
+                ends[place] = max(ends[place], found.offset + 1)
         return ends
 
     def _archived_until(self, places: list[Partition], millis: int) -> tuple[Ends, Ends]:
@@ -121,35 +119,25 @@ class Resolver:
                 reached = {place: archive.reached(place) for place in places}
                 return {place: archive.end_at_time(place, millis) for place in places}, reached
         except Unreachable:
-            if any(self._log.bounds(*place)[0] > 0 for place in places):
+            if any(kept.start > 0 for kept in self._log.bounds(places).values()):
                 raise
             return nothing, nothing  # all of it is in Kafka too, and takes longer to read
 
     def _records_until(self, place: Partition, millis: int) -> int:
         """Return the offset behind the last record before the first that Kafka has of later."""
-        earliest, end = self._log.bounds(*place)
-        end = min(end, self._log.first_since(*place, millis + 1))
+        kept = self._log.bounds([place])[place]
+        end = min(kept.end, self._log.first_since([place], millis + 1)[place])
+        until = Span(min(kept.start, end), end)
         if place.topic in self._topics.states:
-            held = sum(1 for _ in self._log.read([Offsets(*place, earliest, end)]))
+            held = sum(1 for _ in self._log.read({place: until}))
             if held < end:
                 raise Compacted(self._name, place, end - held, end)
-        return self._behind_last(place, earliest, end)
+        # Kafka's own records take offsets, and more of them may come
+        last = self._log.last(place, until, lambda message: True)
+        return until.start if last is None else (last.offset() or 0) + 1
 
-    def _behind_last(self, place: Partition, earliest: int, end: int) -> int:
-        """Leave out the offsets of Kafka's own records, of which more may come."""
-        chunk = FIRST_CHUNK
-        while end > earliest:
-            start = max(earliest, end - chunk)
-            found = [m.offset() or 0 for m in self._log.read([Offsets(*place, start, end)])]
-            if found:
-                return max(found) + 1
-            end, chunk = start, 2 * chunk
-        return end
-
-    def _places(self) -> Iterator[Partition]:
-        for topic in self._followed:
-            for number in range(self._log.partitions(topic)):
-                yield Partition(topic, number)
+    def _places(self) -> list[Partition]:
+        return self._log.places(self._followed)
 
     def _commands(self) -> list[str]:
         """Return the topics of the commands that what is followed came of."""

@@ -6,12 +6,12 @@ from verdict.errors import VerdictError
 from verdict.exactly_once.calling import Broken
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.murmur2 import partition_of
 from verdict.read_models.as_of.content import MARKER_KEY, Completed
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
-FIRST_CHUNK = 128  # offsets; doubled until the last marker is found
 ROWS_PER_S = 5_000  # that are surely published; a transaction gets that much longer
 
 
@@ -79,15 +79,8 @@ class KafkaTopic:
         transactions.commit()
 
     def _last_marker(self) -> bytes | None:
-        """Read backwards: it is mostly near the end of its partition."""
         key = MARKER_KEY.encode()
-        number = partition_of(key, self._log.partitions(self._name))
-        earliest, end = self._log.bounds(self._name, number)
-        chunk = FIRST_CHUNK
-        while end > earliest:
-            start = max(earliest, end - chunk)
-            records = self._log.read([Span(self._name, number, start, end)])
-            if found := [m.value() for m in records if m.key() == key]:
-                return found[-1]
-            end, chunk = start, 2 * chunk
-        return None
+        place = Partition(self._name, partition_of(key, self._log.partitions(self._name)))
+        kept = self._log.bounds([place])[place]
+        last = self._log.last(place, kept, lambda message: message.key() == key)
+        return None if last is None else last.value()

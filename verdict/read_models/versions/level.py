@@ -11,8 +11,9 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
+from verdict.event_log.placed import laid
 from verdict.kafka.errors import RecordsDropped
-from verdict.kafka.log import KafkaLog, Span
+from verdict.kafka.log import KafkaLog
 from verdict.projection import parking, position
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Batch, Delivery
@@ -30,8 +31,7 @@ from verdict.read_models.versions.errors import (
     SetOtherwise,
     StandsStill,
 )
-from verdict.wire.spans import Partition
-from verdict.wire.spans import Span as Offsets
+from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 ROWS = 5_000  # applied in one transaction
@@ -132,21 +132,14 @@ class Level:
 
     def _between(self, starts: Mapping[Partition, int], ends: Positions) -> Iterator[Batch]:
         spans = {
-            place: Offsets(start := starts.get(place, 0), max(start, end))
+            place: Span(start := starts.get(place, 0), max(start, end))
             for place, end in ends.items()
         }
-        for place, span in spans.items():
-            earliest, _ = self.log.bounds(*place)
-            if span.start < min(earliest, span.end):
-                raise KafkaCut(self.beside.other.name, place, span.start, earliest)
-        wanted = [Span(*place, span.start, span.end) for place, span in spans.items()]
+        for place, kept in self.log.bounds(spans).items():
+            if spans[place].start < min(kept.start, spans[place].end):
+                raise KafkaCut(self.beside.other.name, place, spans[place].start, kept.start)
         decoder = Decoder(self.topics)
-        records = (
-            decoder.delivery(
-                str(m.topic()), m.partition() or 0, m.offset() or 0, m.key(), m.value()
-            )
-            for m in self.log.read(wanted)
-        )
+        records = (decoder.delivery(*laid(message)) for message in self.log.read(spans))
         try:
             yield from _batches(records, spans)
         except RecordsDropped as dropped:
@@ -170,11 +163,11 @@ def apply(applier: Applier, batch: Batch) -> None:
         raise StandsStill(projection, str(failure)) from failure
 
 
-def _batches(records: Iterator[Delivery], spans: Mapping[Partition, Offsets]) -> Iterator[Batch]:
+def _batches(records: Iterator[Delivery], spans: Spans) -> Iterator[Batch]:
     """Yield records as batches whose spans, one after the other, make up `spans`."""
     reached = {place: span.start for place, span in spans.items()}
     while len(some := [*islice(records, ROWS)]) == ROWS:
         ends = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
-        yield Batch(some, {place: Offsets(reached[place], ends[place]) for place in spans})
+        yield Batch(some, {place: Span(reached[place], ends[place]) for place in spans})
         reached = ends
-    yield Batch(some, {place: Offsets(reached[place], span.end) for place, span in spans.items()})
+    yield Batch(some, {place: Span(reached[place], span.end) for place, span in spans.items()})

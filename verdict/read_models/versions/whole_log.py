@@ -15,7 +15,6 @@ from verdict.kafka.log import KafkaLog
 from verdict.projection.position import Positions
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 PAGE = 5_000  # events that are asked of the archive at a time
@@ -58,13 +57,8 @@ class WholeLog:
 
     def ends(self, projection: Projection) -> Positions:
         """Return the end of the log now, of each partition that ever had a record."""
-        places = [
-            Partition(topic, number)
-            for topic in projection.topics(self.topics)
-            for number in range(self._log.partitions(topic))
-        ]
-        ends = {place: self._log.bounds(*place)[1] for place in places}
-        return {place: end for place, end in ends.items() if end > 0}
+        kept = self._log.bounds(self._log.places(projection.topics(self.topics)))
+        return {place: span.end for place, span in kept.items() if span.end > 0}
 
     def records(self, projection: Projection, ends: Positions, scratch: Path) -> DataFrame:
         """Return all records before `ends`.
@@ -82,12 +76,11 @@ class WholeLog:
             Altered: A row of the archive is not what was archived.
         """
         parts = self._events.parts({}, ends)
-        kept = {Partition(topic, n): Span(start, end or 0) for topic, n, start, end in parts.kept}
         frames = [self._spark.createDataFrame([], OF_SPARK)]
-        if any(span.end > span.start for span in kept.values()):
-            frames.append(self._batches.records(kept).select(*COLUMNS.names))
+        if any(span.end > span.start for span in parts.kept.values()):
+            frames.append(self._batches.records(parts.kept).select(*COLUMNS.names))
         if parts.archived:
-            archived = {Partition(topic, n): end or 0 for topic, n, _, end in parts.archived}
+            archived = {place: span.end for place, span in parts.archived.items()}
             self._write(self._events.read({}, archived), scratch)
             frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
         return reduce(DataFrame.unionAll, frames)
