@@ -19,7 +19,7 @@ from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.ensured_topics import created_topics, ensured_topics
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog
-from verdict.kafka.topic_check import TopicAdmin
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
@@ -36,7 +36,6 @@ class World:
         self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
         self._query = decider_query(self.settings.topics, 1)
         self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
-        self._topics = TopicAdmin(self.kafka.settings, self.settings.topics)
         ensured_topics(self.settings, self.kafka)
         owner = take_over(self._query, self.kafka, FRESH)
         owner.close()
@@ -62,7 +61,8 @@ class World:
         return topic in self.names()
 
     def names(self) -> Set[str]:
-        return self._topics.names()
+        with KafkaLog(self.kafka.settings) as log:
+            return log.topics()
 
 
 def follows(engine: Engine, topics: Topics) -> None:

@@ -191,9 +191,7 @@ def test_what_kafka_has_dropped_is_named_with_what_it_has(
         [*log.read({Partition(followable.topic, 0): Span(1, 3)}, follow)]
 
     error = told.value
-    assert (error.topic, error.partition, error.needed, error.earliest) == (
-        followable.topic, 0, 1, 2,
-    )  # fmt: skip
+    assert (error.place, error.needed, error.earliest) == ((followable.topic, 0), 1, 2)
 
 
 @pytest.mark.parametrize("follow", [False, True])

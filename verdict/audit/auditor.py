@@ -20,7 +20,7 @@ from verdict.event_log.event_log import EventLog, Gone
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import marker_now
 from verdict.kafka.access import kafka_of
 from verdict.projection.database import open_database
 from verdict.read_models.as_of.filling import Records
@@ -86,8 +86,7 @@ class Auditor:
             return None, error
 
     def _state(self, events: EventLog, settled: Cut) -> Iterator[Finding]:
-        query = decider_query(self._settings.topics, 1)
-        marker = read_marker(self._kafka, query, wait=False).marker
+        marker = marker_now(self._kafka, decider_query(self._settings.topics, 1))
         shards = () if marker is None else marker.shard_states
         # an empty log tells nothing: any copy that was just begun stands at its end
         heads = frozenset((one.sequence, one.digest) for one in shards if one.sequence)

@@ -33,7 +33,7 @@ def cut(kafka: Kafka, log: KafkaLog, topics: Topics) -> Cut:
         Unreachable: Kafka does not answer, or a transaction stays open.
         VerdictError: A topic is missing.
     """
-    decided = Decided(kafka, log, topics)
+    decided = Decided(kafka, topics)
     before = decided.marker_offsets()
     outputs = [of(name) for of in _outputs(topics) for name in current().aggregate_types]
     decided.await_settled([*outputs, topics.dead_letters])

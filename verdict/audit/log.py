@@ -14,7 +14,6 @@ from verdict.decision.recording import StoredEvent
 from verdict.event_log.archive import Archive
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.murmur2 import partition_of
 from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -57,9 +56,8 @@ class LogAudit:
         outcomes = {name: self._outcomes(name) for name in aggregate_types}
         yield from self._letters(outcomes)
         for aggregate_type, seen in outcomes.items():
-            for number in range(self.log.partitions(self.topics.events(aggregate_type))):
-                if self._concerns(number, self.topics.events(aggregate_type)):
-                    yield from self._partition(aggregate_type, number, seen)
+            for number in self._numbers(self.topics.events(aggregate_type)):
+                yield from self._partition(aggregate_type, number, seen)
             self._from_the_view(aggregate_type, seen)
             yield from self._rejections(aggregate_type, seen)
             yield from self._commands(aggregate_type, seen)
@@ -153,45 +151,40 @@ class LogAudit:
     ) -> tuple[Iterator[dict[str, Any]], int]:
         if self.archive is None:
             return iter(()), 0
-        reached = min(self.archive.reached(place.topic).get(place.partition, 0), end)
+        reached = min(self.archive.standing().reached.get(place, 0), end)
         if self.only is None:
             return self.archive.whole(*place, reached), reached
         rows = self.archive.whole_of(aggregate_type, self.only)
         return (row for row in rows if row["offset"] < reached), reached
 
     def _letters(self, outcomes: dict[str, Outcomes]) -> Iterator[Finding]:
-        for number in range(self.log.partitions(self.topics.dead_letters)):
-            for record in self._records(Partition(self.topics.dead_letters, number)):
-                try:
-                    letter = decode(DeadLetter, record.value or b"")
-                except ValueError:
-                    continue  # of some other service, which may put its own letters there
-                for seen in outcomes.values():
-                    if seen.counts(letter.source):
-                        self.looked.at["dead letters"] += 1
-                        name = (record.key or b"").decode(errors="backslashreplace")
-                        yield from seen.take(Seen.LETTER, letter.source, name, _place(record))
+        for record in self._whole(self.topics.dead_letters):
+            try:
+                letter = decode(DeadLetter, record.value or b"")
+            except ValueError:
+                continue  # of some other service, which may put its own letters there
+            for seen in outcomes.values():
+                if seen.counts(letter.source):
+                    self.looked.at["dead letters"] += 1
+                    name = (record.key or b"").decode(errors="backslashreplace")
+                    yield from seen.take(Seen.LETTER, letter.source, name, _place(record))
 
     def _rejections(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
-        topic = self.topics.rejected(aggregate_type)
-        for number in range(self.log.partitions(topic)):
-            for record in self._records(Partition(topic, number)):
-                found = yield from self._decoded(Rejection, record, aggregate_type)
-                if found is not None and (
-                    yield from self._counts(seen, found.source, record, found.aggregate_id)
-                ):
-                    self.looked.at["rejections"] += 1
-                    name, place = found.aggregate_id, _place(record)
-                    yield from seen.take(Seen.REJECTION, found.source, name, place)
+        for record in self._whole(self.topics.rejected(aggregate_type)):
+            found = yield from self._decoded(Rejection, record, aggregate_type)
+            if found is not None and (
+                yield from self._counts(seen, found.source, record, found.aggregate_id)
+            ):
+                self.looked.at["rejections"] += 1
+                name, place = found.aggregate_id, _place(record)
+                yield from seen.take(Seen.REJECTION, found.source, name, place)
 
     def _commands(self, aggregate_type: str, seen: Outcomes) -> Iterator[Finding]:
-        topic = self.topics.commands(aggregate_type)
-        for number in range(self.log.partitions(topic)):
-            for record in self._records(Partition(topic, number)):
-                if seen.counts(_place(record)):
-                    self.looked.at["commands"] += 1
-                    name = (record.key or b"").decode(errors="backslashreplace")
-                    yield from seen.ask(_place(record), name)
+        for record in self._whole(self.topics.commands(aggregate_type)):
+            if seen.counts(_place(record)):
+                self.looked.at["commands"] += 1
+                name = (record.key or b"").decode(errors="backslashreplace")
+                yield from seen.ask(_place(record), name)
 
     def _counts(
         self, seen: Outcomes, source: Source, record: Laid, name: str
@@ -224,10 +217,15 @@ class LogAudit:
             )
             return None
 
-    def _concerns(self, number: int, topic: str) -> bool:
-        if self.only is None:
-            return True
-        return number == partition_of(self.only.encode(), self.log.partitions(topic))
+    def _numbers(self, topic: str) -> list[int]:
+        if self.only is not None:
+            return [self.log.place_of(topic, self.only.encode()).partition]
+        return [place.partition for place in self.cut.kept if place.topic == topic]
+
+    def _whole(self, topic: str) -> Iterator[Laid]:
+        for place in self.cut.kept:
+            if place.topic == topic:
+                yield from self._records(place)
 
     def _records(self, place: Partition) -> Iterator[Laid]:
         """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from verdict.cli.decoding import Fields, Kind, decoded, topic_of
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.murmur2 import partition_of
 from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
@@ -48,7 +47,7 @@ class Aggregate:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
         topic = topic_of(self._topics, kind, self._type)
-        place = Partition(topic, partition_of(self._key, self._log.partitions(topic)))
+        place = self._log.place_of(topic, self._key)
         kept = self._log.bounds([place])
         messages = self._log.read(kept)
         ours = [decoded(kind, self._type, one) for one in messages if one.key() == self._key]

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from verdict.decision.recording import StoredEvent
 from verdict.errors import VerdictError
 from verdict.event_log.placed import Laid, Placed, event_in
+from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.reading.reader import Reader
+from verdict.wire.spans import Partition
 
 COLUMNS = """\
 global_position, aggregate_type, aggregate_id, version, topic, "partition", "offset", value, hash"""
@@ -19,9 +21,22 @@ WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id ORDER BY
 
 # one statement, so that what is archived later is neither counted nor passed over
 STANDING = """\
-SELECT "partition", min(next_offset), (SELECT max(global_position) FROM event_archive)
-FROM projection_position
-WHERE projection = 'event_archive' AND topic = :topic GROUP BY "partition\""""
+SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
+FROM projection_position p JOIN projection_live l
+ON l.projection = p.projection AND l.version = p.version
+WHERE p.projection = 'event_archive'"""
+
+FIRST = """\
+SELECT min(global_position) FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset"""
+
+# an index lists a partition's offsets, and those that were asked for are mostly the newest
+UP_TO = """\
+SELECT "offset" FROM event_archive
+WHERE topic = :topic AND "partition" = :partition AND {condition}
+ORDER BY "offset" DESC LIMIT 1"""
+UP_TO_POSITION = UP_TO.format(condition="global_position <= :limit")
+UP_TO_TIME = UP_TO.format(condition="decided_at <= :limit")
 
 PAGE = 1000  # events that are asked for at a time: a query on PostgreSQL may take a minute
 
@@ -60,14 +75,24 @@ class Altered(VerdictError):
     """A row of the archive does not hold any more what was archived."""
 
 
-class Standing(NamedTuple):
-    """How far the archive has come with one topic.
+class NoSuchPosition(VerdictError):
+    """The archive has not come that far."""
 
-    `reached` has, by partition, the offset up to which all is archived, in the events up to the
-    global position `last`.
+    def __init__(self, asked: int, last: int) -> None:
+        super().__init__(
+            f"there is no global position {asked} yet, the archive ends at {last}: ask for one up "
+            "to that, or see in `verdict status` how far event_archive is behind"
+        )
+
+
+class Standing(NamedTuple):
+    """How far the archive has come.
+
+    `reached` has, of each partition, the offset up to which all is archived, in the events up to
+    the global position `last`.
     """
 
-    reached: Mapping[int, int]
+    reached: Mapping[Partition, int]
     last: int
 
 
@@ -127,21 +152,39 @@ class Archive:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def reached(self, topic: str) -> dict[int, int]:
-        """Return, by partition of an events topic, the offset up to which all is archived."""
-        return dict(self.standing(topic).reached)
-
     def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in the order of their versions, as they are asked for."""
         asked: dict[str, object] = {"aggregate_type": aggregate_type}
         for row in self._rows(HISTORY, asked | {"aggregate_id": aggregate_id}):
             yield row.placed()
 
-    def standing(self, topic: str) -> Standing:
-        """Return how far the events of a topic are archived."""
-        rows = [*self._reader.select(STANDING, {"topic": topic}).rows]
-        reached = {partition: offset for partition, offset, _ in rows}
-        return Standing(reached, max((last or 0 for *_, last in rows), default=0))
+    def standing(self) -> Standing:
+        """Return how far it has come; of a partition with which it has not begun, nothing."""
+        rows = [*self._reader.select(STANDING).rows]
+        reached = {Partition(topic, number): int(offset) for topic, number, offset, _ in rows}
+        return Standing(reached, max((int(last or 0) for *_, last in rows), default=0))
+
+    def see_that_it_reaches(self, position: int) -> None:
+        """Return when that many events are archived.
+
+        Raises:
+            NoSuchPosition: They are not.
+        """
+        if position > (last := self.standing().last):
+            raise NoSuchPosition(position, last)
+
+    def end_at_position(self, place: Partition, position: int) -> int:
+        """Return the offset behind the last event of a partition up to a global position."""
+        return self._behind(UP_TO_POSITION, place, position)
+
+    def end_at_time(self, place: Partition, millis: int) -> int:
+        """Return the offset behind the last event that was decided at that time or before."""
+        return self._behind(UP_TO_TIME, place, iso_time(millis))
+
+    def first_from(self, place: Partition, offset: int) -> int | None:
+        """Return the global position of the first event of a partition from an offset on."""
+        [(first,)] = self._reader.select(FIRST, {**place._asdict(), "offset": offset}).rows
+        return None if first is None else int(first)
 
     def every(self, aggregate_type: str, last: int) -> Iterator[Placed]:
         """Yield all events of a type, by aggregate id and version, as they are asked for.
@@ -202,6 +245,10 @@ class Archive:
             for *place, name, status, duplicate in page:
                 yield Source(*place), name, status, bool(duplicate)
             start = page[-1][2] + 1
+
+    def _behind(self, statement: str, place: Partition, limit: int | str) -> int:
+        found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows
+        return max((int(offset) + 1 for (offset,) in found), default=0)
 
     def _page(self, statement: str, asked: Mapping[str, object]) -> list[Row]:
         return [*self._rows(statement, {**asked, "page": PAGE})]

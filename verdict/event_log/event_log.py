@@ -5,19 +5,16 @@ Kafka drops records before they are read, the archive is asked again; what neith
 """
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
 
-from confluent_kafka import Message
-
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import Archive
+from verdict.event_log.archive import Archive, Standing
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.murmur2 import partition_of
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -53,7 +50,7 @@ class EventLog:
 
     Args:
         topics: Of the deployment.
-        log: Gives the way to Kafka, when it is needed first.
+        log: Gives the way to Kafka, when it is needed first; it reads one thing at a time.
         archive: Gives the archive, or raises Unreachable.
         tell: Told when there is no archive, and why.
     """
@@ -67,7 +64,7 @@ class EventLog:
     ) -> None:
         self._topics = topics
         self._log = log
-        self._open = archive
+        self.archive = archive
         self._tell = tell
         self._without: Unreachable | None = None
 
@@ -102,7 +99,7 @@ class EventLog:
             start = min(starts.get(place, 0), end)
             first = min(max(kept.start, start), end)
             if start < first:
-                self._see_that_it_is_archived(place, first)
+                self.see_that_it_is_archived(place, first)
                 parts.archived[place] = Span(start, first)
             parts.kept[place] = Span(first, end)
         return parts
@@ -127,20 +124,18 @@ class EventLog:
         """
         topic, key, passed = self._topics.events(aggregate_type), aggregate_id.encode(), 0
         while True:
-            archive = self._archive()
-            reached = {} if archive is None else archive.reached(topic)
+            archive, standing = self._standing()
             if archive is not None:
                 yield from archive.history(aggregate_type, aggregate_id)
-            place = Partition(topic, partition_of(key, self._log().partitions(topic)))
-            start = max(reached.get(place.partition, 0), passed)
+            place = self._log().place_of(topic, key)
             try:
-                for message in self._behind(place, start):
-                    if message.key() == key:
-                        yield placed(aggregate_type, message)
+                for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
+                    if found.key == key:
+                        yield placed(aggregate_type, found)
                 return
             except RecordsDropped as dropped:
                 passed = dropped.earliest
-                self._see_that_it_is_archived(place, passed, over)
+                self.see_that_it_is_archived(place, passed, over)
 
     def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[Placed]]]:
         """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
@@ -152,22 +147,50 @@ class EventLog:
             Gone, NotThereYet, Unreachable: As `history`.
         """
         topic = self._topics.events(aggregate_type)
-        archive = self._archive()
+        places = self._log().places([topic])
         while True:
-            standing = None if archive is None else archive.standing(topic)
-            reached = {} if standing is None else standing.reached
-            behind = list[Placed]()
+            archive, standing = self._standing()
+            found = self.behind({place: standing.reached.get(place, 0) for place in places})
             try:
-                for number in range(self._log().partitions(topic)):
-                    messages = self._behind(Partition(topic, number), reached.get(number, 0))
-                    behind += (placed(aggregate_type, message) for message in messages)
+                behind = [placed(aggregate_type, record) for record in found]
                 break
             except RecordsDropped as dropped:
-                self._see_that_it_is_archived(Partition(topic, number), dropped.earliest)
-        last = 0 if standing is None else standing.last
-        archived = iter(()) if archive is None else archive.every(aggregate_type, last)
+                self.see_that_it_is_archived(dropped.place, dropped.earliest)
+        archived = iter(()) if archive is None else archive.every(aggregate_type, standing.last)
         both = merge(archived, sorted(behind, key=_order), key=_order)
         yield from groupby(both, key=lambda found: found.aggregate_id)
+
+    def behind(self, starts: Places, follow: bool = False) -> Iterator[Laid]:
+        """Yield what Kafka has from some offsets on, as of now or for ever.
+
+        Raises:
+            RecordsDropped: Kafka has dropped some of it.
+            NotThereYet: An offset is behind the end of its partition.
+            Unreachable: Kafka does not answer.
+        """
+        spans = {}
+        for place, kept in self._log().bounds(starts).items():
+            spans[place] = Span(starts[place], kept.end)
+            if starts[place] < kept.start:
+                raise RecordsDropped(*place, starts[place], kept.start)
+            if starts[place] > kept.end:
+                raise NotThereYet(*place, starts[place], kept.end)
+        yield from map(laid, self._log().read(spans, follow))
+
+    def see_that_it_is_archived(
+        self, place: Partition, earliest: int, over: Callable[[Gone], None] | None = None
+    ) -> None:
+        """Return if all of a partition before an offset is archived, or `over` was told.
+
+        Raises:
+            Gone: It is not.
+        """
+        _, standing = self._standing()
+        if (reached := standing.reached.get(place, 0)) < earliest:
+            gone = Gone(place, reached, earliest, self._without)
+            if over is None:
+                raise gone
+            over(gone)
 
     def _read(self, parts: Parts) -> Iterator[Laid]:
         archive = self._archive() if parts.archived else None
@@ -177,34 +200,18 @@ class EventLog:
             yield from (row.laid() for row in rows)
         yield from map(laid, self._log().read(parts.kept))
 
-    def _behind(self, place: Partition, start: int) -> Generator[Message]:
-        """Yield what Kafka has behind the archive, as of now."""
-        kept = self._log().bounds([place])[place]
-        if start < kept.start:
-            raise RecordsDropped(*place, start, kept.start)
-        if start > kept.end:
-            raise NotThereYet(*place, start, kept.end)
-        yield from self._log().read({place: Span(start, kept.end)})
+    def _standing(self) -> tuple[Archive | None, Standing]:
+        archive = self._archive()
+        return archive, Standing({}, 0) if archive is None else archive.standing()
 
     def _archive(self) -> Archive | None:
         if self._without is None:
             try:
-                return self._open()
+                return self.archive()
             except Unreachable as error:
                 self._without = error
                 self._tell(f"reading from Kafka only, without an archive: {error}")
         return None
-
-    def _see_that_it_is_archived(
-        self, place: Partition, earliest: int, over: Callable[[Gone], None] | None = None
-    ) -> None:
-        archive = self._archive()
-        known = {} if archive is None else archive.reached(place.topic)
-        if (reached := known.get(place.partition, 0)) < earliest:
-            gone = Gone(place, reached, earliest, self._without)
-            if over is None:
-                raise gone
-            over(gone)
 
 
 def _order(found: Placed) -> tuple[str, int]:

@@ -52,9 +52,8 @@ def event_in(aggregate_type: str, aggregate_id: str, value: bytes) -> StoredEven
     return StoredEvent(event, value)
 
 
-def placed(aggregate_type: str, message: Message) -> Placed:
+def placed(aggregate_type: str, found: Laid) -> Placed:
     """Return the event in a record, or what is wrong with it; it is its key's in any case."""
-    found = laid(message)
     aggregate_id = (found.key or b"").decode(errors="backslashreplace")
     content = event_in(aggregate_type, aggregate_id, found.value or b"")
     place = Source(found.topic, found.partition, found.offset)

@@ -9,8 +9,6 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Message
-
 from verdict.application import current
 from verdict.configuration.found import bootstrap_servers
 from verdict.configuration.kafka import librdkafka_options
@@ -18,28 +16,16 @@ from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
-from verdict.event_log.archive_position import ArchivePosition
 from verdict.event_log.decisions import honouring
-from verdict.event_log.event_log import Gone
-from verdict.kafka.errors import NotThereYet, RecordsDropped
+from verdict.event_log.event_log import EventLog
+from verdict.event_log.placed import Laid
+from verdict.kafka.errors import RecordsDropped
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.reading.reader import Reader, reader_of
 from verdict.wire.records import decode_event
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
-
-STANDING = """
-SELECT p.topic, p."partition", p.next_offset, (SELECT max(global_position) FROM event_archive)
-FROM projection_position p JOIN projection_live l
-ON l.projection = p.projection AND l.version = p.version
-WHERE p.projection = 'event_archive'
-"""
-FIRST = """
-SELECT min(global_position) FROM event_archive
-WHERE topic = :topic AND "partition" = :partition AND "offset" >= :offset
-"""
-
 
 Place = Partition
 Places = Mapping[Place, int]
@@ -108,9 +94,9 @@ class Subscription:
         category: str | None = None,
         from_position: int | Places = 0,
     ) -> None:
-        self._reader = reader
+        self._archive = Archive(reader)
         self._log = log
-        self._topics = topics
+        self._events = EventLog(topics, lambda: log, lambda: self._archive)
         self._followed = {topics.events(name): name for name in _followed(category)}
         self._from = from_position
         self._places: dict[Place, int] = (
@@ -138,32 +124,26 @@ class Subscription:
                 yield from self._from_kafka(ends, follow)
                 return
             except RecordsDropped as dropped:
-                self._see_that_it_is_archived(dropped)
+                self._events.see_that_it_is_archived(dropped.place, dropped.earliest)
                 after = self._first_after()
 
     def _all_archived(self, after: int) -> Generator[Followed, None, Places]:
         """Yield what is archived, and return from where on Kafka must be read."""
         while True:
-            ends, last = self._standing()
+            ends, last = self._archive.standing()
             if after >= last:
                 return ends
             yield from self._archived(after, last)
             after = last
 
-    def _standing(self) -> tuple[dict[Place, int], int]:
-        """Return from where on Kafka must be read, and the position of the last archived event."""
-        rows = [*self._reader.select(STANDING).rows]
-        ends = {Place(topic, int(number)): int(offset) for topic, number, offset, _ in rows}
-        return ends, max((int(last or 0) for *_, last in rows), default=0)
-
     def _behind(self, position: int) -> dict[Place, int]:
         """Return the next offset of each followed partition after a global position."""
         if position <= 0:
             return {}
-        ends, _ = self._standing()
-        archive = ArchivePosition(self._reader)
+        ends, _ = self._archive.standing()
         behind = {
-            place: archive.end_at_position(place, position) for place in self._of_followed(ends)
+            place: self._archive.end_at_position(place, position)
+            for place in self._of_followed(ends)
         }
         return {place: offset for place, offset in behind.items() if offset > 0}
 
@@ -172,19 +152,15 @@ class Subscription:
 
     def _first_after(self) -> int:
         """Return the position behind which lies all that `places` have not seen."""
-        ends, last = self._standing()
+        ends, last = self._archive.standing()
         found = [
-            position
+            self._archive.first_from(place, self._places.get(place, 0))
             for place in self._of_followed({*ends, *self._places})
-            for (position,) in self._reader.select(
-                FIRST, {**place._asdict(), "offset": self._places.get(place, 0)}
-            ).rows
         ]
-        firsts = [int(position) for position in found if position is not None]
-        return min(firsts, default=last + 1) - 1
+        return min((first for first in found if first is not None), default=last + 1) - 1
 
     def _archived(self, after: int, last: int) -> Iterator[Followed]:
-        for row in Archive(self._reader).positions(after, last):
+        for row in self._archive.positions(after, last):
             place = Place(row.topic, row.partition)
             if row.topic in self._followed and row.offset >= self._places.get(place, 0):
                 value = row.laid().value or b""
@@ -193,42 +169,25 @@ class Subscription:
                 yield Followed(event, place, row.offset, row.global_position)
 
     def _from_kafka(self, ends: Places, follow: bool) -> Iterator[Followed]:
-        for message in self._log.read(self._behind_archive(ends), follow):
-            place = Place(str(message.topic()), message.partition() or 0)
-            event = self._event(message)
-            offset = message.offset() or 0
-            self._places[place] = offset + 1
-            yield Followed(event, place, offset, None)
+        starts = {
+            place: max(ends.get(place, 0), self._places.get(place, 0))
+            for place in self._log.places(self._followed)
+        }
+        for found in self._events.behind(starts, follow):
+            place, event = Place(found.topic, found.partition), self._event(found)
+            self._places[place] = found.offset + 1
+            yield Followed(event, place, found.offset, None)
 
-    def _event(self, message: Message) -> RecordedEvent:
-        topic = str(message.topic())
+    def _event(self, found: Laid) -> RecordedEvent:
         try:
-            return decode_event(self._followed[topic], message.value() or b"")
+            return decode_event(self._followed[found.topic], found.value or b"")
         except ValueError as error:
-            place = f"{topic}:{message.partition()}:{message.offset()}"
+            place = f"{found.topic}:{found.partition}:{found.offset}"
             raise VerdictError(
                 f"{place} cannot be read as an event ({error}): look at it with `verdict letters "
                 f"show {place}`; if it is none, pass it over with `verdict letters evict {place} "
                 "--why …`, and subscribe again from the same places"
             ) from error
-
-    def _behind_archive(self, ends: Places) -> Spans:
-        spans = {}
-        for place, kept in self._log.bounds(self._log.places(self._followed)).items():
-            start = max(ends.get(place, 0), self._places.get(place, 0))
-            if start < kept.start:
-                raise RecordsDropped(*place, start, kept.start)
-            if start > kept.end:
-                raise NotThereYet(*place, start, kept.end)
-            spans[place] = Span(start, kept.end)
-        return spans
-
-    def _see_that_it_is_archived(self, dropped: RecordsDropped) -> None:
-        ends, _ = self._standing()
-        place = Place(dropped.topic, dropped.partition)
-        reached = ends.get(place, 0)
-        if reached < dropped.earliest:
-            raise Gone(place, reached, dropped.earliest) from dropped
 
 
 def _followed(category: str | None) -> Sequence[str]:

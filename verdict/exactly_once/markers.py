@@ -42,13 +42,16 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         VerdictError: The markers topic does not exist.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
-        [place] = places = log.places([query.markers])
-        what = f"the marker of {query.name} cannot be read"
-        written = log.await_settled(places, what) if wait else log.written(places)
-        kept = log.bounds(places)[place]
-        last = log.last(place, kept, lambda message: message.key() == query.key)
-        marker = None if last is None else _decoded(query, last.value())
-        return Seen(marker, settled=kept.end >= written[place])
+        return _seen(log, query, wait)
+
+
+def marker_now(kafka: Kafka, query: Query) -> Marker | None:
+    """Return the query's newest marker that is committed, for who only looks at it.
+
+    None when it has none, or there is no topic of markers yet. Raises as `read_marker`.
+    """
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return _seen(log, query, wait=False).marker if log.exists(query.markers) else None
 
 
 def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
@@ -75,6 +78,16 @@ def first_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return starts(log.bounds(log.places(topics)))
+
+
+def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:
+    [place] = places = log.places([query.markers])
+    what = f"the marker of {query.name} cannot be read"
+    written = log.await_settled(places, what) if wait else log.written(places)
+    kept = log.bounds(places)[place]
+    last = log.last(place, kept, lambda message: message.key() == query.key)
+    marker = None if last is None else _decoded(query, last.value())
+    return Seen(marker, settled=kept.end >= written[place])
 
 
 def _decoded(query: Query, value: bytes | str | None) -> Marker | None:

@@ -7,7 +7,7 @@ from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import marker_now
 from verdict.exactly_once.ownership import own_topics, refuse_another_owner
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
@@ -38,8 +38,6 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
         AnotherLog: One of them is gone, or another one now.
         Unreachable: Kafka does not answer.
     """
-    if settings.topics.markers not in TopicAdmin(kafka.settings, settings.topics).names():
-        return
     for query in _queries(settings):
         if (marker := _marker(kafka, query)) is not None:
             refuse_other_topics(marker, query, kafka, settings.topics)
@@ -74,6 +72,6 @@ def _queries(settings: Settings) -> tuple[Query, ...]:
 
 def _marker(kafka: Kafka, query: Query) -> Marker | None:
     try:
-        return read_marker(kafka, query, wait=False).marker
+        return marker_now(kafka, query)
     except UnreadableMarker:
         return None  # whoever goes on from it reads it again; a recovery can do without

@@ -4,6 +4,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from verdict.configuration.loading import SettingsInvalid
 from verdict.errors import Unreachable, VerdictError
+from verdict.wire.spans import Partition
 
 UNREACHABLE = {
     KafkaError._TRANSPORT,
@@ -32,7 +33,7 @@ class RecordsDropped(VerdictError):
     """
 
     def __init__(self, topic: str, partition: int, needed: int, earliest: int) -> None:
-        self.topic, self.partition = topic, partition
+        self.place = Partition(topic, partition)
         self.needed, self.earliest = needed, earliest
         super().__init__(
             f"{topic}:{partition} was to be read from offset {needed}, and Kafka has it from "

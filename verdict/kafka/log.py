@@ -22,6 +22,7 @@ from verdict.client.listing import list_topics
 from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Deadline
 from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
+from verdict.kafka.murmur2 import partition_of
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.spans import Partition, Span, Spans
 
@@ -128,9 +129,9 @@ class KafkaLog:
         error = self._listed(topic)[topic].error
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
 
-    def partitions(self, topic: str) -> int:
-        """Return how many partitions a topic has; raises as `places` does."""
-        return len(self.places([topic]))
+    def place_of(self, topic: str, key: bytes) -> Partition:
+        """Return the partition of a topic in which a key's records lie; raises as `places`."""
+        return Partition(topic, partition_of(key, len(self.places([topic]))))
 
     def places(self, topics: Iterable[str]) -> list[Partition]:
         """Return every partition of some topics, in their order.

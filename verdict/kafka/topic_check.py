@@ -59,14 +59,6 @@ class TopicAdmin:
         """
         self._listed()
 
-    def names(self) -> frozenset[str]:
-        """Return the names of all topics that there are.
-
-        Raises:
-            Unreachable: Kafka does not answer.
-        """
-        return frozenset(self._listed().topics)
-
     def create_missing(self) -> list[str]:
         """Create the topics that do not exist, with their settings; return their names.
 

@@ -1,14 +1,12 @@
 """The markers, for those who only look at them."""
 
 from verdict.application import current
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import marker_now
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import kafka_of
-from verdict.kafka.log import KafkaLog
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker
 
@@ -36,7 +34,4 @@ def lake_marker(settings: Settings) -> Marker | None:
 
 
 def _marker(settings: Settings, query: Query) -> Marker | None:
-    with KafkaLog(kafka_options(settings)) as log:
-        if not log.exists(settings.topics.markers):
-            return None
-    return read_marker(kafka_of(settings), query, wait=False).marker
+    return marker_now(kafka_of(settings), query)

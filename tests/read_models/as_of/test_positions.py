@@ -15,7 +15,7 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.as_of.world import World
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive_position import NoSuchPosition
+from verdict.event_log.archive import NoSuchPosition
 from verdict.event_log.event_log import Gone
 from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.markers import marker_now
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import at
@@ -16,13 +16,11 @@ class Decided:
 
     Args:
         kafka: Where to read.
-        log: Of the same Kafka.
         topics: Of the deployment.
     """
 
-    def __init__(self, kafka: Kafka, log: KafkaLog, topics: Topics) -> None:
+    def __init__(self, kafka: Kafka, topics: Topics) -> None:
         self._kafka = kafka
-        self._log = log
         self._topics = topics
 
     def see_that_all_is_until(self, millis: int, commands: Sequence[str]) -> None:
@@ -58,8 +56,5 @@ class Decided:
 
     def marker_offsets(self) -> Mapping[str, Sequence[int]]:
         """Return how far commands are decided, by topic and partition; nothing without a marker."""
-        if not self._log.exists(self._topics.markers):
-            return {}
-        query = decider_query(self._topics, 1)
-        marker = read_marker(self._kafka, query, wait=False).marker
+        marker = marker_now(self._kafka, decider_query(self._topics, 1))
         return {} if marker is None else marker.offsets

@@ -12,6 +12,7 @@ from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
+from verdict.event_log.event_log import EventLog
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.exactly_once.lake_query import lake_dir
@@ -99,10 +100,10 @@ class Materialiser:
     @contextmanager
     def _told(self, log: KafkaLog, as_of: AsOf) -> Iterator[tuple[Content, Resolved]]:
         with ExitStack() as parts, scratch(self._settings.data_dir) as folder:
-            resolved = self._resolver(log).resolve(as_of)
+            events = event_log(self._settings, parts, log)
+            resolved = self._resolver(log, events).resolve(as_of)
             url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
             with _engine(url) as engine:
-                events = event_log(self._settings, parts, log)
                 records = Records(events, self._settings.topics, partial(reader_of, self._settings))
                 fill(engine, self._projection, records, resolved)
             with Reader(url, view_names([self._projection])) as reader:
@@ -112,10 +113,10 @@ class Materialiser:
     def _log(self) -> AbstractContextManager[KafkaLog]:
         return honouring(self._kafka.settings, self._settings.topics)
 
-    def _resolver(self, log: KafkaLog) -> Resolver:
+    def _resolver(self, log: KafkaLog, events: EventLog) -> Resolver:
         topics = self._settings.topics
-        decided = Decided(self._kafka, log, topics)
-        return Resolver(self._projection, topics, log, partial(reader_of, self._settings), decided)
+        decided = Decided(self._kafka, topics)
+        return Resolver(self._projection, topics, log, events, decided)
 
     def _destination(self, to: str, log: KafkaLog) -> Destination:
         if to.startswith(TOPIC):

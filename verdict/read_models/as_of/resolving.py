@@ -1,12 +1,10 @@
 """From what is asked for to a position: the next offset of every partition that is followed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from verdict.application import current
 from verdict.errors import Unreachable
-from verdict.event_log.archive_position import ArchivePosition
-from verdict.event_log.event_log import Gone
-from verdict.event_log.placed import laid
+from verdict.event_log.event_log import EventLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import wall_clock
@@ -15,7 +13,6 @@ from verdict.projection.projection import Projection
 from verdict.read_models.as_of.decided import Decided
 from verdict.read_models.as_of.errors import Compacted, NotByPosition, NotPassed
 from verdict.read_models.as_of.moment import AsOf, Resolved
-from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -29,7 +26,7 @@ class Resolver:
         projection: Whose topics are asked about.
         topics: Of the deployment.
         log: Of Kafka.
-        archive: Opens the read side, for who needs it.
+        events: Archived, or of the same Kafka.
         decided: Knows how far the decider has come.
         clock: Epoch milliseconds.
     """
@@ -39,7 +36,7 @@ class Resolver:
         projection: Projection,
         topics: Topics,
         log: KafkaLog,
-        archive: Callable[[], Reader],
+        events: EventLog,
         decided: Decided,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
@@ -47,7 +44,7 @@ class Resolver:
         self._followed = list(projection.topics(topics))
         self._topics = topics
         self._log = log
-        self._archive = archive
+        self._events = events
         self._decided = decided
         self._clock = clock
 
@@ -73,10 +70,9 @@ class Resolver:
     def _at_position(self, position: int) -> Ends:
         if others := [topic for topic in self._followed if not self._holds_events(topic)]:
             raise NotByPosition(self._name, others)
-        with self._archive() as reader:
-            archive = ArchivePosition(reader)
-            archive.see_that_it_reaches(position)
-            return {place: archive.end_at_position(place, position) for place in self._places()}
+        archive = self._events.archive()
+        archive.see_that_it_reaches(position)
+        return {place: archive.end_at_position(place, position) for place in self._places()}
 
     def _at_time(self, millis: int) -> Ends:
         now = self._clock()
@@ -95,33 +91,29 @@ class Resolver:
     def _events_until(self, places: list[Partition], millis: int) -> Ends:
         """Return the offsets behind the last event that was decided by then."""
         ends, reached = self._archived_until(places, millis)
-        spans = {}
-        for place, kept in self._log.bounds(places).items():
-            if kept.start > reached[place]:
-                raise Gone(place, reached[place], kept.start)
-            spans[place] = Span(reached[place], kept.end)
+        kept = self._log.bounds(places)
         decoder = Decoding(self._topics)
-        for found in map(laid, self._log.read(spans)):
+        for found in self._events.read(reached, {place: span.end for place, span in kept.items()}):
             record = decoder.delivery(*found).record
             if isinstance(record, RecordedEvent) and record.decided_at <= millis:
                 place = Partition(found.topic, found.partition)
                 ends[place] = max(ends[place], found.offset + 1)
         return ends
 
-    def _archived_until(self, places: list[Partition], millis: int) -> tuple[Ends, Ends]:
+    def _archived_until(
+        self, places: list[Partition], millis: int
+    ) -> tuple[Ends, Mapping[Partition, int]]:
         """Return the same as far as the archive knows, and up to where that is."""
-        nothing = dict.fromkeys(places, 0)
         if not places:
-            return nothing, nothing
+            return {}, {}
         try:
-            with self._archive() as reader:
-                archive = ArchivePosition(reader)
-                reached = {place: archive.reached(place) for place in places}
-                return {place: archive.end_at_time(place, millis) for place in places}, reached
+            archive = self._events.archive()
+            reached, _ = archive.standing()
+            return {place: archive.end_at_time(place, millis) for place in places}, reached
         except Unreachable:
             if any(kept.start > 0 for kept in self._log.bounds(places).values()):
                 raise
-            return nothing, nothing  # all of it is in Kafka too, and takes longer to read
+            return dict.fromkeys(places, 0), {}  # all of it is in Kafka too, and takes longer
 
     def _records_until(self, place: Partition, millis: int) -> int:
         """Return the offset behind the last record before the first that Kafka has of later."""

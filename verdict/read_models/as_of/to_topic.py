@@ -7,9 +7,7 @@ from verdict.exactly_once.calling import Broken
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.murmur2 import partition_of
 from verdict.read_models.as_of.content import MARKER_KEY, Completed
-from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 ROWS_PER_S = 5_000  # that are surely published; a transaction gets that much longer
@@ -80,7 +78,7 @@ class KafkaTopic:
 
     def _last_marker(self) -> bytes | None:
         key = MARKER_KEY.encode()
-        place = Partition(self._name, partition_of(key, self._log.partitions(self._name)))
+        place = self._log.place_of(self._name, key)
         kept = self._log.bounds([place])[place]
         last = self._log.last(place, kept, lambda message: message.key() == key)
         return None if last is None else last.value()

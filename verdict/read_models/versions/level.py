@@ -143,8 +143,7 @@ class Level:
         try:
             yield from _batches(records, spans)
         except RecordsDropped as dropped:
-            place = Partition(dropped.topic, dropped.partition)
-            name = self.beside.other.name
+            name, place = self.beside.other.name, dropped.place
             raise KafkaCut(name, place, dropped.needed, dropped.earliest) from dropped
 
 

@@ -6,8 +6,7 @@ from schemas.position import PositionAdjusted
 from tests.conftest import NewDatabase
 from tests.projection.event_log import SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.event_log.archive import Archive
-from verdict.event_log.archive_position import ArchivePosition, NoSuchPosition
+from verdict.event_log.archive import Archive, NoSuchPosition
 from verdict.wire.spans import Partition
 
 NAMES = [f"p-{number}" for number in range(9)]
@@ -35,7 +34,7 @@ def test_a_global_position_is_a_place_in_every_partition(
     archived = [Partition(*row[:2]) for row in read_side.select(every)]
 
     with read_side.reader() as reader:
-        archive = ArchivePosition(reader)
+        archive = Archive(reader)
         for position in range(len(archived) + 1):
             archive.see_that_it_reaches(position)
             ends = {place: archive.end_at_position(place, position) for place in log.partitions}
@@ -58,15 +57,14 @@ def test_a_time_is_the_place_behind_the_last_event_of_that_time_or_before(
     read_side.applier("event_archive").apply(log.everything())
 
     with read_side.reader() as reader:
-        archive = ArchivePosition(reader)
+        archive = Archive(reader)
         for nth in range(len(log.deliveries) + 1):
             for millis in (START + nth * SECOND, START + nth * SECOND + 999):
                 for place in log.partitions:
                     known = [d.offset + 1 for d in log.deliveries[:nth] if d[:2] == place]
                     assert archive.end_at_time(place, millis) == max(known, default=0)
         assert archive.end_at_time(NOBODYS, START + 99 * SECOND) == 0
-        assert archive.reached(NOBODYS) == 0
-        assert {place: archive.reached(place) for place in log.partitions} == log.ends
+        assert archive.standing().reached == log.ends
     read_side.close()
 
 
@@ -79,20 +77,17 @@ def test_every_event_of_a_type_comes_by_aggregate_and_version(
     log.add("p-\U0001f600", opened("cleo"))
     read_side = ReadSide(new_database())
     read_side.applier("event_archive").apply(log.everything())
-    orders = EventLog(aggregate_type="order")
     written = [(d.record.aggregate_id, d.record.version) for d in log.deliveries]  # type: ignore[union-attr]
 
     with read_side.reader() as reader:
         archive = Archive(reader)
-        standing = archive.standing("position.events")
+        standing = archive.standing()
         found = [placed.stored.event for placed in archive.every("position", standing.last)]
         first = [placed.stored.event for placed in archive.every("position", 9)]
-        none = archive.standing(orders.partitions[0].topic)
 
     assert [(event.aggregate_id, event.version) for event in found] == sorted(written)
-    assert standing == ({p.partition: end for p, end in log.ends.items()}, len(written))
+    assert standing == (log.ends, len(written))
     assert len(first) == 9
-    assert none == ({}, 0)
     read_side.close()
 
 
