@@ -90,7 +90,7 @@ class _Told:
         with KafkaLog(kafka_options(self._settings)) as log:
             aggregate = Aggregate(log, self._settings.topics, *self._identity)
             commands, responses = aggregate.scan(Kind.COMMANDS), aggregate.scan(Kind.RESPONSES)
-            decisions = read_decisions(log, self._settings.topics)
+        decisions = read_decisions(kafka_options(self._settings), self._settings.topics)
         if commands.earliest:
             note(
                 f"Kafka keeps commands for a while: those before {_text(commands)} are shown by "

@@ -22,7 +22,6 @@ from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.opened import event_log
 from verdict.event_log.placed import Placed
-from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
@@ -169,8 +168,7 @@ def _passed_over(
 
 
 def _decisions(settings: Settings) -> Sequence[Decision]:
-    with KafkaLog(kafka_options(settings)) as log:
-        return read_decisions(log, settings.topics)
+    return read_decisions(kafka_options(settings), settings.topics)
 
 
 def _answer(

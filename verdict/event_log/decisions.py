@@ -23,16 +23,14 @@ LOG = logging.getLogger("verdict.decisions")
 ANSWER_S = 30.0
 
 
-def read_decisions(log: KafkaLog, topics: Topics) -> list[Decision]:
+def read_decisions(options: Options, topics: Topics) -> list[Decision]:
     """Return what was decided so far, in that order; nothing where there is no such topic yet.
 
     Raises:
         Unreachable: Kafka does not answer.
     """
-    if not log.exists(topics.decisions):
-        return []
-    messages = log.read(log.bounds(log.places([topics.decisions])))
-    return [*decisions_in(map(laid, messages))]
+    with KafkaLog(options) as log:
+        return _decided(log, topics)
 
 
 def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
@@ -49,6 +47,13 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
             LOG.error("%s is no decision and is left out: %s", place, error)
 
 
+def _decided(log: KafkaLog, topics: Topics) -> list[Decision]:
+    if not log.exists(topics.decisions):
+        return []
+    messages = log.read(log.bounds(log.places([topics.decisions])))
+    return [*decisions_in(map(laid, messages))]
+
+
 @contextmanager
 def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out what people decided to pass over.
@@ -57,7 +62,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = passed_over(read_decisions(log, topics))
+        log.passed_over = passed_over(_decided(log, topics))
         yield log
 
 
@@ -67,8 +72,7 @@ def copied_decisions(options: Options, topics: Topics, database: Engine) -> Pass
     Raises:
         Unreachable: Kafka or the database does not answer.
     """
-    with KafkaLog(options) as log:
-        decisions = read_decisions(log, topics)
+    decisions = read_decisions(options, topics)
     with failing_in_words(database), database.begin() as connection:
         decision.copy(connection, decisions)
         return decision.passed_over(connection)

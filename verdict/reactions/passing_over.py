@@ -12,7 +12,6 @@ from verdict.event_log.passing import NO_WISH, Log, letters, planned
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.publisher import Publisher
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import KafkaLog
 from verdict.wire.headers import joined
 from verdict.wire.records import encode
 
@@ -29,8 +28,7 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
         NotPublished, TakenOver, Unreachable, VerdictError: As for `publish` and the decisions.
     """
     topics, reached = settings.topics, publisher.marker.offsets
-    with KafkaLog(kafka.settings) as log:
-        decisions = read_decisions(log, topics)
+    decisions = read_decisions(kafka.settings, topics)
     sent = topics.inbound
     kept = Log(commands=sent, begins={name: [0] * topics.partitions for name in sent}, ends={})
     plan = planned({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)

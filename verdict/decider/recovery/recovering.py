@@ -36,7 +36,6 @@ from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
-from verdict.kafka.log import KafkaLog
 from verdict.wire.decision import Decision
 from verdict.wire.headers import joined
 from verdict.wire.marker import Marker
@@ -138,8 +137,7 @@ def _decided(
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
-    with KafkaLog(kafka.settings) as reader:
-        before = read_decisions(reader, topics)
+    before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
     write_decisions(kafka.settings, topics, plan.decisions)
     for one in plan.jumped:
