@@ -1,6 +1,7 @@
 """Events on a topic of their own, some of them archived, some of them dropped by Kafka."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -10,6 +11,8 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.application import current
+from verdict.event_log.archive import Archive
+from verdict.event_log.event_log import EventLog as WholeLog
 from verdict.event_log.placed import laid
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
@@ -115,6 +118,12 @@ class Followable:
             batch = Batch([decoder.delivery(*laid(m)) for m in log.read(spans)], spans)
         applier.apply(batch)
         assert applier.failure is None
+
+    def log(self, parts: ExitStack, log: KafkaLog | None = None) -> WholeLog:
+        """Return the archive and what Kafka has behind it; `parts` takes what must be closed."""
+        kafka = parts.enter_context(log or KafkaLog(self.options))
+        reader = parts.enter_context(self.read_side.reader())
+        return WholeLog(self.topics, lambda: kafka, lambda: Archive(reader))
 
     def ends(self) -> dict[Partition, int]:
         """Return the next offset of each partition."""

@@ -21,12 +21,6 @@ def parts() -> Iterator[ExitStack]:
         yield stack
 
 
-def event_log(of: Followable, parts: ExitStack, log: KafkaLog | None = None) -> EventLog:
-    kafka = parts.enter_context(log or KafkaLog(of.options))
-    reader = parts.enter_context(of.read_side.reader())
-    return EventLog(of.topics, lambda: kafka, lambda: Archive(reader))
-
-
 def without_archive(of: Followable, parts: ExitStack) -> EventLog:
     kafka = parts.enter_context(KafkaLog(of.options))
 
@@ -41,17 +35,17 @@ def test_it_is_all_there_wherever_it_is_and_whenever_kafka_drops_it(
     followable: Followable, parts: ExitStack
 ) -> None:
     followable.happen(2)
-    whole = [*event_log(followable, parts).read({}, followable.ends())]
+    whole = [*followable.log(parts).read({}, followable.ends())]
     followable.archive()
     followable.drop({0: 1})
     followable.happen(1)
 
     cut = CutLog(followable.options, followable.drop)
-    found = [*event_log(followable, parts, cut).read({}, followable.ends())]
+    found = [*followable.log(parts, cut).read({}, followable.ends())]
 
     assert [one for one in sorted(found) if one in whole] == sorted(whole)
     assert len(found) == len({one[:3] for one in found}) == len(followable.written)
-    assert [*event_log(followable, parts).read(followable.ends(), followable.ends())] == []
+    assert [*followable.log(parts).read(followable.ends(), followable.ends())] == []
 
 
 def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
@@ -62,7 +56,7 @@ def test_what_is_nowhere_is_named_and_why_there_is_no_archive(
     told = r":0 are archived up to offset 0.* and Kafka has them from 1 only"
 
     with pytest.raises(Gone, match=told):
-        [*event_log(followable, parts).read({}, followable.ends())]
+        [*followable.log(parts).read({}, followable.ends())]
     with pytest.raises(Gone, match=r"there is no archive: the database is away"):
         [*without_archive(followable, parts).read({}, followable.ends())]
 
@@ -80,7 +74,7 @@ def test_who_has_more_than_kafka_ever_had_is_told(followable: Followable, parts:
         )
 
     with pytest.raises(NotThereYet, match="find out who created the topic anew"):
-        [*event_log(followable, parts).every("position")]
+        [*followable.log(parts).every("position")]
 
 
 @pytest.mark.proves("G-07")
@@ -94,7 +88,7 @@ def test_a_row_that_was_altered_is_never_taken_for_an_event(
     with followable.read_side.engine.begin() as connection:
         this = (table.c.aggregate_id == "p-1") & (table.c.version == 2)
         connection.execute(table.update().where(this).values(hash="0" * 64))
-    log = event_log(followable, parts)
+    log = followable.log(parts)
 
     with pytest.raises(Altered, match="version 2 of position 'p-1', was altered"):
         [*log.read({}, followable.ends())]

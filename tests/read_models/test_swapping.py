@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +11,7 @@ import pytest
 from projections.us_holder import us_holder
 from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.errors import VerdictError
-from verdict.kafka.log import KafkaLog
+from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, parking
 from verdict.projection import missing_events as releasing
@@ -21,7 +22,6 @@ from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.errors import (
-    KafkaCut,
     NeverLevel,
     NotBuilt,
     NotComparable,
@@ -47,8 +47,8 @@ def level(followable: Followable) -> Iterator[Level]:
     for version in (FIRST, SECOND):
         follow(followable, version)
     both = Beside(FIRST, SECOND, lambda version: us_holder(version=version))
-    with KafkaLog(followable.options) as log:
-        yield Level(engine, log, followable.topics, both)
+    with ExitStack() as parts:
+        yield Level(engine, followable.log(parts), followable.topics, both)
 
 
 def follow(followable: Followable, version: object) -> None:
@@ -80,33 +80,37 @@ def test_the_role_of_the_settings_reads_on_after_a_swap(
 
 
 @pytest.mark.proves("B-06")
-def test_a_version_that_kafka_cannot_bring_up_to_date_is_not_put_in_place(
+def test_a_version_that_nothing_can_bring_up_to_date_is_not_put_in_place(
     followable: Followable, level: Level
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
     followable.drop_all_but_the_last_offset()
 
-    with pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"):
+    with pytest.raises(Gone, match=r"archived up to offset 0 and Kafka has them from \d+ only"):
         swapping.swap(level, DESK, unobserved)
 
     assert live_version(followable) == 1
 
 
 @pytest.mark.proves("H-09")
+@pytest.mark.parametrize("archived", [False, True])
 def test_what_kafka_drops_before_it_is_read_is_not_passed_over(
-    followable: Followable, level: Level
+    followable: Followable, level: Level, archived: bool
 ) -> None:
     followable.happen(2)
     follow(followable, FIRST)
+    if archived:
+        followable.archive()
+    told = nullcontext() if archived else pytest.raises(Gone, match="what is between is lost")
 
-    with (
-        CutLog(followable.options, followable.drop_all_but_the_last_offset) as log,
-        pytest.raises(KafkaCut, match=r"us_holder that is not seen needs .* has it from \d+ only"),
-    ):
-        swapping.swap(replace(level, log=log), DESK, unobserved)
+    with ExitStack() as parts, told:
+        cut = CutLog(followable.options, followable.drop_all_but_the_last_offset)
+        swapping.swap(replace(level, log=followable.log(parts, cut)), DESK, unobserved)
 
-    assert live_version(followable) == 1
+    assert live_version(followable) == (2 if archived else 1)
+    if archived:
+        assert swapping.verify(level).equal
 
 
 @pytest.mark.proves("B-06")

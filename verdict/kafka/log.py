@@ -29,8 +29,8 @@ from verdict.wire.spans import Partition, Span, Spans
 ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
 RETRY_S = 0.05
-# An answer to a request that librdkafka made before it was connected may wait for a second until it
-# looks again; another request does not. On a slow network it gets more, up to the deadline.
+# a request may wait for a broker that is gone; another one goes to the leader of now. On a slow
+# network each gets more, up to the deadline
 FIRST_ANSWER_S = 0.5
 FOR_EVER = sys.maxsize
 FIRST_CHUNK = 128  # offsets; doubled until the record is found

@@ -2,7 +2,6 @@
 
 from verdict.errors import VerdictError
 from verdict.projection.projection import Projection
-from verdict.wire.spans import Partition
 
 
 class NotBuilt(VerdictError):
@@ -91,17 +90,6 @@ class Differs(VerdictError):
             f"the versions of {name} differ in {rows} rows or more, the first: {first}; readers "
             "see what they saw: see all with `verdict projection verify`, mend the projection and "
             "build it again, or swap with --accept-differences when the new one is right"
-        )
-
-
-class KafkaCut(VerdictError):
-    """Kafka has dropped what lies between two versions of a projection."""
-
-    def __init__(self, name: str, place: Partition, needed: int, earliest: int) -> None:
-        super().__init__(
-            f"the version of {name} that is not seen needs {place.topic}:{place.partition} from "
-            f"offset {needed}, and Kafka has it from {earliest} only: build it again with `verdict "
-            f"projection rebuild {name}`, which reads the archive too"
         )
 
 

@@ -11,9 +11,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
-from verdict.event_log.placed import laid
-from verdict.kafka.errors import RecordsDropped
-from verdict.kafka.log import KafkaLog
+from verdict.event_log.event_log import EventLog
 from verdict.projection import parking, position
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Batch, Delivery
@@ -24,7 +22,6 @@ from verdict.projection.position import Positions
 from verdict.read_models.batches.stream import Decoder
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.errors import (
-    KafkaCut,
     NeverLevel,
     NotBuilt,
     NotComparable,
@@ -41,17 +38,17 @@ PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Brings the version beside the live one to the same position, by what Kafka has in between.
+    """Brings the version beside the live one to the same position, by what lies in between.
 
     Args:
         engine: Of the read side.
-        log: Reads Kafka.
+        log: Of events, archived or in Kafka, and of what else lies on topics.
         topics: Of the deployment.
         beside: The two versions.
     """
 
     engine: Engine
-    log: KafkaLog
+    log: EventLog
     topics: Topics
     beside: Beside
 
@@ -65,7 +62,7 @@ class Level:
         Raises:
             NotBuilt: Somebody builds the other one anew.
             StandsStill: The other one cannot be brought there.
-            KafkaCut: Kafka has dropped what it needs.
+            Gone: Kafka has dropped what it needs, and the archive has not got it.
             NeverLevel: The live one is behind it, and does not move.
             NotComparable: The live one is behind it, and stopped.
         """
@@ -135,16 +132,10 @@ class Level:
             place: Span(start := starts.get(place, 0), max(start, end))
             for place, end in ends.items()
         }
-        for place, kept in self.log.bounds(spans).items():
-            if spans[place].start < min(kept.start, spans[place].end):
-                raise KafkaCut(self.beside.other.name, place, spans[place].start, kept.start)
         decoder = Decoder(self.topics)
-        records = (decoder.delivery(*laid(message)) for message in self.log.read(spans))
-        try:
-            yield from _batches(records, spans)
-        except RecordsDropped as dropped:
-            name, place = self.beside.other.name, dropped.place
-            raise KafkaCut(name, place, dropped.needed, dropped.earliest) from dropped
+        upto = {place: span.end for place, span in spans.items()}
+        records = (decoder.delivery(*record) for record in self.log.read(starts, upto))
+        return _batches(records, spans)
 
 
 def apply(applier: Applier, batch: Batch) -> None:

@@ -94,7 +94,7 @@ class Rebuilder:
         Raises:
             NotBuilt: There is none.
             StandsStill: It cannot be brought to the live one's position.
-            KafkaCut: Kafka has dropped what it needs to come there.
+            Gone: Neither Kafka nor the archive has what it needs to come there.
             NeverLevel: The live version is behind, and does not move.
             NotComparable: It is behind, and stopped.
         """
@@ -111,7 +111,7 @@ class Rebuilder:
             Differs: It does not; readers see what they saw.
             ViewsInUse: A view of somebody else's stands on one of the projection's.
             StillRead: Somebody reads from one, and does not come to an end.
-            NotBuilt, StandsStill, KafkaCut, NeverLevel, NotComparable: As `verify`.
+            NotBuilt, StandsStill, Gone, NeverLevel, NotComparable: As `verify`.
         """
         with self._level(beside.built) as level:
             if not accept_differences:
@@ -124,7 +124,7 @@ class Rebuilder:
 
         Raises:
             VerdictError: None is kept.
-            ViewsInUse, StillRead, StandsStill, KafkaCut, NeverLevel: As `swap`.
+            ViewsInUse, StillRead, StandsStill, Gone, NeverLevel: As `swap`.
         """
         with self._level(beside.before) as level:
             swapping.swap(level, self._settings.roles, self._on_step)
@@ -132,8 +132,9 @@ class Rebuilder:
 
     @contextmanager
     def _level(self, choose: Callable[[Engine, str, AtVersion], Beside]) -> Iterator[Level]:
-        with self._alone(), self._database() as engine, self._log() as log:
+        with self._alone(), self._database() as engine, ExitStack() as parts:
             chosen = choose(engine, self._name, self._at_version)
+            log = event_log(self._settings, parts)
             yield Level(engine, log, self._settings.topics, chosen)
 
     @contextmanager
