@@ -9,7 +9,7 @@ from rich.text import Text
 
 from verdict.cli.chapters import chapters, nowhere, place_of, reached
 from verdict.cli.decoding import Fields, Kind
-from verdict.cli.one_aggregate import Aggregate, Outcomes, Scanned, outcomes_of
+from verdict.cli.one_aggregate import Outcomes, Scanned, outcomes_of, scan
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.configuration.found import kafka_options
@@ -88,8 +88,10 @@ class _Told:
         """
         note("reading the key's partitions from the beginning")
         with KafkaLog(kafka_options(self._settings)) as log:
-            aggregate = Aggregate(log, self._settings.topics, *self._identity)
-            commands, responses = aggregate.scan(Kind.COMMANDS), aggregate.scan(Kind.RESPONSES)
+            commands, responses = (
+                scan(log, self._settings.topics, kind, *self._identity)
+                for kind in (Kind.COMMANDS, Kind.RESPONSES)
+            )
         decisions = read_decisions(kafka_options(self._settings), self._settings.topics)
         if commands.earliest:
             note(

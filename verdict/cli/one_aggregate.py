@@ -27,31 +27,20 @@ class Scanned(NamedTuple):
     records: list[Fields]
 
 
-class Aggregate:
-    """One aggregate's records, as far as Kafka still holds them.
+def scan(log: KafkaLog, topics: Topics, kind: Kind, aggregate_type: str, name: str) -> Scanned:
+    """Return an aggregate's records of one kind that Kafka still holds, in order.
 
     A command that was sent with another partitioner than murmur2 lies elsewhere and is not found;
     its response, its rejection and its events are.
+
+    Raises:
+        Unreachable, VerdictError: As for `KafkaLog`.
     """
-
-    def __init__(self, log: KafkaLog, topics: Topics, aggregate_type: str, key: str) -> None:
-        self._log = log
-        self._topics = topics
-        self._type = aggregate_type
-        self._key = key.encode()
-
-    def scan(self, kind: Kind) -> Scanned:
-        """Return its records of one kind that Kafka still holds, in order.
-
-        Raises:
-            Unreachable, VerdictError: As for `KafkaLog`.
-        """
-        topic = topic_of(self._topics, kind, self._type)
-        place = self._log.place_of(topic, self._key)
-        kept = self._log.bounds([place])
-        messages = self._log.read(kept)
-        ours = [decoded(kind, self._type, one) for one in messages if one.key() == self._key]
-        return Scanned(place, kept[place].start, ours)
+    key = name.encode()
+    place = log.place_of(topic_of(topics, kind, aggregate_type), key)
+    kept = log.bounds([place])
+    ours = [decoded(kind, aggregate_type, one) for one in log.read(kept) if one.key() == key]
+    return Scanned(place, kept[place].start, ours)
 
 
 class Outcomes(NamedTuple):

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
 from verdict.wire.spans import Partition
 
@@ -9,7 +11,12 @@ Ends = Mapping[Partition, int]
 """The offset behind the last record of each."""
 
 
-def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:
-    """Return the ends of every partition of those topics that exist."""
-    kept = log.bounds(log.places(sorted(log.topics() & {*topics})))
+def ends_of(settings: Settings, topics: Collection[str]) -> Ends:
+    """Return the ends of every partition of those topics that exist.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    with KafkaLog(kafka_options(settings)) as log:
+        kept = log.bounds(log.places(sorted(log.topics() & {*topics})))
     return {place: span.end for place, span in kept.items()}

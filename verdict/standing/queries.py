@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
@@ -36,8 +34,7 @@ def decider(settings: Settings) -> Decided | None:
     marker = decider_marker(settings)
     if marker is None:
         return None
-    with KafkaLog(kafka_options(settings)) as log:
-        ends = ends_of(log, {*settings.topics.every_commands(), *marker.offsets})
+    ends = ends_of(settings, {*settings.topics.every_commands(), *marker.offsets})
     about = DeciderStanding(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
@@ -54,8 +51,7 @@ def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
     """Return the processors that have run; raises as `decider`."""
     found = {"reactions": reactions_marker(settings), "lake": lake_marker(settings)}
     markers = {name: marker for name, marker in found.items() if marker is not None}
-    with KafkaLog(kafka_options(settings)) as log:
-        ends = ends_of(log, {topic for marker in markers.values() for topic in marker.offsets})
+    ends = ends_of(settings, {topic for marker in markers.values() for topic in marker.offsets})
     return tuple(
         ProcessorStanding(name, marker.generation, marker.owner, total(_lags(marker, ends)))
         for name, marker in markers.items()

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
-from verdict.kafka.log import KafkaLog
 from verdict.projection.declared import projections
 from verdict.projection.letter import FOLLOWER, PARKED, WAITING
 from verdict.reading.reader import Reader, Sees, reader_of
@@ -70,8 +68,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
 
 def _ends(settings: Settings, topics: set[str]) -> Ends:
     try:
-        with KafkaLog(kafka_options(settings)) as log:
-            return ends_of(log, topics)
+        return ends_of(settings, topics)
     except Unreachable:  # who asks for the decider says so; the positions are known all the same
         return {}
 
