@@ -1,31 +1,18 @@
 """How far a recovery reads: the end of every topic, and which outcomes are too old to remember."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, ends, starts
 from verdict.operator.log_head import LONGEST_STEP_MS
+from verdict.wire.spans import Spans
 
 HOUR_MS = 60 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What is read of each topic: from where Kafka still has it to a fixed end."""
-
-    begins: Offsets
-    ends: Offsets
-
-    def are_whole(self, topics: Iterable[str]) -> bool:
-        """Whether Kafka still has all that was ever written to these topics."""
-        return not any(any(self.begins[topic]) for topic in topics)
-
-
-def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Bounds:
-    """Return how far `topics` are committed, once nothing is open there any more.
+def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Spans:
+    """Return what Kafka has of `topics` that is committed, once nothing is open there any more.
 
     Call it as the owner: then nobody writes there any more.
 
@@ -36,8 +23,7 @@ def bounds_of(kafka: Kafka, topics: Sequence[str]) -> Bounds:
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
         places = log.places(topics)
         log.await_settled(places, "events and responses cannot be folded")
-        kept = log.bounds(places)
-    return Bounds(starts(kept), ends(kept))
+        return log.bounds(places)
 
 
 def remembered_since(hours: Iterable[int], keep_ms: int) -> int:

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from verdict.application import current
-from verdict.decider.recovery.bounds import HOUR_MS, Bounds, remembered_since
+from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import DECIDED, Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.progress import Counts
@@ -25,11 +25,13 @@ from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded
 from verdict.decision.handle import Limits
 from verdict.errors import VerdictError
 from verdict.exactly_once.checkpoint import starting_offsets
+from verdict.kafka import offsets
 from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
 from verdict.operator.stream import shard_keys, shard_of
 from verdict.wire.passed_over import PassedOver
+from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
 ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
@@ -76,7 +78,7 @@ class Folding:
         self._counts = counts
         self._passed_over = passed_over
 
-    def write(self, bounds: Bounds, shards: int, folder: Path) -> Seeded:
+    def write(self, bounds: Spans, shards: int, folder: Path) -> Seeded:
         """Write the seed of every shard as Parquet files into `folder`.
 
         Args:
@@ -91,7 +93,8 @@ class Folding:
             entries = self._snapshots(bounds).unionByName(self._outcomes(bounds))
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
-            whole = bounds.are_whole(map(self._topics.responses, current().aggregate_types))
+            answers = {*map(self._topics.responses, current().aggregate_types)}
+            whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
             (
                 compared(placed, whole)
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
@@ -101,7 +104,7 @@ class Folding:
             )
         return self._checked(folder)
 
-    def _snapshots(self, bounds: Bounds) -> DataFrame:
+    def _snapshots(self, bounds: Spans) -> DataFrame:
         fold = partial(folded, snapshots, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
@@ -111,7 +114,7 @@ class Folding:
             .mapInArrow(fold, FOLDED_SCHEMA)
         )
 
-    def _outcomes(self, bounds: Bounds) -> DataFrame:
+    def _outcomes(self, bounds: Spans) -> DataFrame:
         responses = self._stored(self._topics.responses, bounds)
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
         hours = [row.hour for row in responses.select(hour).distinct().collect()]
@@ -120,10 +123,10 @@ class Folding:
         fold = partial(folded, remembered, self._counts.responses, None)
         return responses.mapInArrow(fold, FOLDED_SCHEMA)
 
-    def _stored(self, topic_of: Callable[[str], str], bounds: Bounds) -> DataFrame:
+    def _stored(self, topic_of: Callable[[str], str], bounds: Spans) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
         types = {topic_of(name): name for name in current().aggregate_types}
-        ends = {topic: bounds.ends[topic] for topic in types}
+        ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
         records = (
             self._spark.read.format("kafka")
             .options(**self._source)
