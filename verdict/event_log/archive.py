@@ -209,21 +209,16 @@ class Archive:
 
     def whole(self, topic: str, partition: int, end: int) -> Iterator[dict[str, Any]]:
         """Yield the rows of a partition up to an offset, all columns, in their order."""
-        place: dict[str, Any] = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
+        place = {"topic": topic, "partition": partition, "end": end, "page": PAGE}
         start = 0
-        while True:
-            found = self._reader.select(WHOLE, place | {"start": start})
-            page = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        while page := self._whole(WHOLE, {**place, "start": start}):
             yield from page
-            if len(page) < PAGE:
-                return
             start = page[-1]["offset"] + 1
 
     def whole_of(self, aggregate_type: str, aggregate_id: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of an aggregate, all columns, in the order of their offsets."""
         asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
-        found = self._reader.select(WHOLE_OF, asked)
-        yield from (dict(zip(found.columns, row, strict=True)) for row in found.rows)
+        yield from self._whole(WHOLE_OF, asked)
 
     def positions(self, after: int, last: int) -> Iterator[Row]:
         """Yield the rows behind a global position up to another, in their order."""
@@ -245,6 +240,10 @@ class Archive:
             for *place, name, status, duplicate in page:
                 yield Source(*place), name, status, bool(duplicate)
             start = page[-1][2] + 1
+
+    def _whole(self, statement: str, asked: Mapping[str, object]) -> list[dict[str, Any]]:
+        found = self._reader.select(statement, {**asked})
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
 
     def _behind(self, statement: str, place: Partition, limit: int | str) -> int:
         found = self._reader.select(statement, {**place._asdict(), "limit": limit}).rows

@@ -1,15 +1,15 @@
 """Notices a take-over without having anything to publish."""
 
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
-from verdict.errors import Unreachable
 from verdict.exactly_once.claim import taken_over
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import ClientLog, Kafka
-from verdict.kafka.log import consumer_of
+from verdict.kafka.log import KafkaLog, consumer_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
+from verdict.wire.spans import Partition
 
 BACK = 16  # records: somebody may have taken over since we did
 AT_ONCE = 1000
@@ -32,18 +32,11 @@ class Watch:
         self._query = query
         self._owner = owner
         self._last: Marker | None = None
+        place = Partition(query.markers, 0)
+        with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+            kept = log.bounds([place])[place]
         self._consumer = consumer_of(kafka.settings, ClientLog(), IDLE)
-        place = TopicPartition(query.markers, 0)
-        try:
-            first, end = self._consumer.get_watermark_offsets(place, kafka.transaction_timeout_s)
-        except KafkaException as error:
-            self.close()
-            raise Unreachable(
-                f"{query.markers} could not be read from {kafka} within "
-                f"{kafka.transaction_timeout_s:g} s ({error.args[0].str()}): see that it runs"
-            ) from error
-        place.offset = max(first, end - BACK)
-        self._consumer.assign([place])
+        self._consumer.assign([TopicPartition(*place, max(kept.start, kept.end - BACK))])
 
     def check(self) -> None:
         """Return at once while the newest marker that has arrived is the owner's.
