@@ -27,9 +27,9 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.message import Event
 from verdict.projection import creation, filling
-from verdict.projection.creation import view_names
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared, projections
+from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.building import Building
@@ -71,7 +71,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
         for url in (f"sqlite:///{folder / 'rebuild.db'}", postgresql):
             engine = open_database(url)
             create_read_side(engine, projections())
-            reader = parts.enter_context(Reader(url, view_names(projections())))
+            reader = parts.enter_context(Reader(url, readable(projections())))
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
             whole = WholeLog(spark, batches, log, log_and_archive, topics)

@@ -24,9 +24,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     engine = open_database(url)
     create_read_side(engine, projections())
     with engine.begin() as connection:
-        row = "('p', 1, :error, NULL, NULL, NULL, '2026-11-21T12:00:00.000Z')"
+        stopped = "(projection, version, role, settings, error, stopped_at)"
+        row = "('p', 1, 'live', '', :error, '2026-11-21T12:00:00.000Z')"
         connection.execute(
-            text(f"INSERT INTO projection_parked_v1 VALUES {row}"), {"error": MESSAGE}
+            text(f"INSERT INTO projection_version_v1 {stopped} VALUES {row}"), {"error": MESSAGE}
         )
     engine.dispose()
     return url

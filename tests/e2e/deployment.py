@@ -34,8 +34,8 @@ from verdict.exactly_once.steps import Step
 from verdict.kafka.access import Kafka
 from verdict.kafka.offsets import same
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.projection.creation import view_names
 from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
 from verdict.reading.reader import Reader
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
@@ -250,7 +250,7 @@ class Deployment:
             "select topic, partition, min(next_offset) from projection_position "
             "join projection_live using (projection, version) group by 1, 2"
         )
-        with Reader(self.database_url, view_names(projections())) as reader:
+        with Reader(self.database_url, readable(projections())) as reader:
             while behind := self._behind(ends, reader.select(followed).rows):
                 assert time.monotonic() < deadline, f"the read side is behind in {behind}"
                 time.sleep(ASK_AGAIN_S)

@@ -15,8 +15,8 @@ from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
-from verdict.projection.creation import view_names
 from verdict.projection.declared import projections, read_models
+from verdict.projection.processor_tables import readable
 from verdict.read_models.as_of.materialiser import Materialiser
 from verdict.read_models.as_of.moment import parse_as_of
 from verdict.reading.reader import Reader
@@ -66,7 +66,7 @@ def at_rest(deployment: Deployment) -> dict[str, Rows]:
     deployment.await_read_side()
     url = f"sqlite:///{deployment.data_dir / 'verdict.db'}"
     found: dict[str, Rows] = {}
-    with Reader(url, view_names(projections())) as reader:
+    with Reader(url, readable(projections())) as reader:
         for name in NAMES:
             seen = reader.select(
                 f"SELECT * FROM {name} ORDER BY {', '.join(read_models()[name].key)}"

@@ -18,8 +18,8 @@ from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after
 from tests.postgresql import Server
 from verdict.local.broker import EmbeddedBroker
-from verdict.projection.creation import view_names
 from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
 from verdict.reading.reader import Reader
 from verdict.wire.records import decode_event
 
@@ -40,7 +40,7 @@ class Readers(threading.Thread):
 
     def run(self) -> None:
         asked = f"SELECT count(*) FROM us_holder WHERE client = '{STEADY}'"
-        with Reader(self._url, view_names(projections())) as reader:
+        with Reader(self._url, readable(projections())) as reader:
             while not self._ended.is_set():
                 self.answers += [number for (number,) in reader.select(asked).rows]
 

@@ -84,7 +84,7 @@ def test_a_row_that_was_altered_is_never_taken_for_an_event(
     followable.happen(2)
     followable.archive()
     followable.drop()
-    table = followable.read_side.projections["event_archive"].metadata.tables["event_archive_v1"]
+    table = followable.read_side.projections["event_archive"].table
     with followable.read_side.engine.begin() as connection:
         this = (table.c.aggregate_id == "p-1") & (table.c.version == 2)
         connection.execute(table.update().where(this).values(hash="0" * 64))

@@ -70,7 +70,7 @@ class ReadSide:
 
     def clear(self) -> None:
         """Make it as new."""
-        declared = [projection.metadata for projection in self.projections.values()]
+        declared = [projection.table.metadata for projection in self.projections.values()]
         with self.engine.begin() as connection:
             for metadata in (*OWN_METADATA, *declared):
                 for table in metadata.sorted_tables:

@@ -22,17 +22,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from projections.us_holder import us_holder
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
 from verdict.errors import VerdictError
-from verdict.projection import creation, letter, migrations
+from verdict.projection import creation, letter, migrations, versions
 from verdict.projection.database import create_read_side, is_sqlite, open_database
 from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from verdict.projection.own_views import OWN_VIEWS
+from verdict.projection.versions import Role
+from verdict.projection.versions_in_one import FORMER
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179
 KEPT = (
@@ -45,6 +48,16 @@ KEPT = (
     'SELECT projection, topic, "partition", next_offset FROM projection_position ORDER BY 1, 2, 3',
     "SELECT client, positions FROM us_holder",
 )
+# what four tables said: us_holder was swapped, is stopped, and is being built once more
+SAID = """\
+UPDATE projection_live_v1 SET version = 2, previous = 1 WHERE projection = 'us_holder';
+INSERT INTO projection_built_v1 VALUES ('us_holder', 2, 'US exchanges: NYSE'),
+  ('us_holder', 3, 'US exchanges: IEX'), ('program_tally', 2, '');
+INSERT INTO projection_torso_v1 VALUES ('us_holder', 3, 'abc');
+INSERT INTO projection_parked_v1 VALUES
+  ('us_holder', 2, 'a bug', 'position.events', 1, 7, '2026-11-21T22:26:40.123Z'),
+  ('us_holder', 9, 'of one that was dropped', NULL, NULL, NULL, '2026-11-21T22:26:40.123Z');
+CREATE VIEW mine AS SELECT projection, version FROM projection_live"""
 Forms = dict[str, list[tuple[str, str, bool]]]
 
 
@@ -68,6 +81,17 @@ def side(old: str) -> Iterator[ReadSide]:
     side = ReadSide(old)
     yield side
     side.close()
+
+
+def run(url: str, script: str) -> None:
+    """Run SQL as a driver does, where our tables lie."""
+    parsed = make_url(url)
+    if is_sqlite(parsed):
+        with closing(sqlite3.connect(str(parsed.database))) as file:
+            file.executescript(script)
+        return
+    with psycopg.connect(url, options="-c search_path=projections,public") as server:
+        server.execute(script.encode())
 
 
 def forms(engine: Engine) -> Forms:
@@ -120,6 +144,36 @@ def test_what_cannot_be_built_again_survives_and_goes_on(old: str) -> None:
     assert side.select("SELECT max(global_position), count(*) FROM event_archive") == [(5, 5)]
     assert side.holders() == {}
     side.close()
+
+
+@pytest.mark.proves("D-02")
+@pytest.mark.both_databases
+def test_what_four_tables_said_of_versions_is_said_by_one(old: str) -> None:
+    run(old, SAID)
+    seen = (
+        "SELECT projection, version, previous FROM projection_live ORDER BY 1",
+        'SELECT projection, version, error, topic, "offset", parked_at FROM projection_parked '
+        "ORDER BY 2",
+        "SELECT * FROM mine ORDER BY 1",
+    )
+    live, [*stopped, _], mine = raw(old, seen)
+
+    engine = open_database(old)
+
+    assert raw(old, seen) == [live, stopped, mine]
+    with engine.begin() as connection:
+        known = versions.every(connection, "us_holder")
+        versions.check_live(connection, us_holder(version=2))
+        assert versions.is_build(connection, us_holder(version=3), "abc")
+        assert versions.every(connection, "program_tally")[2].role == Role.BUILT
+    assert [(n, one.role, one.error) for n, one in sorted(known.items())] == [
+        (1, Role.KEPT, None),
+        (2, Role.LIVE, "a bug"),
+        (3, Role.BUILDING, None),
+    ]
+    assert known[2].settings == "US exchanges: NYSE"
+    assert forms(engine).keys().isdisjoint(FORMER)
+    engine.dispose()
 
 
 @pytest.mark.proves("D-02")

@@ -13,7 +13,6 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
-from verdict.projection.built import versions_of
 from verdict.projection.comparison import NAMED, compare, content
 from verdict.projection.projection import Projection
 from verdict.projection.reader_role import ROLES
@@ -49,7 +48,6 @@ def beside(read_side: ReadSide, projection: Projection) -> Applier:
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
     creation.show(connection, projection, ROLES)
     projection.announce(connection, before, NOW)
-    versions.switch(connection, projection, before.version)
 
 
 @pytest.mark.proves("H-09")
@@ -138,7 +136,8 @@ def test_who_advances_a_version_that_is_not_seen_any_more_is_stopped(
 def test_nobody_fills_tables_that_were_built_with_other_settings(
     built: ReadSide, log: EventLog
 ) -> None:
-    tables = {name: rows for name, rows in built.dump().items() if "parked" not in name}
+    tables = built.dump()
+    del tables[versions.table.name]
     log.add("p-bob", PositionClosed())
     batch = log.batch()
     foreign = us_holder(us_exchanges=["NYSE"])
@@ -150,7 +149,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
         assert refused.stands_still
         assert "v1 was built with" in str(refused.failure)
         assert bool(built.select("SELECT * FROM projection_parked")) is live
-    assert {n: rows for n, rows in built.dump().items() if "parked" not in n} == tables
+    assert built.dump().items() >= tables.items()
     ((said,),) = built.select("SELECT error FROM projection_parked")
     assert "is configured with 'US exchanges: NYSE' now" in said
 
@@ -184,10 +183,33 @@ def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     ]
 
 
+@pytest.mark.proves("B-06")
+def test_a_version_is_built_shown_and_kept_and_none_is_built_under_the_eyes_of_readers(
+    built: ReadSide,
+) -> None:
+    roles = "SELECT version, role FROM projection_version WHERE projection = 'us_holder' ORDER BY 1"
+    seen = "SELECT version, previous FROM projection_live WHERE projection = 'us_holder'"
+    with built.engine.begin() as connection:
+        versions.build(connection, SECOND, "mine")
+    assert built.select(roles) == [(1, "live"), (2, "building")]
+    with built.engine.begin() as connection:
+        assert versions.is_build(connection, SECOND, "mine")
+        versions.finish(connection, SECOND)
+        swap(connection, SECOND, FIRST)
+    assert (built.select(roles), built.select(seen)) == ([(1, "kept"), (2, "live")], [(2, 1)])
+
+    with built.engine.begin() as connection:
+        for version in (FIRST, SECOND):
+            versions.build(connection, version, "mine")
+            assert not versions.is_build(connection, version, "mine")
+        swap(connection, FIRST, SECOND)
+    assert (built.select(roles), built.select(seen)) == ([(1, "live"), (2, "kept")], [(1, 2)])
+
+
 def test_what_is_dropped_leaves_nothing_but_the_feed(built: ReadSide) -> None:
     with built.engine.begin() as connection:
         creation.drop(connection, SECOND)
-        assert versions_of(connection, "us_holder") == {1}
+        assert [*versions.every(connection, "us_holder")] == [1]
 
     assert not [name for name in built.dump() if name.endswith("_v2")]
     assert len(built.changes()) == 3

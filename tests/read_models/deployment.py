@@ -11,8 +11,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.projection.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.creation import view_names
 from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
 from verdict.projection.reader_role import OPERATOR
 from verdict.read_models.running import Projecting
 from verdict.reading.reader import Reader
@@ -70,7 +70,7 @@ class Deployment:
 
     def select(self, statement: str, *parameters: str) -> list[tuple[Any, ...]]:
         """Return what a reader sees."""
-        with Reader(self.url, view_names(projections()), OPERATOR) as reader:
+        with Reader(self.url, readable(projections()), OPERATOR) as reader:
             return list(reader.select(statement, parameters).rows)
 
 

@@ -17,13 +17,13 @@ from verdict.event_log.event_log import EventLog as Log
 from verdict.event_log.event_log import Gone
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, holding, intervention, position
+from verdict.projection import creation, holding, intervention, position, versions
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import Rebuildable
-from verdict.projection.built import is_torso
 from verdict.projection.comparison import compare
 from verdict.projection.declared import declared
 from verdict.projection.intervention import Intervention, Kind
+from verdict.projection.versions import Role
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building, OnStep, Step
@@ -212,7 +212,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
         build(spark, followable, tmp_path / "scratch", on_step=on_step)
 
     with engine.begin() as connection:
-        assert is_torso(connection, BUILT)
+        assert versions.of(connection, BUILT).role == Role.BUILDING
         assert position.load(connection, BUILT) == {}
         for table in BUILT.tables:
             assert connection.execute(select(table)).all() == []

@@ -175,7 +175,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     fitting = us_holder(version=2)
     with engine.begin() as connection:
         creation.create(connection, [fitting])
-        versions.switch(connection, fitting, before=1)
+        versions.show(connection, fitting)
     with pytest.raises(Superseded, match="that is v2"):
         reaches(projecting, lambda: False)
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
-from verdict.projection import position
-from verdict.projection.built import is_torso
+from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.versions import Role
 from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
@@ -58,6 +58,6 @@ def test_it_is_said_and_no_position_is_written(
         building.build(BUILT, {Partition("position.events", 0): 1})
 
     with engine.begin() as connection:
-        assert is_torso(connection, BUILT)
+        assert versions.of(connection, BUILT).role == Role.BUILDING
         assert position.load(connection, BUILT) == {}
     engine.dispose()

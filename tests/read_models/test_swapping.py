@@ -13,10 +13,9 @@ from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.errors import VerdictError
 from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, parking
+from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.built import end_build
 from verdict.projection.reader_role import ROLES, Roles
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
@@ -140,7 +139,7 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
 ) -> None:
     """H-09: as when Kafka has dropped what a projection that was added later needs."""
     with level.engine.begin() as connection:
-        parking.park(connection, FIRST, ZeroDivisionError("a bug"), 0)
+        versions.stop(connection, FIRST, ZeroDivisionError("a bug"), 0)
     followable.close_all()
     follow(followable, SECOND)
     with pytest.raises(NotComparable, match=r"us_holder v1, .*, is stopped, and v2 is ahead of it"):
@@ -340,6 +339,6 @@ def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
         beside.built(engine, "us_holder", at_version)
 
     with engine.begin() as connection:
-        end_build(connection, made.other)
+        versions.finish(connection, made.other)
 
     assert beside.built(engine, "us_holder", at_version).other.version == 2

@@ -9,8 +9,12 @@ from verdict.wire.spans import Partition
 
 ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.POSITIONS: [("a", 1, "t", 0, 5), ("a", 2, "t", 0, 3), ("letters", 1, "d", 0, 1)],
-    read_side.LIVE: [("a", 1, None), ("b", 2, 1)],
-    read_side.STOPPED: [("a", 2, "no disk")],
+    read_side.VERSIONS: [
+        ("a", 1, "live", None),
+        ("a", 2, "built", "no disk"),
+        ("b", 2, "live", None),
+        ("b", 3, "building", None),
+    ],
     read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
     read_side.LETTERS: [("PARKED", 2)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
@@ -31,7 +35,7 @@ TOLD = Told(cast(Reader, Rows()))
 def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
     live, built = (TOLD.projection("a", version, ENDS, {"t"}) for version in (1, 2))
 
-    assert TOLD.versions() == [("a", 1), ("a", 2), ("b", 2)]
+    assert [*TOLD.versions] == [("a", 1), ("a", 2), ("b", 2), ("b", 3)]
     assert (live.role, live.stopped_by, [one.aggregate_id for one in live.held]) == (
         "live",
         None,
@@ -45,6 +49,12 @@ def test_what_the_live_one_has_not_begun_to_read_is_in_its_lag() -> None:
     assert TOLD.projection("a", 1, ENDS, {"t"}).lag == (7 - 5) + 4
     assert TOLD.projection("b", 2, ENDS, {"t"}).lag == 7 + 4
     assert TOLD.projection("b", 2, {}, {"t"}).lag == 0
+
+
+def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
+    building = TOLD.projection("b", 3, ENDS, {"t"})
+
+    assert (building.role, building.lag, building.positions) == ("building", 7 + 4, ())
 
 
 def test_letters_and_scattered_keys_are_counted() -> None:

@@ -19,9 +19,8 @@ from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import built, position, processor_tables, versions
+from verdict.projection import position, processor_tables, versions
 from verdict.projection.batch import Carried, Delivery
-from verdict.projection.built import BuiltOtherwise
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import one_line, open_database, snapshot
 from verdict.projection.declared import FIRST, declared
@@ -30,6 +29,7 @@ from verdict.projection.membership import Membership
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
 from verdict.projection.row_projection import RowProjection
+from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.as_built import with_built
 from verdict.read_models.as_of.filling import Records, fold
 from verdict.read_models.declared_projection import declared_projection
@@ -103,7 +103,7 @@ class ReadModels:
         if not projection.tables:
             return
         try:
-            built.check(connection, projection)
+            versions.check_settings(connection, projection)
         except BuiltOtherwise as otherwise:
             self.looked.unavailable.append(f"{name}: {otherwise}")
             return
@@ -124,15 +124,15 @@ class ReadModels:
 
     def _live(self, connection: Connection, name: str) -> Projection | None:
         """Return what readers see, as it was built; None where they see none of that name."""
-        seen = select(versions.table.c.version).where(versions.table.c.projection == name)
-        version = connection.execute(seen).scalar()
+        version = versions.live(connection, name)
         if version is None:
             self.looked.unavailable.append(
                 f"{name}: the read side has none; start `verdict up` once"
             )
             return None
         as_set = declared()[name](version)
-        settings = with_built(self.settings, name, built.settings_of(connection, as_set))
+        built = versions.of(connection, as_set).settings
+        settings = with_built(self.settings, name, built)
         return declared_projection(settings, name)(version)
 
     def _only_type(self, projection: Projection) -> str | None:

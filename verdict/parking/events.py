@@ -8,7 +8,7 @@ shown beside them; only a newer record of its key takes its place.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Connection, Engine
 
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
@@ -16,10 +16,9 @@ from verdict.parking import waiting_events
 from verdict.parking.held import IsMissing, IsState, Item, behind, fitting, passed_over, still_fails
 from verdict.parking.kind import By, Facts, NothingParked
 from verdict.parking.waiting_events import parts_of
-from verdict.projection import built, holding, intervention, versions
+from verdict.projection import holding, intervention, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Delivery, Unreadable
-from verdict.projection.built import BuiltOtherwise
 from verdict.projection.database import snapshot
 from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.holding import AggregateKey, Hold
@@ -27,7 +26,7 @@ from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.missing_events import events_of
 from verdict.projection.projection import Projection, Unprojectable
 from verdict.projection.retrial import take_charge, try_again
-from verdict.projection.versions import Superseded
+from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.read_models.versions.errors import SetOtherwise
 from verdict.wire.payload import payload_json
 
@@ -171,15 +170,13 @@ class ParkedEvents:
 
     def _in_charge(self, connection: Connection, address: str) -> tuple[Projection, AggregateKey]:
         name, *key = parts_of(address)
-        table = versions.table
-        live = select(table.c.version).where(table.c.projection == name)
-        version = connection.execute(live).scalar()
+        version = versions.live(connection, name)
         if version is None:
             raise NothingParked(address)
         projection = self._declared[name](version)
         try:
             take_charge(connection, projection)
-            built.check(connection, projection)
+            versions.check_settings(connection, projection)
         except Superseded as error:
             raise VerdictError(f"{error}: try again") from error
         except BuiltOtherwise as error:

@@ -20,7 +20,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
-from verdict.projection import decision, parking
+from verdict.projection import decision, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.database import snapshot
 from verdict.wire.decision import Decision
@@ -62,7 +62,7 @@ class StoppingRecords:
         waiting: dict[Source, list[Row[Any]]] = {}
         with snapshot(self._engine) as connection:
             decided = decision.passed_over(connection)
-            for row in connection.execute(select(parking.table).order_by("projection")):
+            for row in connection.execute(select(versions.table).order_by("projection")):
                 if row.topic is not None:
                     place = Source(row.topic, row.partition, row.offset)
                     waiting.setdefault(place, []).append(row)
@@ -156,7 +156,7 @@ def _facts(place: Source, rows: Sequence[Row[Any]]) -> Facts:
     return {
         "id": str(place),
         "kind": "record",
-        "since": iso_time(min(row.parked_at for row in rows)),
+        "since": iso_time(min(row.stopped_at for row in rows)),
         "behind": None,
         "what": f"record that stops {', '.join(names)}",
         "error": rows[0].error,

@@ -13,6 +13,7 @@ from verdict.projection import holding, intervention, versions
 from verdict.projection.batch import Unreadable
 from verdict.projection.intervention import Intervention
 from verdict.projection.missing_events import ARCHIVE, archived_record
+from verdict.projection.versions import Role
 from verdict.wire.payload import payload_json
 
 
@@ -82,8 +83,10 @@ def _asked() -> Select[*tuple[Any, ...]]:
         ARCHIVE.c.aggregate_id == held.c.aggregate_id,
         ARCHIVE.c.version == held.c.version_needed,
     )
-    is_live = (live.c.projection == held.c.projection) & (
-        live.c.version == held.c.projection_version
+    is_live = and_(
+        live.c.projection == held.c.projection,
+        live.c.version == held.c.projection_version,
+        live.c.role == Role.LIVE,
     )
     names = (
         "version", "event_id", "event_type", "value", "hash", "topic", "partition", "offset",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, MetaData, Table
+from sqlalchemy import Connection, Table
 
 from verdict.database.statements import Values, add_new
 from verdict.projection.batch import Delivery, Record
@@ -37,11 +37,6 @@ class AppendProjection(Feedless):
 
     sequences = ()
     waits_for_events = False  # it holds nothing
-
-    @property
-    def metadata(self) -> MetaData:
-        """The table of this projection and no others."""
-        return self.table.metadata
 
     @property
     def tables(self) -> Sequence[Table]:

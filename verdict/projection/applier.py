@@ -8,18 +8,17 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.database.sqlite_file import AnotherFile
-from verdict.projection import built, decision, holding, intervention, parking, position, versions
+from verdict.projection import decision, holding, intervention, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
-from verdict.projection.built import BuiltOtherwise
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
 from verdict.projection.intervention import Amendments
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt
-from verdict.projection.versions import Superseded
+from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -92,12 +91,14 @@ class Applier:
         self._contested_until = 0.0
         with engine.connect() as connection:
             self._positions = position.load(connection, projection)
-            self._was_parked = parking.is_parked(connection, projection)
+            known = versions.of(connection, projection)
             self._held = holding.load(connection, projection)
         self._tries_again = projection.waits_for_events and any(
             hold.error for hold in self._held.values()
         )
-        self._park_if_built_otherwise()
+        self._was_stopped = known.error is not None
+        if known.settings != projection.settings:
+            self._stop(BuiltOtherwise(projection, known.settings))
 
     @property
     def positions(self) -> Mapping[Partition, int]:
@@ -142,7 +143,7 @@ class Applier:
             if span.end > self._positions.get(place, 0)
         }
         self._released = False
-        if self.stands_still or not (ends or self._waits or self._was_parked):
+        if self.stands_still or not (ends or self._waits or self._was_stopped):
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
@@ -151,7 +152,7 @@ class Applier:
         except Exception as error:  # whatever it was, the other projections go on
             if database_failed(error):
                 raise
-            self._park(error)
+            self._stop(error)
             return Applied()
 
     def follow(self, batch: Batch) -> Applied:
@@ -167,7 +168,7 @@ class Applier:
         soon = time.monotonic() < self._contested_until
         self._contested_until = time.monotonic() + CONTESTED_S
         if soon:
-            self._park(contested)
+            self._stop(contested)
             return Applied()
         log.warning("%s; going on from there", contested)
         with self._engine.connect() as connection:
@@ -209,10 +210,10 @@ class Applier:
             held = holding.record(
                 connection, self.projection, applied, self._clock(), held, seen=self._live
             )
-            if self._was_parked:
-                parking.unpark(connection, self.projection)
+            if self._was_stopped:
+                versions.go_on(connection, self.projection)
         self._positions, self._held = reached, held
-        self._was_parked = self._tries_again = False
+        self._was_stopped = self._tries_again = False
         self._released = bool(missing)
         return applied
 
@@ -265,14 +266,7 @@ class Applier:
             if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0)
         )
 
-    def _park_if_built_otherwise(self) -> None:
-        try:
-            with self._engine.connect() as connection:
-                built.check(connection, self.projection)
-        except BuiltOtherwise as error:
-            self._park(error)
-
-    def _park(self, error: Exception) -> None:
+    def _stop(self, error: Exception) -> None:
         self._failure = error
         if not self._live:
             return  # it is for whoever brings it forward to say; readers do not miss it
@@ -280,7 +274,7 @@ class Applier:
         bug = None if isinstance(error, BuiltOtherwise) else error
         log.error("projection %s v%s stands still: %s", name, version, error, exc_info=bug)
         with self._engine.begin() as connection:
-            parking.park(connection, self.projection, error, self._clock())
+            versions.stop(connection, self.projection, error, self._clock())
 
 
 def database_failed(error: Exception) -> bool:

@@ -75,3 +75,23 @@ class Batch:
 
 
 NOTHING = Batch([], {})  # brings along what waits, and nothing new
+ROWS = 5_000  # applied in one transaction, or less when they are large
+BYTES = 16 * 2**20
+
+
+def batches(deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> Iterator[Batch]:
+    """Yield batches of a transaction each, whose spans make up `spans`, one behind the other.
+
+    Args:
+        deliveries: All that lie in `spans`, each partition's in the order of its offsets.
+        spans: What the batches cover together.
+    """
+    reached, some, size = {place: span.start for place, span in spans.items()}, list[Delivery](), 0
+    for delivery in deliveries:
+        some.append(delivery)
+        size += len(delivery.value or b"")
+        if len(some) == ROWS or size >= BYTES:
+            then = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
+            yield Batch(some, {place: Span(reached[place], then[place]) for place in spans})
+            reached, some, size = then, [], 0
+    yield Batch(some, {place: Span(reached[place], span.end) for place, span in spans.items()})

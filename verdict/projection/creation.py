@@ -7,7 +7,6 @@ from sqlalchemy import Connection
 from verdict.database import sequence
 from verdict.database.statements import exclude_others
 from verdict.projection import (
-    built,
     decision,
     followed,
     holding,
@@ -15,7 +14,6 @@ from verdict.projection import (
     layout,
     letter,
     migrations,
-    parking,
     position,
     reader_role,
     versions,
@@ -23,10 +21,11 @@ from verdict.projection import (
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
 from verdict.projection.reader_role import Roles
+from verdict.projection.versions import Role
 
 OWN_METADATA = (
-    position.metadata, holding.metadata, parking.metadata, sequence.metadata, versions.metadata,
-    intervention.metadata, letter.metadata, built.metadata, decision.metadata, followed.metadata,
+    position.metadata, holding.metadata, sequence.metadata, versions.metadata,
+    intervention.metadata, letter.metadata, decision.metadata, followed.metadata,
 )  # fmt: skip
 
 
@@ -47,10 +46,9 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     layout.put_views(connection, OWN_VIEWS)
     sequence.begin(connection, intervention.SEQUENCE)
     for projection in projections:
-        layout.create_tables(connection, projection.metadata)
+        layout.create_tables(connection, projection.table.metadata)
         for name in projection.sequences:
             sequence.begin(connection, name)
-        built.begin(connection, projection)
         versions.begin(connection, projection)
         if _is_seen(connection, projection):
             layout.put_views(connection, projection.views)
@@ -66,12 +64,11 @@ def drop(connection: Connection, projection: Projection) -> None:
     layout.drop_tables(connection, reversed(projection.tables))
     position.forget(connection, projection)
     holding.forget(connection, projection)
-    parking.unpark(connection, projection)
-    built.forget(connection, projection)
+    versions.forget(connection, projection)
 
 
 def show(connection: Connection, projection: Projection, roles: Roles) -> None:
-    """Let readers see this version, in the transaction of `connection`.
+    """Let readers see this version from the commit on, and keep the one that they saw.
 
     Args:
         connection: Inside a transaction.
@@ -81,14 +78,10 @@ def show(connection: Connection, projection: Projection, roles: Roles) -> None:
     for name, selected in projection.views.items():
         layout.replace_view(connection, name, selected)
     reader_role.let_in(connection, roles, [*projection.views])
+    versions.show(connection, projection)
 
 
 def _is_seen(connection: Connection, projection: Projection) -> bool:
     """Tell whether readers see this version, and it is declared as it was built."""
-    is_live = versions.live(connection).get(projection.name) == projection.version
-    return is_live and built.settings_of(connection, projection) == projection.settings
-
-
-def view_names(projections: Sequence[Projection]) -> list[str]:
-    """Return the names of all views that readers may select from, sorted."""
-    return sorted({*OWN_VIEWS, *(name for projection in projections for name in projection.views)})
+    found = versions.of(connection, projection)
+    return found.role == Role.LIVE and found.settings == projection.settings

@@ -22,7 +22,7 @@ from verdict.database import session, sqlite_file
 from verdict.database.ownership import SomebodyElses
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable, VerdictError
-from verdict.projection import built, creation, migrations, processor_tables, reader_role, versions
+from verdict.projection import creation, migrations, processor_tables, reader_role, versions
 from verdict.projection.applier import database_failed
 from verdict.projection.layout import TABLES, VIEWS
 from verdict.projection.migrations import Newer
@@ -123,9 +123,9 @@ def check_built(engine: Engine, projections: Sequence[Projection]) -> None:
         Unreachable: The database went away.
     """
     with failing_in_words(engine), engine.connect() as connection:
-        found = {one.name: built.settings_of(connection, one) for one in projections}
+        found = {one.name: versions.of(connection, one).settings for one in projections}
     known = {one.settings for one in projections if found[one.name] == one.settings}
-    chosen = [one for one in projections if not one.settings.startswith(built.COLUMNS)]
+    chosen = [one for one in projections if not one.settings.startswith(versions.COLUMNS)]
     if foreign := [one for one in chosen if one.settings not in known]:
         raise _built_otherwise(foreign, found)
 
@@ -201,7 +201,7 @@ def live_versions(engine: Engine) -> Mapping[str, int]:
         Unreachable: The database went away.
     """
     with failing_in_words(engine), engine.begin() as connection:
-        return versions.live(connection)
+        return versions.all_live(connection)
 
 
 def see_that_it_is_the_same(engine: Engine) -> None:

@@ -60,11 +60,6 @@ class EventArchive(Feedless):
     waits_for_events = False  # it holds nothing
 
     @property
-    def metadata(self) -> MetaData:
-        """The table of this projection and no others."""
-        return self.table.metadata
-
-    @property
     def tables(self) -> Sequence[Table]:
         """None: positions follow the order in which events came, and cannot be built again."""
         return ()

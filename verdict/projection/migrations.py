@@ -15,6 +15,7 @@ from sqlalchemy.schema import CreateColumn
 from verdict.database import ownership
 from verdict.database.statements import add_new
 from verdict.projection import layout
+from verdict.projection.versions_in_one import bring_together
 
 metadata = MetaData()
 table = Table(
@@ -25,7 +26,7 @@ table = Table(
 )
 
 # one of these is in every database that has tables of ours
-FIRST_TABLES = ("projection_live_v1", "mail_week_v1")
+FIRST_TABLES = ("projection_version_v1", "projection_live_v1", "mail_week_v1")
 
 
 class Migration(NamedTuple):
@@ -72,6 +73,7 @@ def _index_what_is_asked_for(connection: Connection) -> None:
 MIGRATIONS: Sequence[Migration] = (
     Migration("list the tables and views that are ours", _adopt),
     Migration("index what auditors ask for", _index_what_is_asked_for),
+    Migration("say in one table what state a version is in", bring_together),
 )
 
 

@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from sqlalchemy import select
 
 from verdict.projection import (
-    built,
     decision,
     followed,
     holding,
     intervention,
     letter,
-    parking,
     position,
     versions,
 )
@@ -21,6 +19,8 @@ OF_WHOM = "Name of the projection."
 VERSION = "Version of the projection's tables."
 TYPE, ID = "Type of the aggregate.", "Id of the aggregate."
 TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset of the record."
+
+SHOWN = versions.shown(versions.table)
 
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": described(
@@ -51,8 +51,18 @@ OWN_VIEWS: Mapping[str, View] = {
         found_at="Since when it waits.",
         error="Why the event cannot be applied; none when it is missing.",
     ),
+    "projection_version": described(
+        SHOWN["projection_version"],
+        "What state each version of a projection is in.",
+        projection=OF_WHOM,
+        version=VERSION,
+        role="What it is there for: `live` (readers see it), `kept`, `built` or `building`.",
+        settings="What its tables were filled with, in words; empty when they depend on nothing.",
+        error="Why it is stopped, if it is.",
+        stopped_at="Since when it is stopped.",
+    ),
     "projection_parked": described(
-        select(parking.table),
+        SHOWN["projection_parked"],
         "Projections that stand still, and why.",
         projection=OF_WHOM,
         version=VERSION,
@@ -63,14 +73,14 @@ OWN_VIEWS: Mapping[str, View] = {
         parked_at="Since when it stands still.",
     ),
     "projection_live": described(
-        select(versions.table),
+        SHOWN["projection_live"],
         "The version of each projection that readers see.",
         projection=OF_WHOM,
         version="The version that they see.",
         previous="The version that they saw before, which is kept to go back to.",
     ),
     "projection_built": described(
-        select(built.table),
+        SHOWN["projection_built"],
         "With which settings the tables of each version were filled.",
         projection=OF_WHOM,
         version=VERSION,

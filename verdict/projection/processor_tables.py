@@ -13,16 +13,14 @@ from verdict.projection import layout, mail_outbox, migrations
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection, View
 
-METADATA = (mail_outbox.metadata,)
-VIEWS: Mapping[str, View] = {**mail_outbox.VIEWS}
+VIEWS: Mapping[str, View] = mail_outbox.VIEWS
 
 
 def create(connection: Connection) -> None:
     """Create the tables and views that are missing, inside a transaction."""
     exclude_others(connection, "creation")
     migrations.bring_forward(connection)
-    for metadata in METADATA:
-        layout.create_tables(connection, metadata)
+    layout.create_tables(connection, mail_outbox.metadata)
     layout.put_views(connection, VIEWS)
 
 

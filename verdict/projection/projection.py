@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sqlalchemy import Connection, MetaData, Table
+from sqlalchemy import Connection, Table
 
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View as View
@@ -49,6 +49,8 @@ class Applied:
 class Projection(Protocol):
     """A read model: its tables, its views, and how records change them.
 
+    `table` is the first one; its metadata has all of this projection and no others.
+
     `name` and `version` say whose position it is: another version is built beside this one, with
     tables of its own. `settings` spells what the tables depend on besides the records; tables that
     were built with other settings are refused. `waits_for_events` says whether what it holds waits
@@ -62,7 +64,7 @@ class Projection(Protocol):
     @property
     def settings(self) -> str: ...
     @property
-    def metadata(self) -> MetaData: ...
+    def table(self) -> Table: ...
     @property
     def views(self) -> Mapping[str, View]: ...
     @property

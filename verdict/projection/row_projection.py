@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, Self
 
-from sqlalchemy import ColumnElement, Connection, MetaData, Table, Text, literal_column, select
+from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
@@ -88,11 +88,6 @@ class RowProjection(Generic[Row]):
     settings: str = ""
 
     waits_for_events = True
-
-    @property
-    def metadata(self) -> MetaData:
-        """The tables of this projection and no others."""
-        return self.table.metadata
 
     @property
     def tables(self) -> Sequence[Table]:

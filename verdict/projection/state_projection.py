@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from sqlalchemy import Connection, MetaData, Table, delete
+from sqlalchemy import Connection, Table, delete
 
 from verdict.database.statements import is_any_of
 from verdict.projection.batch import Delivery
@@ -58,11 +58,6 @@ class StateProjection(Feedless, Generic[Row]):
 
     sequences = ()
     waits_for_events = False
-
-    @property
-    def metadata(self) -> MetaData:
-        """The tables of this projection and no others."""
-        return self.table.metadata
 
     @property
     def tables(self) -> Sequence[Table]:

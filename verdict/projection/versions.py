@@ -1,22 +1,88 @@
-"""Which version of each projection readers see; others are being built, or kept to go back to."""
+"""What state each version of a projection is in, in one row: from `begin` to `forget`.
+
+The first one is live at once. Every other one is built, which may take a while, then shown in place
+of the live one, which is kept. Each may be stopped, and goes on where it stands.
+"""
 
 from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    case,
+    delete,
+    select,
+    update,
+)
 
 from verdict.database import ownership
-from verdict.database.statements import add_new, put
+from verdict.database.instant import InstantType
+from verdict.database.statements import add_new
 from verdict.projection import layout
-from verdict.projection.projection import Projection
+from verdict.projection.described import Query
+from verdict.projection.position import exclude_others, is_of
+from verdict.projection.projection import Projection, StoppedAt
+
+COLUMNS = "columns "  # begins settings that code decides, so that nobody can set them back
+SHOWN_CHARS = 2000
+
+
+class Role(StrEnum):
+    """What a version is there for."""
+
+    BUILDING = "building"  # its tables are a torso
+    BUILT = "built"  # its tables hold all that they should, up to the position
+    LIVE = "live"  # readers see it
+    KEPT = "kept"  # they saw it before the live one, and may see it again
+
+
+UNSEEN = (Role.BUILDING, Role.BUILT)
 
 metadata = MetaData()
 table = Table(
-    "projection_live_v1",
+    "projection_version_v1",
     metadata,
     Column("projection", Text, primary_key=True),
-    Column("version", BigInteger, nullable=False),
-    Column("previous", BigInteger),
+    Column("version", BigInteger, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("build", Text),
+    Column("error", Text),
+    Column("topic", Text),
+    Column("partition", BigInteger),
+    Column("offset", BigInteger),
+    Column("stopped_at", InstantType),
 )
+GOING = dict.fromkeys(("error", "topic", "partition", "offset", "stopped_at"))
+
+
+class Version(NamedTuple):
+    """What is known of a version: its `Role`, and with an `error` it is stopped, by that."""
+
+    role: str
+    settings: str
+    build: str | None
+    error: str | None
+
+
+class BuiltOtherwise(Exception):
+    """The tables of a projection were filled under other settings than it has now, `found`."""
+
+    def __init__(self, projection: Projection, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"projection {projection.name} v{projection.version} was built with {found!r}, and is "
+            f"configured with {projection.settings!r} now: set it back and start again; or build "
+            f"the next version as configured now, `verdict projection rebuild {projection.name}`, "
+            f"and put it in place, `verdict projection swap {projection.name} "
+            "--accept-differences`"
+        )
 
 
 class Superseded(Exception):
@@ -29,44 +95,143 @@ class Superseded(Exception):
         )
 
 
-def live(connection: Connection) -> Mapping[str, int]:
+def all_live(connection: Connection) -> Mapping[str, int]:
     """Return the version that readers see, by projection."""
     if not ownership.exists(connection, layout.tables_schema(connection), table.name):
         return {}  # whoever asks first need not have made the read side
-    found = connection.execute(select(table.c.projection, table.c.version))
-    return {row.projection: row.version for row in found}
+    found = select(table.c.projection, table.c.version).where(table.c.role == Role.LIVE)
+    return {row.projection: row.version for row in connection.execute(found)}
 
 
-def previous(connection: Connection, name: str) -> int | None:
-    """Return the version that readers saw before the live one, if it is kept."""
-    statement = select(table.c.previous).where(table.c.projection == name)
-    return connection.execute(statement).scalar()
+def live(connection: Connection, name: str) -> int | None:
+    """Return the version of a projection that readers see."""
+    is_live = (table.c.projection == name) & (table.c.role == Role.LIVE)
+    return connection.execute(select(table.c.version).where(is_live)).scalar()
 
 
-def begin(connection: Connection, projection: Projection) -> None:
-    """Let readers see this version unless they see one already."""
-    row = {"projection": projection.name, "version": projection.version, "previous": None}
-    add_new(connection, table, [row])
+def every(connection: Connection, name: str) -> Mapping[int, Version]:
+    """Return all versions of a projection, by number: those that have tables."""
+    columns = (table.c[field] for field in Version._fields)
+    statement = select(table.c.version, *columns).where(table.c.projection == name)
+    return {number: Version(*known) for number, *known in connection.execute(statement)}
 
 
-def switch(connection: Connection, projection: Projection, before: int) -> None:
-    """Write down that readers see this version from now on, and saw `before`."""
-    row = {"projection": projection.name, "version": projection.version, "previous": before}
-    put(connection, table, [row])
+def of(connection: Connection, projection: Projection) -> Version:
+    """Return what is known of this version, which is there."""
+    return every(connection, projection.name)[projection.version]
 
 
 def check_live(connection: Connection, projection: Projection) -> None:
     """Return when readers see this version.
 
     Args:
-        connection: In the transaction that advances the position: a switch waits for its end, or
-            it waits for the switch.
+        connection: In the transaction that advances the position: `show` waits for its end, or it
+            waits for that of `show`.
         projection: Whose version it must be.
 
     Raises:
         Superseded: They see another one.
     """
-    statement = select(table.c.version).where(table.c.projection == projection.name)
-    found = connection.execute(statement).scalar()
+    found = live(connection, projection.name)
     if found != projection.version:
         raise Superseded(projection, found)
+
+
+def check_settings(connection: Connection, projection: Projection) -> None:
+    """Return when the tables were filled under the settings that the projection has now.
+
+    Raises:
+        BuiltOtherwise: They were not.
+    """
+    found = of(connection, projection).settings
+    if found != projection.settings:
+        raise BuiltOtherwise(projection, found)
+
+
+def begin(connection: Connection, projection: Projection) -> None:
+    """Write down a version that is new, for readers to see if they see none; others stay."""
+    row = {
+        "projection": projection.name,
+        "version": projection.version,
+        "role": Role.LIVE if live(connection, projection.name) is None else Role.BUILT,
+        "settings": projection.settings,
+    }
+    add_new(connection, table, [row])
+
+
+def build(connection: Connection, projection: Projection, name: str = "") -> None:
+    """Note that the tables are a torso, up to `finish`; never of what readers see or may see again.
+
+    Args:
+        connection: In a transaction.
+        projection: At the version that is built.
+        name: Tells who fills them from another one; nobody yet when it is empty.
+    """
+    exclude_others(connection, projection)
+    begun = update(table).where(is_of(projection, table), table.c.role.in_(UNSEEN))
+    connection.execute(begun.values(role=Role.BUILDING, build=name))
+
+
+def is_build(connection: Connection, projection: Projection, name: str) -> bool:
+    """Tell whether the tables are still those of a build; it is so up to the commit then."""
+    exclude_others(connection, projection)
+    found = every(connection, projection.name).get(projection.version)
+    return found is not None and (found.role, found.build) == (Role.BUILDING, name)
+
+
+def finish(connection: Connection, projection: Projection) -> None:
+    """Note that the tables hold all that they should, up to the position."""
+    _change(connection, projection, role=Role.BUILT, build=None)
+
+
+def show(connection: Connection, projection: Projection) -> None:
+    """Note that readers see this version from the commit on, and that the one before it is kept.
+
+    That one is not stopped any more, as nobody brings it forward.
+    """
+    shown = table.c.version == projection.version
+    either = shown | (table.c.role == Role.LIVE)
+    role = case((shown, Role.LIVE), else_=Role.KEPT)
+    changed = update(table).where(table.c.projection == projection.name, either)
+    connection.execute(changed.values(role=role, **GOING))
+
+
+def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
+    """Write down that `projection` stands still since `now` (epoch milliseconds), and why."""
+    topic, partition, offset = error.place if isinstance(error, StoppedAt) else (None,) * 3
+    said = str(error).replace("\0", "\\0")[:SHOWN_CHARS]  # PostgreSQL stores no NUL
+    place = {"topic": topic, "partition": partition, "offset": offset}
+    _change(connection, projection, error=said, **place, stopped_at=now)
+
+
+def go_on(connection: Connection, projection: Projection) -> None:
+    """Forget why `projection` stood still."""
+    _change(connection, projection, **GOING)
+
+
+def forget(connection: Connection, projection: Projection) -> None:
+    """Remove what is known of a version that is dropped."""
+    connection.execute(delete(table).where(is_of(projection, table)))
+
+
+def shown(among: Table) -> Mapping[str, Query]:
+    """Return what readers may select of a table with the columns of `table`, by view."""
+    one, kept = among.c, among.alias("kept").c
+    place = one.topic, one.partition, one.offset
+    before = (kept.projection == one.projection) & (kept.role == Role.KEPT)
+    return {
+        "projection_version": select(
+            one.projection, one.version, one.role, one.settings, one.error, one.stopped_at
+        ),
+        "projection_live": select(one.projection, one.version, kept.version.label("previous"))
+        .outerjoin(kept.version.table, before)
+        .where(one.role == Role.LIVE),
+        "projection_built": select(one.projection, one.version, one.settings),
+        "projection_parked": select(
+            one.projection, one.version, one.error, *place, one.stopped_at.label("parked_at")
+        ).where(one.error.is_not(None)),
+    }
+
+
+def _change(connection: Connection, projection: Projection, **values: Any) -> None:
+    connection.execute(update(table).where(is_of(projection, table)).values(**values))

@@ -3,16 +3,11 @@
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.projection.declared import read_models
-from verdict.reading.reader import Reader, reader_of
+from verdict.reading.reader import reader_of
 
 BUILT = """\
-SELECT b.projection, b.version, b.settings FROM projection_built b JOIN projection_live l
-ON l.projection = b.projection AND l.version = b.version"""
-
-
-def live_versions(reader: Reader) -> dict[str, tuple[int, str]]:
-    """Return version and settings of what readers see, by projection."""
-    return {name: (int(number), built) for name, number, built in reader.select(BUILT).rows}
+SELECT settings FROM projection_built JOIN projection_live USING (projection, version)
+WHERE projection = ?"""
 
 
 def as_built(settings: Settings, name: str) -> Settings:
@@ -22,10 +17,10 @@ def as_built(settings: Settings, name: str) -> Settings:
     """
     try:
         with reader_of(settings) as reader:
-            _, built = live_versions(reader).get(name, (0, ""))
+            built = [*reader.select(BUILT, [name]).rows]
     except VerdictError:  # away, of an older version, or not for this user
         return settings
-    return with_built(settings, name, built)
+    return with_built(settings, name, *built[0]) if built else settings
 
 
 def with_built(settings: Settings, name: str, built: str) -> Settings:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from verdict.errors import Unreachable
 from verdict.exactly_once.checkpoint import batch_of, starting_offsets
 from verdict.kafka.offsets import Offsets
-from verdict.projection import decision, parking, versions
+from verdict.projection import decision, versions
 from verdict.projection.applier import Applier, wall_clock
 from verdict.projection.database import one_line, see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
@@ -161,8 +161,8 @@ class Projecting:
         """
         with self._database.begin() as connection:
             for projection in self._projections:
-                if not parking.is_parked(connection, projection):
-                    parking.park(connection, projection, error, wall_clock())
+                if versions.of(connection, projection).error is None:
+                    versions.stop(connection, projection, error, wall_clock())
 
     def _look_after(self, appliers: Sequence[Applier]) -> None:
         """Return when nothing has changed for those who stand still.

@@ -73,8 +73,8 @@ class HeldAggregate:
 class ProjectionStanding:
     """How far a version of a projection has come.
 
-    `role` is `live`, `kept` or `built`: only the live one follows by itself. `stopped_by` is the
-    error at which it stands still.
+    `role` is `live`, `kept`, `built` or `building`: only the live one follows by itself.
+    `stopped_by` is the error at which it stands still.
     """
 
     projection: str

@@ -7,6 +7,7 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.projection.declared import projections
 from verdict.projection.letter import FOLLOWER, PARKED, WAITING
+from verdict.projection.versions import Role
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.standing.facts import (
     HeldAggregate,
@@ -22,10 +23,10 @@ from verdict.wire.spans import Partition
 
 Row = tuple[Any, ...]
 Version = tuple[str, int]  # projection, version
+GROWING = (Role.LIVE, Role.BUILDING)  # what they have not begun to read they will
 
-LIVE = "SELECT projection, version, previous FROM projection_live"
+VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDER BY 1, 2"
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
-STOPPED = "SELECT projection, version, error FROM projection_parked"
 WAITS = ", ".join(column.name for column in fields(HeldAggregate))
 HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
@@ -59,7 +60,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
     return ReadSideStanding(
         tuple(
             told.projection(name, version, ends, followed.get(name, set()))
-            for name, version in told.versions()
+            for name, version in told.versions
         ),
         told.scattered,
         told.letters(ends),
@@ -78,25 +79,21 @@ class Told:
 
     def __init__(self, reader: Reader) -> None:
         self.positions = _rows(reader, POSITIONS)
-        self._live = {name: versions for name, *versions in _rows(reader, LIVE)}
-        self._stopped = _rows(reader, STOPPED)
+        self.versions = {(name, number): state for name, number, *state in _rows(reader, VERSIONS)}
         self._held = _rows(reader, HELD)
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         self.scattered = _scattered(*_rows(reader, SCATTERED))
-
-    def versions(self) -> list[Version]:
-        """Return every version of every projection; one that has read nothing has no position."""
-        read = {(name, version) for name, version, *_ in self.positions if name != FOLLOWER.name}
-        return sorted(read | {(name, version) for name, (version, _) in self._live.items()})
 
     def projection(
         self, name: str, version: int, ends: Ends, followed: set[str]
     ) -> ProjectionStanding:
         """Return how far a version has come, what is held in it, and why it is stopped.
 
-        What the live one has not begun to read of the topics that it follows is in its lag.
+        What the live one has not begun to read of the topics that it follows is in its lag, and all
+        that one reads which is being built: its position is written at the end.
         """
-        of, role = (name, version), self._role(name, version)
+        of = name, version
+        role, error = self.versions[of]
         positions = self._positions(of, ends)
         begun = {Partition(one.topic, one.partition) for one in positions}
         unread = (
@@ -107,8 +104,8 @@ class Told:
             projection=name,
             version=version,
             role=role,
-            lag=total([*(one.lag for one in positions), *(unread if role == "live" else ())]),
-            stopped_by=next((why for one, its, why in self._stopped if (one, its) == of), None),
+            lag=total([*(one.lag for one in positions), *(unread if role in GROWING else ())]),
+            stopped_by=error,
             held=tuple(held),
             positions=positions,
         )
@@ -124,12 +121,6 @@ class Told:
 
     def _positions(self, of: Version, ends: Ends) -> tuple[PositionStanding, ...]:
         return tuple(_position(row, ends) for row in self.positions if (row[0], row[1]) == of)
-
-    def _role(self, name: str, version: int) -> str:
-        live, previous = self._live.get(name, (version, None))
-        if version == live:
-            return "live"
-        return "kept" if version == previous else "built"
 
 
 def _position(row: Row, ends: Ends) -> PositionStanding:

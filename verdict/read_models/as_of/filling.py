@@ -1,6 +1,6 @@
 """The tables of a projection as of a position, in a database of their own."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding
 from verdict.projection.amended import amended
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Batch, Delivery
+from verdict.projection.batch import Delivery, batches
 from verdict.projection.decoding import Decoding
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
@@ -29,8 +29,6 @@ WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
 ACCEPTED = """\
 SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
 WHERE projection = :projection AND kind = 'accept'"""
-ROWS = 5_000  # applied in one transaction, or less when they are large
-BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def fold(
         creation.create(connection, [projection])
     applier = Applier(engine, projection, records.topics, live=False)
     applied = amended(filter(wanted, records.before(ends)), records.in_force(projection))
-    for batch in _batches(applied, ends):
+    for batch in batches(applied, {place: Span(0, end) for place, end in ends.items()}):
         applier.apply(batch)
         if applier.failure is not None:
             raise VerdictError(
@@ -134,19 +132,6 @@ def _is_in(until: int | None, delivery: Delivery) -> bool:
     """Tell whether an event counts; where one does not, none of its aggregate behind it does."""
     event = delivery.record
     return until is None or not isinstance(event, RecordedEvent) or event.decided_at <= until
-
-
-def _batches(records: Iterable[Delivery], ends: Mapping[Partition, int]) -> Iterator[Batch]:
-    """Yield batches that follow each other, and together go from the beginning to `ends`."""
-    reached, some, size = dict.fromkeys(ends, 0), list[Delivery](), 0
-    for delivery in records:
-        some.append(delivery)
-        size += len(delivery.value or b"")
-        if len(some) == ROWS or size >= BYTES:
-            then = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
-            yield Batch(some, {place: Span(reached[place], then[place]) for place in ends})
-            reached, some, size = then, [], 0
-    yield Batch(some, {place: Span(reached[place], end) for place, end in ends.items()})
 
 
 def _see_that_nothing_is_held(

@@ -18,7 +18,6 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.projection.creation import view_names
 from verdict.projection.database import one_line, open_database
 from verdict.projection.declared import FIRST, read_models
 from verdict.projection.projection import Projection
@@ -106,7 +105,7 @@ class Materialiser:
             with _engine(url) as engine:
                 records = Records(events, self._settings.topics, partial(reader_of, self._settings))
                 fill(engine, self._projection, records, resolved)
-            with Reader(url, view_names([self._projection])) as reader:
+            with Reader(url, [*self._projection.views]) as reader:
                 name = self._projection.name
                 yield Content(reader, name, read_models()[name].key), resolved
 

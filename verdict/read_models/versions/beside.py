@@ -1,15 +1,16 @@
 """The versions of one projection in the database: the one that readers see, and those beside it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine
 
 from verdict.errors import VerdictError
 from verdict.projection import creation, versions
-from verdict.projection.built import begin_build, is_torso, versions_of
 from verdict.projection.declared import AtVersion
 from verdict.projection.position import exclude_others
 from verdict.projection.projection import Projection
+from verdict.projection.versions import UNSEEN, Role, Version
 from verdict.read_models.versions.errors import NotBuilt
 
 
@@ -37,14 +38,14 @@ def begin_another(engine: Engine, name: str, at_version: AtVersion) -> Beside:
         VerdictError: The read side does not have this projection.
     """
     with engine.begin() as connection:
-        live = _live(connection, name)
-        kept = {live, versions.previous(connection, name) or live}
-        for dropped in map(at_version, versions_of(connection, name) - kept):
+        live, known = _known(connection, name)
+        unseen = {number for number, one in known.items() if one.role in UNSEEN}
+        for dropped in map(at_version, unseen):
             exclude_others(connection, dropped)  # who fills it on another host
             creation.drop(connection, dropped)
-        other = at_version(max(kept) + 1)
+        other = at_version(max(known.keys() - unseen) + 1)
         creation.create(connection, [other])
-        begin_build(connection, other)
+        versions.build(connection, other)
     return Beside(at_version(live), other, at_version)
 
 
@@ -55,11 +56,11 @@ def built(engine: Engine, name: str, at_version: AtVersion) -> Beside:
         NotBuilt: There is none, or its build was interrupted.
     """
     with engine.begin() as connection:
-        live = _live(connection, name)
-        found = Beside(at_version(live), at_version(max(versions_of(connection, name))), at_version)
-        if found.other.version <= live or is_torso(connection, found.other):
-            raise NotBuilt(name, live)
-    return found
+        live, known = _known(connection, name)
+    newest = max(known)
+    if newest <= live or known[newest].role == Role.BUILDING:
+        raise NotBuilt(name, live)
+    return Beside(at_version(live), at_version(newest), at_version)
 
 
 def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
@@ -69,17 +70,19 @@ def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
         VerdictError: None is kept.
     """
     with engine.begin() as connection:
-        live, previous = _live(connection, name), versions.previous(connection, name)
-    if previous is None:
+        live, known = _known(connection, name)
+    kept = next((number for number, one in known.items() if one.role == Role.KEPT), None)
+    if kept is None:
         raise VerdictError(f"projection {name} v{live} has no version before it to go back to")
-    return Beside(at_version(live), at_version(previous), at_version)
+    return Beside(at_version(live), at_version(kept), at_version)
 
 
-def _live(connection: Connection, name: str) -> int:
-    known = versions.live(connection)
-    if name not in known:
+def _known(connection: Connection, name: str) -> tuple[int, Mapping[int, Version]]:
+    """Return which version is live, and all that there are."""
+    live = versions.all_live(connection)
+    if name not in live:
         raise VerdictError(
-            f"the read side has no projection {name!r}: it has {', '.join(sorted(known)) or 'none'}"
+            f"the read side has no projection {name!r}: it has {', '.join(sorted(live)) or 'none'}"
             "; start `verdict up` once"
         )
-    return known[name]
+    return live[name], versions.every(connection, name)

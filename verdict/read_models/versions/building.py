@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, Engine
 
-from verdict.projection import filling, holding, intervention, position
+from verdict.projection import filling, holding, intervention, position, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.builder import Rebuildable
-from verdict.projection.built import begin_build, end_build, is_build
 from verdict.projection.database import one_line
 from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values
@@ -88,7 +87,7 @@ class Building:
         assert isinstance(projection, Rebuildable), "what has tables can be built"
         build = uuid4().hex
         with self._engine.begin() as connection:
-            begin_build(connection, projection, build)
+            versions.build(connection, projection, build)
         self._on_step(Step.BEGUN)
         name = f"{projection.name} v{projection.version}"
         self._tell(f"{name}: folding {sum(ends.values()):,} offsets")
@@ -108,7 +107,7 @@ class Building:
             filling.create_indexes(connection, table)
             projection.complete(connection)
             position.advance(connection, projection, {}, ends)
-            end_build(connection, projection)
+            versions.finish(connection, projection)
         self._on_step(Step.BUILT)
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
@@ -138,7 +137,7 @@ class Building:
         behind which event the live version holds that aggregate.
         """
         with _refusing_in_words(projection), self._engine.begin() as connection:
-            if not is_build(connection, projection, build):
+            if not versions.is_build(connection, projection, build):
                 raise AnotherBuild(projection.name, projection.version)
             yield connection
 

@@ -7,18 +7,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
 from verdict.event_log.event_log import EventLog
-from verdict.projection import parking, position
+from verdict.projection import position, versions
 from verdict.projection.applier import Applier
-from verdict.projection.batch import NOTHING, Batch, Delivery
-from verdict.projection.built import BuiltOtherwise, is_torso
+from verdict.projection.batch import NOTHING, Batch, batches
 from verdict.projection.database import snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.position import Positions
+from verdict.projection.versions import BuiltOtherwise, Role
 from verdict.read_models.batches.stream import Decoder
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.errors import (
@@ -28,10 +27,9 @@ from verdict.read_models.versions.errors import (
     SetOtherwise,
     StandsStill,
 )
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
-ROWS = 5_000  # applied in one transaction
 PATIENCE_S = 30.0  # for a live version that is behind
 PAUSE_S = 0.1
 
@@ -72,7 +70,7 @@ class Level:
                 if self.is_level(connection):
                     yield connection
                     return
-                if self._is_ahead_of_parked(connection):
+                if self._is_ahead_of_stopped(connection):
                     live, other = self.beside.live, self.beside.other
                     raise NotComparable(live.name, live.version, other.version)
 
@@ -95,7 +93,7 @@ class Level:
         Raises:
             NotBuilt: Somebody has begun it anew, on another host.
         """
-        if is_torso(connection, self.beside.other):
+        if versions.of(connection, self.beside.other).role == Role.BUILDING:
             raise NotBuilt(self.beside.live.name, self.beside.live.version)
 
     def is_level(self, connection: Connection) -> bool:
@@ -105,13 +103,16 @@ class Level:
 
     def may_replace(self, connection: Connection) -> bool:
         """Return whether readers miss nothing with the other one, as `connection` sees it."""
-        return self.is_level(connection) or self._is_ahead_of_parked(connection)
+        return self.is_level(connection) or self._is_ahead_of_stopped(connection)
 
-    def _is_ahead_of_parked(self, connection: Connection) -> bool:
+    def _is_ahead_of_stopped(self, connection: Connection) -> bool:
         live = position.load(connection, self.beside.live)
         other = position.load(connection, self.beside.other)
         ahead = other != live and all(other.get(place, 0) >= at for place, at in live.items())
-        return ahead and parking.is_parked(connection, self.beside.live)
+        return ahead and self._is_stopped(connection)
+
+    def _is_stopped(self, connection: Connection) -> bool:
+        return versions.of(connection, self.beside.live).error is not None
 
     def _live_positions(self, reached: Mapping[Partition, int]) -> Positions:
         """Return where the live version stands, once that moves no more or is not behind."""
@@ -119,7 +120,7 @@ class Level:
         while True:
             with snapshot(self.engine) as connection:
                 live = position.load(connection, self.beside.live)
-                moves = not parking.is_parked(connection, self.beside.live)
+                moves = not self._is_stopped(connection)
             behind = sum(max(0, at - live.get(place, 0)) for place, at in reached.items())
             if not (behind and moves):
                 return live
@@ -135,7 +136,7 @@ class Level:
         decoder = Decoder(self.topics)
         upto = {place: span.end for place, span in spans.items()}
         records = (decoder.delivery(*record) for record in self.log.read(starts, upto))
-        return _batches(records, spans)
+        return batches(records, spans)
 
 
 def apply(applier: Applier, batch: Batch) -> None:
@@ -151,13 +152,3 @@ def apply(applier: Applier, batch: Batch) -> None:
         raise SetOtherwise(projection, failure.found) from failure
     if failure is not None:
         raise StandsStill(projection, str(failure)) from failure
-
-
-def _batches(records: Iterator[Delivery], spans: Spans) -> Iterator[Batch]:
-    """Yield records as batches whose spans, one after the other, make up `spans`."""
-    reached = {place: span.start for place, span in spans.items()}
-    while len(some := [*islice(records, ROWS)]) == ROWS:
-        ends = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
-        yield Batch(some, {place: Span(reached[place], ends[place]) for place in spans})
-        reached = ends
-    yield Batch(some, {place: Span(reached[place], span.end) for place, span in spans.items()})

@@ -11,14 +11,14 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.database.statements import wait_for_locks
 from verdict.errors import VerdictError
-from verdict.projection import creation, parking, position, versions
+from verdict.projection import creation, position, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.comparison import Compared, compare
 from verdict.projection.database import one_line
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Projection
 from verdict.projection.reader_role import Roles
-from verdict.projection.versions import Superseded
+from verdict.projection.versions import Role, Superseded
 from verdict.read_models.versions.errors import StillRead, ViewsInUse
 from verdict.read_models.versions.level import Level
 
@@ -135,14 +135,13 @@ def _stopped(level: Level, connection: Connection) -> bool:
 
 def _switch(level: Level, roles: Roles, connection: Connection) -> None:
     live, other = level.beside.live, level.beside.other
-    older = versions.previous(connection, live.name)
+    known = versions.every(connection, live.name)
     wait_for_locks(connection, LOCK_S)
     creation.show(connection, other, roles)
     other.announce(connection, live, wall_clock())
-    versions.switch(connection, other, before=live.version)
-    parking.unpark(connection, live)  # nobody brings it forward any more
-    if older is not None and older != other.version:
-        creation.drop(connection, level.beside.at_version(older))
+    for number, one in known.items():
+        if one.role == Role.KEPT and number != other.version:
+            creation.drop(connection, level.beside.at_version(number))
 
 
 @contextmanager
