@@ -20,7 +20,7 @@ VERSION = "Version of the projection's tables."
 TYPE, ID = "Type of the aggregate.", "Id of the aggregate."
 TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset of the record."
 
-SHOWN = versions.shown(versions.table)
+SHOWN = versions.views(versions.table)
 
 OWN_VIEWS: Mapping[str, View] = {
     "projection_position": described(

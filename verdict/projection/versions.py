@@ -214,7 +214,7 @@ def forget(connection: Connection, projection: Projection) -> None:
     connection.execute(delete(table).where(is_of(projection, table)))
 
 
-def shown(among: Table) -> Mapping[str, Query]:
+def views(among: Table) -> Mapping[str, Query]:
     """Return what readers may select of a table with the columns of `table`, by view."""
     one, kept = among.c, among.alias("kept").c
     place = one.topic, one.partition, one.offset

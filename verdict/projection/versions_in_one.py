@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, te
 from verdict.database import ownership
 from verdict.database.instant import InstantType
 from verdict.projection import layout
-from verdict.projection.versions import shown
+from verdict.projection.versions import views
 
 FORMER = (
     "projection_live_v1", "projection_built_v1", "projection_torso_v1", "projection_parked_v1",
@@ -47,5 +47,5 @@ def bring_together(connection: Connection) -> None:
     layout.create_tables(connection, metadata)
     connection.execute(FILL)
     # they may be read, and others built on them, before a service comes to make today's
-    layout.put_views(connection, shown(table))
+    layout.put_views(connection, views(table))
     layout.drop_tables(connection, [Table(name, MetaData()) for name in FORMER])
