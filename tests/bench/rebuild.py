@@ -33,7 +33,7 @@ from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.steps import unobserved
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session
@@ -75,7 +75,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
             whole = WholeLog(spark, batches, log, log_and_archive, topics)
-            building = Building(whole, engine, folder / "scratch", CORES, untold, unobserved)
+            building = Building(whole, engine, folder / "scratch", CORES, unobserved, unobserved)
             for name in READ_MODELS:
                 yield _measured(building, whole, engine, name)
             engine.dispose()

@@ -26,9 +26,9 @@ from verdict.projection.intervention import Intervention, Kind
 from verdict.projection.versions import Role
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
-from verdict.read_models.versions.building import Building, OnStep, Step
+from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import AnotherBuild, StandsStill
-from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.steps import OnStep, Step, unobserved
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.wire.records import encode_event
 
@@ -59,7 +59,7 @@ def build(
         batches = KafkaBatches(spark, kafka, of.topics)
         events = Log(of.topics, lambda: log, lambda: Archive(reader))
         whole = WholeLog(spark, batches, log, events, of.topics)
-        building = Building(whole, of.read_side.engine, scratch, 3, untold, on_step)
+        building = Building(whole, of.read_side.engine, scratch, 3, unobserved, on_step)
         building.build(built, whole.ends(built))
 
 

@@ -15,7 +15,7 @@ from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import StandsStill
-from verdict.read_models.versions.rebuilder import unobserved, untold
+from verdict.read_models.versions.steps import unobserved
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.wire.spans import Partition
 
@@ -50,7 +50,7 @@ def test_it_is_said_and_no_position_is_written(
     create_read_side(engine, [us_holder()])
     begin_another(engine, "us_holder", lambda version: us_holder(version=version))
     log = cast(WholeLog, None)  # what it would tell is folded
-    building = Folded(log, engine, tmp_path / "scratch", 1, untold, unobserved)
+    building = Folded(log, engine, tmp_path / "scratch", 1, unobserved, unobserved)
     building.rows = [ROW | {"opened_at": at} for at in opened_at]
 
     said = rf"^projection us_holder v2 stands still: the database refuses a row: {refused}.*readers"

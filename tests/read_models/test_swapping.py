@@ -29,7 +29,7 @@ from verdict.read_models.versions.errors import (
     ViewsInUse,
 )
 from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.rebuilder import unobserved
+from verdict.read_models.versions.steps import Step, unobserved
 from verdict.reading.reader import Reader
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
@@ -259,7 +259,7 @@ def test_a_build_that_begins_while_versions_are_put_in_place_keeps_them_out(
     followable: Followable, level: Level
 ) -> None:
     def on_step(step: object) -> None:
-        if step is swapping.Step.LEVEL:
+        if step is Step.LEVEL:
             beside.begin_another(level.engine, "us_holder", level.beside.at_version)
 
     with pytest.raises(NotBuilt):

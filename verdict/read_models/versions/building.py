@@ -1,9 +1,8 @@
 """Fills the tables of a version that nobody sees, from everything that there ever was."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +20,7 @@ from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
 from verdict.read_models.batches.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
 from verdict.read_models.versions.errors import AnotherBuild, StandsStill
+from verdict.read_models.versions.steps import OnStep, Step, Tell
 from verdict.read_models.versions.whole_log import WholeLog
 
 # each value is a chunk of rows: none equals another one, and Parquet would look at the size of what
@@ -31,18 +31,6 @@ OF_FEW_LARGE_VALUES = {
     "parquet.block.size.row.check.min": "1",
     "parquet.block.size": str(16 * 2**20),
 }
-
-
-class Step(StrEnum):
-    """Where a rebuild is; tests kill it there."""
-
-    BEGUN = "begun"
-    WRITTEN = "written"
-    BUILT = "built"
-
-
-OnStep = Callable[[Step], None]
-Tell = Callable[[str], None]
 
 
 class Building:

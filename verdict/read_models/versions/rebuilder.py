@@ -24,24 +24,15 @@ from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.position import AnotherRunner
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.declared_projection import declared_projection
-from verdict.read_models.versions import beside, building, swapping
+from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Differs
 from verdict.read_models.versions.level import Level
+from verdict.read_models.versions.steps import OnStep, Tell, unobserved
 from verdict.read_models.versions.swapping import Verified
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.spark.session import spark_session
-
-Tell = Callable[[str], None]
-
-
-def untold(_: str) -> None:
-    """Tell nobody."""
-
-
-def unobserved(_: building.Step | swapping.Step) -> None:
-    """Let a step pass."""
 
 
 class Rebuilder:
@@ -62,8 +53,8 @@ class Rebuilder:
         self,
         settings: Settings,
         name: str,
-        tell: Tell = untold,
-        on_step: Callable[[building.Step | swapping.Step], None] = unobserved,
+        tell: Tell = unobserved,
+        on_step: OnStep = unobserved,
     ) -> None:
         self._settings = settings
         self._name = name

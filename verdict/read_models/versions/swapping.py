@@ -1,10 +1,9 @@
 """Compares a version with the one that readers see, and gives readers another one to see."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -21,6 +20,7 @@ from verdict.projection.reader_role import Roles
 from verdict.projection.versions import Role, Superseded
 from verdict.read_models.versions.errors import StillRead, ViewsInUse
 from verdict.read_models.versions.level import Level
+from verdict.read_models.versions.steps import OnStep, Step
 
 DEPENDENT_OBJECTS = "2BP01"  # SQLSTATE: something stands on what is to be dropped
 READERS_HAVE_THEM = {"55P03", "40P01"}  # a lock not available in time; a deadlock
@@ -43,17 +43,6 @@ class Verified:
     def equal(self) -> bool:
         """Whether all tables hold the same."""
         return all(table.equal for table in self.tables)
-
-
-class Step(StrEnum):
-    """Where a swap is; tests kill it there."""
-
-    LEVEL = "level"
-    SWITCHED = "switched"
-    SWAPPED = "swapped"
-
-
-OnStep = Callable[[Step], None]
 
 
 def verify(level: Level) -> Verified:

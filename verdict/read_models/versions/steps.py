@@ -1,0 +1,23 @@
+"""How far a rebuild or a swap is: for people who wait, and for tests that kill it there."""
+
+from collections.abc import Callable
+from enum import StrEnum
+
+
+class Step(StrEnum):
+    """A moment in the life of a version; what is named has just happened."""
+
+    BEGUN = "begun"
+    WRITTEN = "written"  # some of the rows
+    BUILT = "built"
+    LEVEL = "level"  # it stood where the live one stands
+    SWITCHED = "switched"  # not committed yet
+    SWAPPED = "swapped"
+
+
+OnStep = Callable[[Step], None]
+Tell = Callable[[str], None]
+
+
+def unobserved(_: object) -> None:
+    """Observe nothing, and tell nobody."""
