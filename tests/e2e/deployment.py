@@ -73,6 +73,7 @@ class Deployment:
         self._admin = TopicAdmin(self._options, self.topics)
         self._admin.create_missing()
         self._said_before = 0
+        self._traffic, self._sent = Traffic(Random(), aggregates=30), Model()
         self.environment = os.environ | {
             "VERDICT_BOOTSTRAP_SERVERS": bootstrap_servers,
             "VERDICT_DATA_DIR": str(data_dir),
@@ -156,11 +157,12 @@ class Deployment:
     ) -> Iterator[None]:
         """Send random commands of every kind until the block ends.
 
-        With `skews_ms` each record is stamped with a time that is off by one of them, for a
-        commands topic that takes the sender's time.
+        They go on from where such a block has left the aggregates before. With `skews_ms` each
+        record is stamped with a time that is off by one of them, for a commands topic that takes
+        the sender's time.
         """
         ended, random = threading.Event(), Random(seed)
-        traffic, model = Traffic(random, aggregates=30), Model()
+        self._traffic.random = random
         silent = {"log_level": 0}  # what it says of a broker that is meant to be away
         producer = Producer(
             self._options | silent | {"partitioner": "murmur2_random", "linger.ms": 5}
@@ -168,8 +170,8 @@ class Deployment:
 
         def send() -> None:
             while not ended.wait(pause_s):
-                record = traffic.next(model)
-                model.take(record)
+                record = self._traffic.next(self._sent)
+                self._sent.take(record)
                 topic = self.topics.prefix + record.topic
                 at = int(time.time() * 1000) + random.choice(skews_ms) if skews_ms else 0
                 producer.produce(topic, key=record.key, value=record.value, timestamp=at)
@@ -209,16 +211,20 @@ class Deployment:
     def await_quiet(self) -> None:
         """Return when every command has its outcome; call it when nothing is sent any more."""
         wanted, deadline = len(self.commands()), time.monotonic() + QUIET_S
-        while (found := self.outcomes()) < wanted:
+        found, (consumer, _) = 0, self._from_the_beginning(self._outcome_topics())
+        while found < wanted:
             assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
-            time.sleep(ASK_AGAIN_S)
-        assert found == wanted
+            read = consumer.consume(1000, timeout=ASK_AGAIN_S)
+            found += sum(self._answers_a_command(one) for one in read if one.error() is None)
+        consumer.close()
+        assert self.outcomes() == wanted
 
     def outcomes(self) -> int:
         """Return how many outcomes are published: responses and dead letters."""
-        responses = [self.topics.responses(name) for name in current().aggregate_types]
-        read = self._read([*responses, self.topics.dead_letters])
-        return sum(map(self._answers_a_command, read))
+        return sum(map(self._answers_a_command, self._read(self._outcome_topics())))
+
+    def _outcome_topics(self) -> list[str]:
+        return [*map(self.topics.responses, current().aggregate_types), self.topics.dead_letters]
 
     def _answers_a_command(self, message: Message) -> bool:
         """Tell whether it is no dead letter, or one of a command: others write letters, too."""
@@ -230,8 +236,10 @@ class Deployment:
     def reaches(self, query: str, wanted: Sequence[object]) -> None:
         """Return when a query for one column gives these values; the service runs."""
         deadline = time.monotonic() + QUIET_S
-        while (found := [value for (value,) in self.sql(query)]) != [*wanted]:
-            assert time.monotonic() < deadline, f"{query} gives {found}"
+        with Reader(self.database_url, view_names(projections())) as reader:
+            while (found := [value for (value,) in reader.select(query).rows]) != [*wanted]:
+                assert time.monotonic() < deadline, f"{query} gives {found}"
+                time.sleep(ASK_AGAIN_S)
 
     def sql(self, query: str, role: str = "reader") -> list[list[Any]]:
         """Return the rows of a query on the read side, as `verdict sql` shows them to a role."""
@@ -278,18 +286,7 @@ class Deployment:
         return read_marker(kafka, decider_query(self.topics, 2), wait=False)
 
     def _read(self, topics: list[str]) -> list:  # type: ignore[type-arg]
-        consumer = Consumer(
-            self._options
-            | {
-                "group.id": "tests",
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "isolation.level": "read_committed",
-            }
-        )
-        known = consumer.list_topics(timeout=30).topics
-        open_ends = {(topic, number) for topic in topics for number in known[topic].partitions}
-        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in open_ends])
+        consumer, open_ends = self._from_the_beginning(topics)
         found = []
         while open_ends:
             for message in consumer.consume(1000, timeout=0.1):
@@ -302,6 +299,22 @@ class Deployment:
                     raise AssertionError(error)
         consumer.close()
         return found
+
+    def _from_the_beginning(self, topics: list[str]) -> tuple[Consumer, set[tuple[str, int]]]:
+        """Return what reads all that is committed, and the partitions of which it does so."""
+        consumer = Consumer(
+            self._options
+            | {
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
+        known = consumer.list_topics(timeout=30).topics
+        places = {(topic, number) for topic in topics for number in known[topic].partitions}
+        consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in places])
+        return consumer, places
 
 
 def await_ready(service: "subprocess.Popen[str]") -> None:

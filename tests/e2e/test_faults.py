@@ -1,12 +1,10 @@
 """What a service does when what it stands on fails, and that nothing of it is lost or doubled."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import psutil
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide four
@@ -18,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 
 from commands.order import ModifyOrder, PlaceOrder
-from tests.e2e.deployment import ROOT, VERDICT, Deployment, await_ready
+from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import (
     FILE_SIZE,
     OPEN_FILES,
@@ -29,7 +27,6 @@ from tests.e2e.faults import (
     small_disk,
     starve,
 )
-from tests.e2e.test_restart import spark_jvm
 from verdict.client.client import Client
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
@@ -72,46 +69,6 @@ def test_a_broker_that_cannot_be_reached_for_a_minute_costs_nothing(
         settle(deployment, service)
 
     goes_on(deployment)
-
-
-@pytest.mark.proves("F-04")
-def test_the_service_stops_when_its_embedded_broker_dies(tmp_path: Path) -> None:
-    environment = os.environ | {"VERDICT_DATA_DIR": str(tmp_path / "d")}
-    place = ["--expected-version", "0", "--field", "client=ada", "--field", "ticker=AAPL"]
-    place += ["--field", "side=BUY", "--field", "quantity=1", "--field", "limit_price_cents=1"]
-
-    def run(*arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [VERDICT, *arguments],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def placed() -> str:
-        command = ("--id", "order-1", "--command-id", "c-1", "--wait", str(WAIT_S))
-        with run("send", "order", "PlaceOrder", *command, *place) as sent:
-            return sent.communicate()[0]
-
-    with run("up") as service:
-        await_ready(service)
-        first = placed()
-        psutil.Process(int((tmp_path / "d" / "broker" / "broker.pid").read_text())).kill()
-        said, died = service.communicate(timeout=WAIT_S)[1], service.returncode
-    with run("up") as service:
-        await_ready(service)
-        again = placed()
-        service.terminate()
-        service.communicate(timeout=WAIT_S)
-
-    assert said.startswith("verdict: the embedded broker ended by itself"), said
-    assert "Traceback" not in said
-    assert "py4j" not in said
-    assert died == 1
-    assert first.startswith("ACCEPTED order 'order-1' version 0 → 1")
-    assert again.startswith(first.strip())  # the same outcome, remembered
 
 
 @pytest.mark.proves("F-12")
@@ -159,24 +116,6 @@ def test_a_service_that_runs_short_stops_and_says_of_what(
 
     assert said in words
     assert "start again" in words
-    goes_on(deployment)
-
-
-@pytest.mark.proves("F-05")
-def test_a_jvm_that_the_system_ends_takes_the_service_along(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """As the system does when memory is short; G-05: one sentence, and the next start goes on."""
-    deployment = Deployment(broker.bootstrap_servers, "jvm", tmp_path / "d")
-    with deployment.traffic(seed=66), deployment.start() as service:
-        await_ready(service)
-        spark_jvm(service.pid).kill()
-        words = last_words(deployment, service)
-
-        assert service.returncode == 1
-
-    assert "the JVM of Spark ended with -9" in words
-    assert "py4j" not in deployment.said()
     goes_on(deployment)
 
 

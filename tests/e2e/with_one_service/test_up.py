@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -18,26 +17,21 @@ from tests.hostile import HEADERS, KINDS, Sent
 from tests.model import fold
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(900),
+    pytest.mark.process,
+    pytest.mark.usefixtures("service"),
+]
 
 WAIT_S = 120
 RACES = 40
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
-
-
-@pytest.fixture(scope="module")
-def deployment(
-    broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployment]:
-    """A deployment whose service runs."""
-    found = Deployment(broker.bootstrap_servers, "up", tmp_path_factory.mktemp("up") / "d")
-    with found.running():
-        yield found
 
 
 def client(deployment: Deployment) -> Client:
@@ -130,11 +124,11 @@ def test_a_command_may_cause_two_events(deployment: Deployment) -> None:
 def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) -> None:
     """H-01 and H-03: some by hand as JSON, some through the client."""
     golden = [
-        ("1", "client1", "AAPL", 100, "NASDAQ"),
-        ("2", "client1", "VOD", 5, "LON"),
-        ("3", "client1", "FB", 33, "NASDAQ"),
-        ("4", "client2", "AAPL", 25, "NASDAQ"),
-        ("5", "client3", "VOD", 33, "LON"),
+        ("1", "golden1", "AAPL", 100, "NASDAQ"),
+        ("2", "golden1", "VOD", 5, "LON"),
+        ("3", "golden1", "FB", 33, "NASDAQ"),
+        ("4", "golden2", "AAPL", 25, "NASDAQ"),
+        ("5", "golden3", "VOD", 33, "LON"),
     ]
     by_hand = Producer({"bootstrap.servers": deployment.bootstrap_servers})
     for at, owner, ticker, amount, exchange in golden[:3]:
@@ -152,15 +146,15 @@ def test_the_golden_positions_give_the_golden_holders(deployment: Deployment) ->
             opened = OpenPosition(client=owner, ticker=ticker, exchange=exchange, amount=amount)
             sender.send(at, opened, expected_version=0).wait(timeout_s=WAIT_S)
     deployment.await_read_side()
-    select = "select client, positions from us_holder where client like 'client%' order by 1"
+    select = "select client, positions from us_holder where client like 'golden%' order by 1"
 
-    assert deployment.sql(select) == [["client1", 2], ["client2", 1]]
+    assert deployment.sql(select) == [["golden1", 2], ["golden2", 1]]
 
     with client(deployment) as sender:
         for at in ("1", "4"):
             sender.send(at, ClosePosition(), expected_version=1).wait(timeout_s=WAIT_S)
     deployment.await_read_side()
-    assert deployment.sql(select) == [["client1", 1]]
+    assert deployment.sql(select) == [["golden1", 1]]
 
 
 @pytest.mark.proves("C-11")

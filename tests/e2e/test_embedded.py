@@ -1,4 +1,4 @@
-"""What another user of the machine can see of a service, and can say to it."""
+"""A service with a broker of its own: nobody else gets at the two, and they end together."""
 
 import os
 import socket
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from tests.e2e.deployment import VERDICT, await_ready, stop
+from tests.e2e.deployment import VERDICT
+from tests.e2e.kept import Kept, kept
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -21,6 +22,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.
 PY4J = b"c\nGATEWAY_SERVER\ngetPort\ne\n"
 BODY = b"not a message that Spark knows"
 SPARK = struct.pack(">qbqi", 21 + len(BODY), 3, 1, len(BODY)) + BODY  # a request, number 1
+
+
+ENDS_S = 120
 
 
 class Listening(NamedTuple):
@@ -46,32 +50,54 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def service(data_dir: Path) -> Iterator[psutil.Process]:
-    """Return a service, with a broker of its own, that has decided; its user has umask 0."""
-    with subprocess.Popen(
-        [VERDICT, "up", "--data-dir", str(data_dir)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, umask=0,
-    ) as up:  # fmt: skip
-        try:
-            await_ready(up)
-            fields = ("client=ada", "ticker=A", "side=BUY", "quantity=1", "limit_price_cents=1")
-            sent = subprocess.run(
-                [
-                    VERDICT, "send", "order", "PlaceOrder", "--id", "o-1", "--expected-version",
-                    "0", "--wait", "60", "--projection", "client_recent_order",
-                    "--data-dir", str(data_dir),
-                    *(word for field in fields for word in ("--field", field)),
-                ],
-                umask=0, text=True, capture_output=True,
-            )  # fmt: skip
-            assert sent.returncode == 0, sent.stderr
-            yield psutil.Process(up.pid)
-            stop(up)
-        finally:
-            up.kill()
+def stderr(data_dir: Path) -> Path:
+    """Return the file with what the service says."""
+    return data_dir.with_name("stderr")
 
 
 @pytest.fixture(scope="module")
+def kept_service(data_dir: Path, stderr: Path) -> Iterator[Kept]:
+    """Return a service with a broker of its own; its user has umask 0."""
+
+    def start() -> "subprocess.Popen[str]":
+        with stderr.open("w") as said:
+            return subprocess.Popen(
+                [VERDICT, "up", "--data-dir", str(data_dir)],
+                stdout=subprocess.PIPE, stderr=said, text=True, umask=0,
+            )  # fmt: skip
+
+    with kept(start, stderr.read_text) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def placed(kept_service: Kept, data_dir: Path) -> str:
+    """Return what was said of a command, once all have seen it."""
+    kept_service.running()
+    return place(data_dir, "--projection", "client_recent_order")
+
+
+def place(data_dir: Path, *options: str) -> str:
+    fields = ("client=ada", "ticker=A", "side=BUY", "quantity=1", "limit_price_cents=1")
+    sent = subprocess.run(
+        [
+            VERDICT, "send", "order", "PlaceOrder", "--id", "o-1", "--command-id", "c-1",
+            "--expected-version", "0", "--wait", "60", "--data-dir", str(data_dir), *options,
+            *(word for field in fields for word in ("--field", field)),
+        ],
+        umask=0, text=True, capture_output=True,
+    )  # fmt: skip
+    assert sent.returncode == 0, sent.stderr
+    return sent.stdout
+
+
+@pytest.fixture
+def service(kept_service: Kept, placed: str) -> psutil.Process:
+    """Return the service, which has decided."""
+    return psutil.Process(kept_service.running().pid)
+
+
+@pytest.fixture
 def ports(service: psutil.Process) -> list[Listening]:
     """Return where the service and its children listen."""
     found: list[Listening] = []
@@ -144,3 +170,20 @@ def _answer(to: Listening, said: bytes) -> bytes:
         except (TimeoutError, ConnectionError):
             pass
         return answer
+
+
+@pytest.mark.proves("F-04")
+def test_the_service_stops_when_its_embedded_broker_dies(
+    kept_service: Kept, placed: str, data_dir: Path, stderr: Path
+) -> None:
+    service = kept_service.running()
+    psutil.Process(int((data_dir / "broker" / "broker.pid").read_text())).kill()
+    died = service.wait(ENDS_S)
+    said = stderr.read_text()
+    kept_service.running()
+
+    assert died == 1
+    assert "verdict: the embedded broker ended by itself" in said
+    assert "Traceback" not in said
+    assert "py4j" not in said
+    assert place(data_dir).startswith(placed.strip())  # the same outcome, remembered

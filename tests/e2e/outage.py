@@ -1,0 +1,58 @@
+"""Kafka is away for a while, and the service waits for it."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+
+from commands.order import ModifyOrder, PlaceOrder
+from tests.e2e.deployment import Deployment
+from verdict.client.client import Client
+from verdict.local.broker import EmbeddedBroker
+from verdict.model.command_envelope import Expectation
+
+WAIT_S = 180
+SELDOM_S = 0.1
+PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
+PATIENT = {"delivery.timeout.ms": "900000"}  # of a sender who outlasts all of this
+
+
+def outlive(
+    own: EmbeddedBroker,
+    deployment: Deployment,
+    service: "subprocess.Popen[str]",
+    order: str,
+    seconds: float,
+    leave: Callable[[], None],
+) -> None:
+    """Let Kafka be away for so long, with commands under way and a sender who waits."""
+    with Client(deployment.bootstrap_servers, deployment.topics, PATIENT) as client:
+        client.send(order, PLACE, expected_version=0).wait(WAIT_S)
+        with deployment.traffic(seed=len(order), pause_s=SELDOM_S):
+            leave()
+            back = time.monotonic() + seconds
+            waiting = client.send(order, ModifyOrder(quantity=5), Expectation.EXISTS)
+            await_told(deployment)
+            time.sleep(max(0.0, back - time.monotonic()))
+            assert service.poll() is None
+            own.start()
+            assert waiting.wait(WAIT_S).to_version == 2
+    deployment.await_quiet()
+
+    assert service.poll() is None
+    said = deployment.said()
+    assert "Traceback" not in said
+    assert f"Kafka at {own.bootstrap_servers} is away since" in said
+    assert f"Kafka at {own.bootstrap_servers} is back after" in said
+
+
+def await_told(deployment: Deployment) -> None:
+    """Return when `verdict status` says that Kafka is away; the service notices in seconds."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        asked = deployment.cli("status", "--json")
+        assert asked.returncode == 5
+        problems = " ".join(json.loads(asked.stdout)["problems"])
+        if "Kafka is away since" in problems:
+            return
+        assert time.monotonic() < deadline, problems

@@ -1,0 +1,77 @@
+"""SIGKILL at every point that matters: nothing is lost, nothing is decided twice."""
+
+import json
+import subprocess
+from collections import Counter
+from functools import partial
+from random import Random
+
+import pytest
+
+from tests.e2e.deployment import AFTER, BEFORE, INSIDE, Deployment
+from tests.e2e.faults import last_words
+from tests.e2e.kept import Kept
+from tests.e2e.test_restart import spark_jvm
+from tests.e2e.tills import assert_sold, await_quiet, send
+from tests.reactions.tills import sales
+from tests.tiers import is_thorough
+from verdict.exactly_once.steps import Step
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
+
+FAILPOINTS = [(Step.OUTPUT_COMPUTED, 2), (Step.BEFORE_COMMIT, 1), (Step.COMMITTED, 3)]
+if is_thorough():
+    FAILPOINTS.append((Step.TRANSACTION_OPEN, 3))
+RANDOM_KILLS = 2 if is_thorough() else 0  # `make chaos` does as many as one likes
+SELDOM_S = 0.05  # between two commands
+SALES = 300
+
+
+@pytest.mark.proves("C-01", "C-04", "C-14", "C-15", "F-05", "P-04", "P-05", "P-07")
+def test_after_every_kill_everything_is_what_the_model_says(
+    deployment: Deployment, kept_service: Kept
+) -> None:
+    """The crash table of the design, each row hit, while others and tills send what they send."""
+    deaths = [
+        partial(end_jvm, deployment, kept_service),
+        *(partial(doom, deployment, *failpoint) for failpoint in FAILPOINTS),
+        *(partial(kill_at_random, kept_service, Random(seed)) for seed in range(RANDOM_KILLS)),
+    ]
+    day, hits = list(sales(SALES, seed=5)), Counter[str | None]()
+    with deployment.traffic(seed=1, pause_s=SELDOM_S):
+        for number, die in enumerate(deaths):
+            send(deployment, day[number :: len(deaths)])
+            die()
+            hits[deployment.crash_table_row()] += 1
+    print(f"kills by row of the crash table: {dict(hits)}")
+    kept_service.running()
+    await_quiet(deployment)
+    standing = json.loads(deployment.cli("status", "--json").stdout)
+
+    deployment.assert_as_the_model_says()
+    assert_sold(deployment, day)
+    lags = {one["processor"]: one["lag"] for one in standing["processors"]}
+    assert lags == {"reactions": 0, "lake": 0}
+    assert all(hits[row] for row in (BEFORE, INSIDE, AFTER)), hits
+
+
+def end_jvm(deployment: Deployment, kept_service: Kept) -> None:
+    """F-05: as the system does when memory is short; the service says so, and ends."""
+    service = kept_service.running()
+    spark_jvm(service.pid).kill()
+    assert "the JVM of Spark ended with -9" in last_words(deployment, service)
+    assert service.returncode == 1
+    assert "py4j" not in deployment.said()
+
+
+def doom(deployment: Deployment, step: Step, nth: int) -> None:
+    """Let a service kill itself."""
+    with deployment.start((step, nth)) as service:
+        assert service.wait() == -9
+
+
+def kill_at_random(kept_service: Kept, random: Random) -> None:
+    """Kill the service some moment after it began to answer."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        kept_service.running().wait(timeout=random.uniform(0, 15))
+    kept_service.kill()
