@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Message, Producer
+from confluent_kafka import Producer
 
 from tests.e2e.deployment import ROOT, Deployment
 from tests.e2e.test_restart import PLACE, send
@@ -148,81 +148,6 @@ def test_a_lost_marker_is_found_again_in_the_responses(
 
     assert recovered(deployment)["generation"] == 2
     lives_on(deployment, seed=42, placed=placed)
-
-
-def test_there_is_nothing_to_recover_before_the_first_start(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "recover-nothing", tmp_path / "d")
-
-    done = deployment.cli("recover")
-
-    assert done.returncode == 1
-    assert "there is nothing to recover" in done.stderr
-
-
-@pytest.mark.proves("C-17")
-def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """C-16, C-17, G-03: a stranger's records, and a command that must not be read."""
-    deployment = Deployment(broker.bootstrap_servers, "recover-skip", tmp_path / "d")
-    topics, placed = deployment.topics, lived(deployment, seed=61)
-    number = deployment.generation().number
-    strange, tombstone, rejected = (
-        write(broker, topic, b"order-1", None if "responses" in topic else b"garbage")
-        for topic in (topics.events("order"), topics.responses("order"), topics.rejected("order"))
-    )
-    write(broker, topics.dead_letters, b"theirs", b"a letter of another service")
-    _, bomb = (
-        write(broker, topics.commands("position"), name.encode(), opening(name))
-        for name in ("p-before", "p-bomb")
-    )
-
-    done = deployment.cli("recover")
-
-    named = "histories in Kafka do not hold together", strange, tombstone, "--skip TOPIC:PART"
-    assert [text for text in named if text not in done.stderr] == [], done.stderr
-    assert deployment.generation().number == number
-    assert deployment.cli("recover", "--skip", bomb).returncode == 2, "without a reason"
-
-    places = strange, rejected, tombstone, bomb  # by the names of their topics
-    skipped = [option for place in places for option in ("--skip", place)]
-    word = ("--by", "ada", "--why", "the job of the 3rd")
-    assert recovered(deployment, *skipped, *word)["generation"] == number + 1
-    with deployment.running():
-        again = place(deployment)
-        decided = "select topic || ':' || partition || ':' || offset from decision order by topic"
-        deployment.reaches(decided, [*places])
-        deployment.reaches(
-            "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'",
-            ["p-before"],
-        )
-        parked = deployment.cli("letters", "list", "--json")
-        assert [place for place in places if place in deployment.cli("verify").stdout] == []
-    assert "passed over by ada: the job of the 3rd" in parked.stdout
-    assert (again.duplicate, again.event_ids) == (True, placed.event_ids)
-
-
-def write(broker: EmbeddedBroker, topic: str, key: bytes, value: bytes | None) -> str:
-    """Write a record behind everybody's back; return its place."""
-    written: list[Message] = []
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-    producer.produce(topic, value, key, 2, on_delivery=lambda _, message: written.append(message))
-    assert producer.flush(30) == 0
-    return f"{topic}:2:{written[0].offset()}"
-
-
-def opening(name: str) -> bytes:
-    payload = {
-        "type": "OpenPosition",
-        "client": name,
-        "ticker": "T",
-        "exchange": "NYSE",
-        "amount": 1,
-    }
-    envelope = {"command_id": name, "aggregate_id": name, "expected_version": "ANY"}
-    return json.dumps(envelope | {"payload": payload}).encode()
 
 
 def kill_at(deployment: Deployment, step: RecoveryStep) -> None:

@@ -1,0 +1,85 @@
+"""What others wrote to the topics, and a command that must not be read, are passed over on record.
+
+The last in this folder: what others wrote is nothing that the model knows.
+"""
+
+import json
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from tests.e2e.deployment import Deployment
+from tests.e2e.kept import Kept
+from tests.e2e.test_recover import place, recovered
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+
+
+@pytest.mark.proves("C-17")
+def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
+    deployment: Deployment, kept_service: Kept
+) -> None:
+    """C-16, C-17, G-03: a stranger's records, and a command that must not be read."""
+    kept_service.running()
+    placed = place(deployment)
+    kept_service.end()
+    topics, number = deployment.topics, deployment.generation().number
+    strange, tombstone, rejected = (
+        write(deployment, topic, b"order-1", None if "responses" in topic else b"garbage")
+        for topic in (topics.events("order"), topics.responses("order"), topics.rejected("order"))
+    )
+    write(deployment, topics.dead_letters, b"theirs", b"a letter of another service")
+    _, bomb = (
+        write(deployment, topics.commands("position"), name.encode(), opening(name))
+        for name in ("p-before", "p-bomb")
+    )
+
+    done = deployment.cli("recover")
+
+    named = "histories in Kafka do not hold together", strange, tombstone, "--skip TOPIC:PART"
+    assert [text for text in named if text not in done.stderr] == [], done.stderr
+    assert deployment.generation().number == number
+    assert deployment.cli("recover", "--skip", bomb).returncode == 2, "without a reason"
+
+    places = strange, rejected, tombstone, bomb  # by the names of their topics
+    skipped = [option for place in places for option in ("--skip", place)]
+    word = ("--by", "ada", "--why", "the job of the 3rd")
+    assert recovered(deployment, *skipped, *word)["generation"] == number + 1
+    kept_service.running()
+    again = place(deployment)
+    assert (again.duplicate, again.event_ids) == (True, placed.event_ids)
+    assert_on_record(deployment, places)
+
+
+def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
+    """What was passed over is told to those who ask, is no finding, and holds nothing up."""
+    decided = "select topic || ':' || partition || ':' || offset from decision order by topic"
+    deployment.reaches(decided, [*places])
+    deployment.reaches(
+        "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'", ["p-before"]
+    )
+    parked = deployment.cli("letters", "list", "--json").stdout
+    assert "passed over by ada: the job of the 3rd" in parked
+    findings = deployment.cli("verify").stdout
+    assert [place for place in places if place in findings] == []
+
+
+def write(deployment: Deployment, topic: str, key: bytes, value: bytes | None) -> str:
+    """Write a record behind everybody's back; return its place."""
+    written: list[Message] = []
+    producer = Producer({"bootstrap.servers": deployment.bootstrap_servers})
+    producer.produce(topic, value, key, 2, on_delivery=lambda _, message: written.append(message))
+    assert producer.flush(30) == 0
+    return f"{topic}:2:{written[0].offset()}"
+
+
+def opening(name: str) -> bytes:
+    payload = {
+        "type": "OpenPosition",
+        "client": name,
+        "ticker": "T",
+        "exchange": "NYSE",
+        "amount": 1,
+    }
+    envelope = {"command_id": name, "aggregate_id": name, "expected_version": "ANY"}
+    return json.dumps(envelope | {"payload": payload}).encode()
