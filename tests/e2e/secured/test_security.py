@@ -5,14 +5,9 @@ One service lives behind a password and a certificate; whatever it wrote and sho
 
 import json
 import os
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import KafkaException
@@ -20,146 +15,19 @@ from confluent_kafka.admin import AdminClient
 
 from commands.order import ModifyOrder
 from tests.e2e.certificates import authority
-from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
-from tests.e2e.secured import USER, Secured, free_ports, secured_broker
+from tests.e2e.secured.broker import Secured
+from tests.e2e.secured.life import PLACE, PLANTED, TOPICS, Environment, options_of, verdict
 from tests.tiers import the_first_of
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailable
 from verdict.client.listing import list_topics
-from verdict.configuration.kafka import SCRAM, librdkafka_options
-from verdict.configuration.loading import load_settings
+from verdict.configuration.kafka import SCRAM
 from verdict.kafka.access import ClientLog
+from verdict.kafka.acls import Role
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 
-PLANTED = "hunter2"
-PASSWORD = f'{PLANTED} is "quoted"; \\ and {{braced}}'
-KEY_PASSWORD = f"{PLANTED} opens the key"
 HOUR_S = 3600
-WAIT_S = 120
-
-Environment = dict[str, str]
-
-PLACE: tuple[str, ...] = (
-    *("send", "order", "PlaceOrder", "--id", "o-1", "--expected-version", "0"),
-    *("--wait", str(WAIT_S), "--field", "client=ada", "--field", "ticker=AAPL"),
-    *("--field", "side=BUY", "--field", "quantity=10", "--field", "limit_price_cents=15000"),
-)
-PAGES = ("/environment/", "/SQL/", "/jobs/", "/StreamingQuery/")
-REST = ("environment", "sql?details=true&planDescription=true", "jobs")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("secured")
-
-
-@pytest.fixture(scope="module")
-def kafka(folder: Path) -> Iterator[Secured]:
-    with secured_broker(folder / "kafka", PASSWORD, KEY_PASSWORD) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def settings(kafka: Secured, folder: Path) -> Environment:
-    """The settings that are needed to get in, by a password and a certificate."""
-    return {
-        "VERDICT_BOOTSTRAP_SERVERS": kafka.both,
-        "VERDICT_DATA_DIR": str(folder / "d"),
-        "VERDICT_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
-        "VERDICT_KAFKA_USER": USER,
-        "VERDICT_KAFKA_PASSWORD": PASSWORD,
-        "VERDICT_KAFKA_CA_FILE": str(kafka.ca),
-        "VERDICT_KAFKA_CERTIFICATE_FILE": str(kafka.mine.file),
-        "VERDICT_KAFKA_KEY_FILE": str(kafka.mine.key),
-        "VERDICT_KAFKA_KEY_PASSWORD": KEY_PASSWORD,
-        "VERDICT_KAFKA": json.dumps({"ssl.keystore.password": f"{PLANTED} for librdkafka"}),
-        "VERDICT_SPARK_KAFKA": json.dumps({"custom.setting": f"{PLANTED} for Spark"}),
-    }
-
-
-@pytest.fixture(scope="module")
-def shown(settings: Environment, folder: Path) -> dict[str, str]:
-    """All that a service behind Kafka's security shows in its life, by where it shows it."""
-    said: dict[str, str] = {}
-    with watched(settings, folder) as address:
-        asked = (PLACE, ("tail", "events", "--no-follow"), ("history", "order", "o-1"))
-        said |= {verb[0]: verdict(settings, *verb) for verb in asked}
-        modify_by_client(settings)
-        for verb in (("status",), ("topics", "check"), ("config", "show")):
-            said[" ".join(verb)] = verdict(settings, *verb)
-            said[" ".join(verb) + " as JSON"] = verdict(settings, *verb, "--json")
-        await_rows(settings, "SELECT * FROM outcome", 2)
-        [application] = json.loads(page(f"{address}/api/v1/applications"))
-        rest = f"/api/v1/applications/{application['id']}"
-        for path in (*PAGES, *(f"{rest}/{part}" for part in REST)):
-            said[path] = page(address + path)
-        said["verdict.json"] = (folder / "d" / "verdict.json").read_text()
-    said["stderr"] = (folder / "stderr").read_text()
-    return said
-
-
-@contextmanager
-def watched(settings: Environment, folder: Path) -> Iterator[str]:
-    """Run `verdict up`, and give the address of Spark's pages."""
-    [port] = free_ports(1)
-    (folder / "events").mkdir()
-    with (
-        (folder / "stderr").open("w") as said,
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.watched", str(port), str(folder / "events")],
-            cwd=ROOT,
-            env=os.environ | settings,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-        ) as service,
-    ):
-        try:
-            await_ready(service)
-            yield f"http://127.0.0.1:{port}"
-            stop(service)
-        finally:
-            service.kill()
-
-
-def verdict(settings: Mapping[str, str], *arguments: str, exit_code: int = 0) -> str:
-    """Run a verb, hold it to its exit code, and return all that it said."""
-    done = subprocess.run(
-        [VERDICT, *arguments],
-        cwd=ROOT,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        timeout=480,
-    )
-    assert done.returncode == exit_code, done.stderr
-    return done.stdout + done.stderr
-
-
-def options_of(settings: Environment) -> dict[str, str]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        return librdkafka_options(load_settings())
-
-
-def modify_by_client(settings: Environment) -> None:
-    with Client(settings["VERDICT_BOOTSTRAP_SERVERS"], config=options_of(settings)) as client:
-        outcome = client.send("o-1", ModifyOrder(quantity=5), expected_version=1).wait(WAIT_S)
-    assert (outcome.status, outcome.to_version) == ("ACCEPTED", 2)
-
-
-def await_rows(settings: Environment, query: str, count: int) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while len(verdict(settings, "sql", query, "--json").splitlines()) < count:
-        assert time.monotonic() < deadline, f"{query} has not {count} rows"
-
-
-def page(url: str) -> str:
-    with urlopen(url, timeout=30) as answer:
-        text: str = answer.read().decode()
-    return text
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -175,9 +43,9 @@ def files_in(folder: Path) -> dict[str, bytes]:
 @pytest.mark.proves("S-02")
 def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str]) -> None:
     assert "ACCEPTED order 'o-1' version 0 → 1" in shown["send"]
-    assert '"type": "OrderPlaced"' in shown["tail"]
-    assert "ACCEPTED" in shown["history"]
-    [status] = [json.loads(line) for line in shown["status as JSON"].splitlines()]
+    assert '"type": "OrderPlaced"' in shown["tail events --no-follow"]
+    assert "ACCEPTED" in shown["history order o-1"]
+    [status] = [json.loads(line) for line in shown["status --json"].splitlines()]
     assert status["problems"] == []
     assert sum(partition["end"] for partition in status["commands"]) == 2
 
@@ -293,7 +161,7 @@ def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) ->
 @pytest.mark.parametrize(
     "login",
     the_first_of(
-        f'{SCRAM} required username="{USER}" password="{PLANTED}, but wrong";',
+        f'{SCRAM} required username="{Role.DECIDER}" password="{PLANTED}, but wrong";',
         f"malformed {PLANTED}",
     ),
 )
@@ -338,7 +206,7 @@ def test_a_refusal_ends_the_waiting(settings: Environment) -> None:
     with pytest.raises(KafkaException):
         list_topics(admin, HOUR_S, last_failure)
     with (
-        Client(servers, config=wrong) as client,
+        Client(servers, TOPICS, config=wrong) as client,
         pytest.raises(KafkaUnavailable, match="SASL authentication error") as refused,
     ):
         client.send("o-1", ModifyOrder(quantity=5), expected_version=1)

@@ -1,7 +1,9 @@
-"""A broker that lets nobody in without a password, or a certificate, or both."""
+"""A broker that lets nobody in without a password, or a certificate, or both, and that asks whether
+who came in may do what they want.
+"""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,
+    UserScramCredentialAlteration,
     UserScramCredentialUpsertion,
 )
 
@@ -17,7 +20,6 @@ from tests.e2e.certificates import Certificate, authority, signed
 from verdict.local.broker import EmbeddedBroker
 
 HOST = "127.0.0.1"
-USER = "ada"
 PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
@@ -41,12 +43,17 @@ class Secured:
 
 
 @contextmanager
-def secured_broker(folder: Path, password: str, key_password: str) -> Iterator[Secured]:
+def secured_broker(
+    folder: Path, users: Collection[str], password: str, key_password: str
+) -> Iterator[Secured]:
     """Run a broker with SCRAM-SHA-512 and PLAIN over TLS, with and without client certificates.
+
+    Who comes in clear, or by a certificate alone, may do everything, the users nothing yet.
 
     Args:
         folder: Takes everything.
-        password: Of the user `ada`, by either mechanism.
+        users: Their names.
+        password: Of each user, by either mechanism.
         key_password: Of the key to the client's certificate.
     """
     folder.mkdir()
@@ -55,9 +62,9 @@ def secured_broker(folder: Path, password: str, key_password: str) -> Iterator[S
     ports = free_ports(3)
     ways = dict(zip(("BOTH", "SASL", "TLS"), ports, strict=True))
     properties = _properties(ways, ca, signed(ca, folder, "server", host=HOST))
-    properties |= _passwords(password)
+    properties |= _passwords(users, password)
     with EmbeddedBroker(folder / "broker", properties=properties) as broker:
-        _add_user(broker.bootstrap_servers, password)
+        _add(users, broker.bootstrap_servers, password)
         both, sasl, tls = (f"{HOST}:{port}" for port in ports)
         yield Secured(both, sasl, tls, broker.bootstrap_servers, ca.file, mine)
 
@@ -76,14 +83,17 @@ def _properties(ways: dict[str, int], ca: Certificate, server: Certificate) -> d
         "ssl.truststore.location": str(ca.file),
         "listener.name.both.ssl.client.auth": "required",
         "listener.name.tls.ssl.client.auth": "required",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS;User:CN=client",
     }
 
 
-def _passwords(password: str) -> dict[str, str]:
+def _passwords(users: Collection[str], password: str) -> dict[str, str]:
     quoted = password.replace("\\", "\\\\").replace('"', '\\"')
     # once more, as Java's properties know the backslash too, and `format` the brace
     escaped = quoted.replace("\\", "\\\\").replace("{", "{{").replace("}", "}}")
-    plain = f'{MODULES}.plain.PlainLoginModule required user_{USER}="{escaped}";'
+    known = " ".join(f'user_{user}="{escaped}"' for user in users)
+    plain = f"{MODULES}.plain.PlainLoginModule required {known};"
     found = {}
     for name in ("both", "sasl"):
         start = f"listener.name.{name}"
@@ -94,11 +104,13 @@ def _passwords(password: str) -> dict[str, str]:
     return found
 
 
-def _add_user(servers: str, password: str) -> None:
+def _add(users: Collection[str], servers: str, password: str) -> None:
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    wanted = UserScramCredentialUpsertion(USER, info, password.encode())
+    wanted: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(user, info, password.encode()) for user in users
+    ]
     admin = AdminClient({"bootstrap.servers": servers})
-    for answer in admin.alter_user_scram_credentials([wanted]).values():
+    for answer in admin.alter_user_scram_credentials(wanted).values():
         answer.result(30)
 
 
