@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from commands.order import ModifyOrder, PlaceOrder
-from tests.e2e.deployment import Deployment
+from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from verdict.client.client import Client
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
@@ -49,6 +49,9 @@ def outlive(
 def await_told(deployment: Deployment) -> None:
     """Return when `verdict status` says that Kafka is away; the service notices in seconds."""
     deadline = time.monotonic() + WAIT_S
+    while "is away since" not in deployment.said():  # until then, status would wait for Kafka
+        assert time.monotonic() < deadline
+        time.sleep(ASK_AGAIN_S)
     while True:
         asked = deployment.cli("status", "--json")
         assert asked.returncode == 5

@@ -66,6 +66,18 @@ def test_a_full_disk_is_not_taken_for_damage() -> None:
     assert "make room" in str(query_failed(RuntimeError(both), DATA))
 
 
+def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
+    """It was to stop a worker, and had been killed."""
+    forking = (
+        "Stream closed\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write"
+        "(ProcessBuilder.java:445)\n\tat org.apache.spark.api.python.PythonWorkerFactory.create"
+    )
+    theirs = "Stream closed\n\tat org.apache.hadoop.fs.Whatever.read"
+
+    assert type(query_failed(RuntimeError(TRACE.format(forking)), DATA)) is Late
+    assert type(query_failed(RuntimeError(TRACE.format(theirs)), DATA)) is RuntimeError
+
+
 class Captured(Exception):
     """As PySpark wraps an exception of Java's; its own class needs a JVM."""
 

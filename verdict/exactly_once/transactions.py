@@ -33,6 +33,7 @@ DEFAULTS: dict[str, str | int] = {
     "compression.type": "lz4",
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 256 * 1024,
+    "reconnect.backoff.max.ms": 1000,  # else a Kafka that is back is found by chance, 10 s later
 }
 
 

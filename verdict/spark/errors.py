@@ -131,6 +131,8 @@ SURROUNDINGS = (
     Cause(
         re.compile(
             r"Python worker (failed to connect back|exited unexpectedly|did not)"
+            # what Spark writes to is the process that forks its workers
+            r"|Stream closed(?=\s+at java\.base/java\.lang\.ProcessBuilder\$NullOutputStream)"
             r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
         ),
         _late,

@@ -50,7 +50,10 @@ def standing_of(settings: Settings) -> Standing:
 
 
 def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
-    asking.ask(_of_one_log)
+    asking.ask(_markers_of_this_log)
+    if asking.unreachable:  # nor would it answer what else there is to ask
+        return found
+    asking.ask(_read_side_of_this_log)
     if (decided := asking.ask(decider)) is not None:
         found = replace(found, decider=decided.about, commands=decided.commands)
     return replace(found, processors=asking.ask(processors))
@@ -79,13 +82,21 @@ def _told(settings: Settings, service: Service | None) -> Iterable[str]:
     return () if service is None else told_by(service, silent_s(settings.data_dir))
 
 
-def _of_one_log(settings: Settings) -> None:
-    """Return when Kafka, the markers and the read side are of one log.
+def _markers_of_this_log(settings: Settings) -> None:
+    """Return when the markers are of the topics that there are.
 
     Raises:
-        AnotherLog: The markers or the read side are of other topics than there are.
+        AnotherLog: They are not.
+        Unreachable: Kafka does not answer.
+    """
+    refuse_another_log(settings, kafka_of(settings))
+
+
+def _read_side_of_this_log(settings: Settings) -> None:
+    """Return when the read side is of the topics that there are.
+
+    Raises:
+        AnotherLog: It is not.
         Unreachable: Kafka or the database does not answer.
     """
-    kafka = kafka_of(settings)
-    refuse_another_log(settings, kafka)
-    refuse_another_read_side(settings, kafka)
+    refuse_another_read_side(settings, kafka_of(settings))

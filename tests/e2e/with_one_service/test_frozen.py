@@ -42,7 +42,8 @@ def test_a_batch_that_does_not_end_is_said_and_a_worker_that_is_killed_costs_not
         tell(python_workers(service), signal.SIGKILL)
         later = c.send("frozen", ModifyOrder(quantity=4), expected_version=2)
         assert later.wait(WAIT_S).to_version == 3
-        said = deployment.said()
+    deployment.await_read_side()
+    said = deployment.said()
 
     assert "has not ended: see what its Python workers and Spark do" in checked
     assert "of decider has been under way for" in said
