@@ -23,8 +23,8 @@ FAILPOINTS = [(Step.OUTPUT_COMPUTED, 2), (Step.BEFORE_COMMIT, 1), (Step.COMMITTE
 if is_thorough():
     FAILPOINTS.append((Step.TRANSACTION_OPEN, 3))
 RANDOM_KILLS = 2 if is_thorough() else 0  # `make chaos` does as many as one likes
-SELDOM_S = 0.05  # between two commands
-SALES = 300
+SELDOM_S = 0.1  # between two commands
+SALES = 200
 
 
 @pytest.mark.proves("C-01", "C-04", "C-14", "C-15", "F-05", "P-04", "P-05", "P-07")
