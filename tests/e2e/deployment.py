@@ -236,7 +236,7 @@ class Deployment:
     def reaches(self, query: str, wanted: Sequence[object]) -> None:
         """Return when a query for one column gives these values; the service runs."""
         deadline = time.monotonic() + QUIET_S
-        with Reader(self.database_url, view_names(projections())) as reader:
+        with Reader(self.database_url, readable(projections())) as reader:
             while (found := [value for (value,) in reader.select(query).rows]) != [*wanted]:
                 assert time.monotonic() < deadline, f"{query} gives {found}"
                 time.sleep(ASK_AGAIN_S)
