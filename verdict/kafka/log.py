@@ -98,7 +98,7 @@ class KafkaLog:
     def __init__(self, options: Options, seconds: float | None = None) -> None:
         self.passed_over = NOTHING_PASSED_OVER
         self._options = options
-        self._servers = str(options["bootstrap.servers"])
+        self._servers = str(options.get("bootstrap.servers"))
         self._log = ClientLog()
         self._deadline = None if seconds is None else Deadline(seconds)
         self._consumer = consumer_of(options, self._log, FOLLOWING if seconds is None else {})
