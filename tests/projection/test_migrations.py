@@ -90,7 +90,7 @@ def run(url: str, script: str) -> None:
         with closing(sqlite3.connect(str(parsed.database))) as file:
             file.executescript(script)
         return
-    with psycopg.connect(url, options="-c search_path=projections,public") as server:
+    with psycopg.connect(url, options="-c search_path=public,projections") as server:
         server.execute(script.encode())
 
 
