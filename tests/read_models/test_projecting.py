@@ -320,7 +320,9 @@ class TestOnPostgresql:
 
         postgresql.execute(LET_GO, make_url(deployment.url).database or "")
         deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
-        with pytest.raises(Unreachable, match=r"the database of the read side failed: .*(terminat|lost)"):
+        with pytest.raises(
+            Unreachable, match=r"the database of the read side failed: .*(terminat|lost)"
+        ):
             reaches(first, lambda: deployment.select(count) == [(MANY - 1,)])
         first.stop()
 
