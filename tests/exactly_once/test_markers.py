@@ -118,7 +118,7 @@ def test_a_transaction_that_stays_open_is_reported(
     impatient = replace(deployment.kafka, transaction_timeout_s=1)
 
     assert not read_marker(impatient, deployment.query, wait=False).settled
-    with pytest.raises(Unreachable, match=r"a transaction on .*markers has been open for 2 s"):
+    with pytest.raises(Unreachable, match=r"a transaction on .*markers:0 has been open for 2 s"):
         read_marker(impatient, deployment.query, wait=True)
 
 

@@ -30,7 +30,7 @@ ANSWER_S = 5.0  # for each question, where nobody says how long all of it may ta
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
 RETRY_S = 0.05
 # a request may wait for a broker that is gone; another one goes to the leader of now. On a slow
-# network each gets more, up to the deadline
+# network each gets more, up to the deadline; the last one may end behind it
 FIRST_ANSWER_S = 0.5
 FOR_EVER = sys.maxsize
 FIRST_CHUNK = 128  # offsets; doubled until the record is found
@@ -293,7 +293,9 @@ class KafkaLog:
         deadline, patience = self._time(), FIRST_ANSWER_S
         while places:
             try:
-                return _asked(client, places, at, min(patience, max(POLL_S, deadline.left())))
+                return _asked(
+                    client, places, at, min(patience, max(FIRST_ANSWER_S, deadline.left()))
+                )
             except KafkaException as error:
                 if error.args[0].code() in FINAL or not deadline.left():
                     names = ", ".join(sorted({place.topic for place in places}))
