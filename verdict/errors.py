@@ -27,3 +27,7 @@ class EnvironmentIncomplete(VerdictError):
     """This machine lacks Java, a jar or a fitting Python."""
 
     exit_code = 6
+
+
+class BeginAgain(Exception):
+    """No failure: people decided what whoever runs heeds by beginning again, at once."""

@@ -29,7 +29,6 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.processing.processor import Processor
 from verdict.reactions.query import NAME as REACTIONS
 from verdict.reactions.running import reacting
-from verdict.service.running import processing_ground
 from verdict.wire.commands import encode_command
 from verdict.wire.records import encode_event
 
@@ -78,7 +77,7 @@ def _settings(servers: str, folder: Path, name: str, shards: int) -> Settings:
 def _reacted(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
-        processor = reacting(processing_ground(ground, settings), settings)
+        processor = reacting(ground, settings)
         parts.callback(processor.stop)
         processor.start()
         return _measured(query_named(ground.spark, REACTIONS), count, processor)
@@ -87,7 +86,7 @@ def _reacted(settings: Settings, count: int) -> Result:
 def _decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
-        deciding = Deciding(ground.spark, ground.kafka, ground.source, settings)
+        deciding = Deciding(ground, settings)
         parts.callback(deciding.stop)
         deciding.start()
         return _measured(query_named(ground.spark, DECIDER), count, deciding)

@@ -22,7 +22,6 @@ from tests.postgresql import server
 from tests.projection.event_log import AN_EVENT, START
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
-from verdict.foundation.foundation import SOURCE
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.message import Event
@@ -66,7 +65,7 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
         spark = spark_session("rebuild", CORES, CORES, "1g", folder / "spark")
         parts.callback(spark.stop)
         log = parts.enter_context(KafkaLog({"bootstrap.servers": servers}))
-        kafka = SOURCE | {"kafka.bootstrap.servers": servers}
+        kafka = {"kafka.bootstrap.servers": servers}
         postgresql = parts.enter_context(parts.enter_context(server()).database())
         for url in (f"sqlite:///{folder / 'rebuild.db'}", postgresql):
             engine = open_database(url)

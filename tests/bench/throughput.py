@@ -27,6 +27,7 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, reader_of
 from verdict.service.running import Running, project
+from verdict.spark.source import SOURCE
 
 AGGREGATES = 100_000
 SEED = 1
@@ -113,6 +114,7 @@ def _projected(settings: Settings, count: int) -> Result:
         began = time.perf_counter()
         projecting = project(ground, settings)
         parts.callback(projecting.stop)
+        projecting.start()
         reader = parts.enter_context(reader_of(settings))
         warm, since, before = 0.0, began, cpu_by_process()
         while (done := _done(reader, wanted)) < 1:
@@ -150,7 +152,7 @@ def _decided(settings: Settings, count: int) -> Result:
     """Decide and publish, and nothing else on the machine."""
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
-        deciding = Deciding(ground.spark, ground.kafka, ground.source, settings)
+        deciding = Deciding(ground, settings)
         parts.callback(deciding.stop)
         deciding.start()
         query = query_named(ground.spark, NAME)
@@ -188,8 +190,7 @@ def _each(before: Mapping[str, float], after: Mapping[str, float], count: float)
 def _counting(ground: Foundation, settings: Settings) -> Any:
     records = (
         ground.spark.readStream.format("kafka")
-        .options(**ground.source)
-        .option("kafka.isolation.level", "read_committed")
+        .options(**{**ground.source, **SOURCE})
         .option("subscribe", settings.topics.commands("order"))
         .option("startingOffsets", "earliest")
         .option("maxOffsetsPerTrigger", settings.max_rows_per_batch)

@@ -32,6 +32,8 @@ def new_ground(spark: SparkSession, broker: EmbeddedBroker) -> NewGround:
             spark=spark,
             kafka=Kafka(settings={"bootstrap.servers": servers}),
             source={"kafka.bootstrap.servers": servers},
+            partitions=settings.partitions,
+            scratch=settings.data_dir,
             servers=servers,
             marker=None,
             broker=None,

@@ -23,10 +23,11 @@ from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import ends
-from verdict.lake.running import Lake
+from verdict.lake.running import lake
 from verdict.lake.table import NAME, Span, position
 from verdict.model.recorded_event import RecordedEvent
-from verdict.processing.processor import Ground
+from verdict.processing.processor import Processor
+from verdict.spark.source import Ground
 from verdict.wire.records import encode_event
 
 PATIENCE_S = 120
@@ -90,11 +91,10 @@ class Shop:
         assert producer.flush(30) == 0
 
     @contextmanager
-    def lake(self, on_step: OnStep = unobserved) -> Iterator[Lake]:
+    def lake(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
         """Run the lake; leaving it is a clean stop."""
         source = {
             "kafka.bootstrap.servers": str(self.kafka.settings["bootstrap.servers"]),
-            "kafka.fetch.max.wait.ms": "10",
         }
         ground = Ground(
             spark=self.spark,
@@ -103,12 +103,12 @@ class Shop:
             partitions=self.topics.partitions,
             scratch=self.data_dir,
         )
-        lake = Lake(ground, self.settings, invoice_line, on_step)
+        running = lake(ground, self.settings, invoice_line, on_step)
         try:
-            lake.start()
-            yield lake
+            running.start()
+            yield running
         finally:
-            lake.stop()
+            running.stop()
 
     def catch_up(self) -> None:
         """Run the lake until everything that was sold is behind its marker."""
@@ -209,7 +209,7 @@ def invoice_of(number: int) -> InvoiceRecorded:
     )
 
 
-def follow(lake: Lake, reached: Callable[[], bool]) -> None:
+def follow(lake: Processor, reached: Callable[[], bool]) -> None:
     """Wait for something as long as the lake runs."""
     deadline = time.monotonic() + PATIENCE_S
     while not reached():

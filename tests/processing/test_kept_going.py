@@ -2,12 +2,12 @@ import logging
 
 import pytest
 
-from verdict.errors import Unreachable, VerdictError
+from verdict.errors import BeginAgain, Unreachable, VerdictError
 from verdict.processing.kept_going import KeptGoing
 
 
 class Failing:
-    """A processor of which each start and check ends as it was told; counts its lives."""
+    """One of which each start and check ends as it was told; counts its lives."""
 
     def __init__(self, *endings: Exception | None) -> None:
         self._endings = list(endings)
@@ -24,20 +24,25 @@ class Failing:
     def stop(self) -> None:
         self.stops += 1
 
+    def over(self, error: Exception) -> None:
+        assert self.stops == self.starts
+        self.why = error
+
 
 def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
     processor = Failing(*endings)
-    going = KeptGoing("lake", processor, retry_s=0)
+    going = KeptGoing("lake", processor, retry_s=0, over=processor.over)
     going.start()
     return going, processor
 
 
-@pytest.mark.proves("C-11")
+@pytest.mark.proves("C-11", "F-11")
 def test_a_processor_that_meets_a_bug_stands_still_and_says_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """G-02: it never ends the decider."""
-    going, processor = kept(None, ZeroDivisionError("a bug"))
+    bug = ZeroDivisionError("a bug")
+    going, processor = kept(None, bug)
 
     for _ in range(3):
         going.check()
@@ -49,6 +54,7 @@ def test_a_processor_that_meets_a_bug_stands_still_and_says_why(
         "the lake stopped, commands are decided on; start again once it is mended: a bug"
     )
     assert said.exc_info is not None
+    assert processor.why is bug
 
 
 def test_what_a_person_can_act_on_is_said_without_a_traceback(
@@ -74,7 +80,31 @@ def test_it_is_started_again_when_kafka_was_out_of_reach(caplog: pytest.LogCaptu
     assert [record.levelno for record in caplog.records] == [
         logging.ERROR, logging.ERROR, logging.WARNING,
     ]  # fmt: skip
-    assert caplog.messages[-1] == "the lake goes on"
+    assert caplog.messages[-1] == "the lake started again"
+
+
+def test_it_begins_again_at_once_with_what_people_decided(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    going, processor = kept(None, BeginAgain("o-1 is passed over"), None)
+
+    going.check()
+
+    assert going.stopped is None
+    assert (processor.starts, processor.stops) == (2, 1)
+    assert caplog.messages == [
+        "o-1 is passed over: the lake begin again with what people decided",
+        "the lake started again",
+    ]
+
+
+def test_what_is_heeded_in_vain_needs_a_person() -> None:
+    going, processor = kept(None, BeginAgain("v2 is live"), VerdictError("v2 is not configured"))
+
+    going.check()
+
+    assert going.stopped == "v2 is not configured"
+    assert (processor.starts, processor.stops) == (2, 2)
 
 
 def test_it_is_ended_at_the_end() -> None:

@@ -1,6 +1,7 @@
 """Whom a processor lets publish: who began where the marker of a query of Spark ends."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -10,7 +11,8 @@ from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.publisher import Publisher
 from verdict.kafka.access import Kafka
 from verdict.processing import processor
-from verdict.processing.processor import Ground, Processor
+from verdict.processing.processor import Processor
+from verdict.spark.source import Ground
 from verdict.wire.topics import Topics
 
 
@@ -19,6 +21,7 @@ class Begun:
 
     def __init__(self) -> None:
         self.closed = False
+        self.marker = SimpleNamespace(offsets={})
 
     def close(self) -> None:
         self.closed = True
@@ -57,8 +60,8 @@ def test_what_was_published_beside_spark_is_followed_by_a_new_beginning(
         scratch=tmp_path,
     )
     one = Processor(
-        ground,
-        lake_query(Topics()),
+        ground=ground,
+        query=lake_query(Topics()),
         follow=lambda frame: frame,
         take=lambda *_: None,
         rows=1,

@@ -24,9 +24,10 @@ from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
 from verdict.kafka.offsets import at
-from verdict.processing.processor import Ground, Processor
+from verdict.processing.processor import Processor
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.running import reacting
+from verdict.spark.source import Ground
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -61,7 +62,7 @@ class Reacted:
     @contextmanager
     def running(self, on_step: OnStep = unobserved) -> Iterator[Processor]:
         """Let the reactions run, once; what they leave on the disk is lost each time."""
-        source = {"kafka.bootstrap.servers": self.servers, "kafka.fetch.max.wait.ms": "10"}
+        source = {"kafka.bootstrap.servers": self.servers}
         ground = Ground(
             spark=self.spark,
             kafka=self.kafka,

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment
 from verdict.event_log.decisions import copied_decisions
+from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
@@ -19,8 +20,9 @@ from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.batches.stream import TASK_BYTES
-from verdict.read_models.running import Projecting
+from verdict.read_models.running import Opened, Projecting
 from verdict.spark.session import spark_session
+from verdict.spark.source import Ground
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it
 
@@ -71,10 +73,18 @@ def running(
         options = {"bootstrap.servers": deployment.servers}
         decided = copied_decisions(options, deployment.topics, engine)
         batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes, decided)
+        opened = Opened(database=engine, projections=read_models, batches=batches)
+        ground = Ground(
+            spark=spark,
+            kafka=Kafka(settings=options),
+            source=deployment.kafka,
+            partitions=deployment.topics.partitions,
+            scratch=deployment.directory,
+        )
         bounds = partial(log_bounds, options)
-        projecting = Projecting(spark, batches, bounds, engine, deployment.topics, read_models)
+        projecting = Projecting(ground, lambda: opened, bounds, deployment.topics)
         started.append(projecting)
-        projecting.start(deployment.directory)
+        projecting.start()
         return projecting
 
     yield start

@@ -212,7 +212,7 @@ def test_a_bug_in_a_batch_is_told(
     def broken(checkpoint: Path, batch_id: int) -> None:
         raise ZeroDivisionError(f"in batch {batch_id}")
 
-    monkeypatch.setattr("verdict.read_models.running.batch_of", broken)
+    monkeypatch.setattr("verdict.spark.running.batch_of", broken)
     deployment.write(*deployment.happens("p-1", opened("ada")))
 
     with pytest.raises(ZeroDivisionError, match="in batch"):

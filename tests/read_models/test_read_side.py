@@ -1,81 +1,73 @@
-import logging
+"""What readers are told when all projections are stopped; no Spark is started for that."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
 
 import pytest
+from pyspark.sql import SparkSession
+from sqlalchemy import Engine
 
-from verdict.database.sqlite_file import AnotherFile
-from verdict.errors import Unreachable, VerdictError
-from verdict.read_models import read_side
-from verdict.read_models.read_side import ReadSide
+from projections.us_holder import us_holder
+from verdict.kafka.access import Kafka
+from verdict.processing.kept_going import KeptGoing
+from verdict.projection import versions
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.event_archive import event_archive
+from verdict.projection.projection import Projection
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.running import Opened, Projecting
+from verdict.spark.source import Ground
+from verdict.wire.spans import Partition, Spans
+from verdict.wire.topics import Topics
 
-
-class Failing:
-    """Projections that end with an error at their first check; counts their lives."""
-
-    def __init__(self, *endings: Exception | None, unsaid: Exception | None = None) -> None:
-        self._endings = list(endings)
-        self._unsaid = unsaid
-        self.starts = self.stops = 0
-
-    def start(self) -> "Failing":
-        self.starts += 1
-        return self
-
-    def check(self) -> None:
-        if (ending := self._endings.pop(0)) is not None:
-            raise ending
-
-    def stop(self) -> None:
-        self.stops += 1
-
-    def park(self, error: Exception) -> None:
-        if self._unsaid is not None:
-            raise self._unsaid
-        self.parked = error
+READ_MODELS: Sequence[Projection] = [event_archive(), us_holder()]
 
 
-def test_projections_are_started_again_when_their_database_was_out_of_reach(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(read_side, "RETRY_S", 0)
-    projections = Failing(None, Unreachable("the database failed"), None)
-    side = ReadSide(projections.start)  # type: ignore[arg-type]
+def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
+    """Return a read side that failed as soon as it knew its database."""
+    spark = cast(SparkSession, None)
 
-    for _ in range(4):
-        side.check()
+    def fail(_: Sequence[Partition]) -> Spans:
+        raise ending
 
-    assert (projections.starts, projections.stops) == (2, 1)
-    assert "commands are decided meanwhile" in caplog.text
+    opened = Opened(
+        database=engine,
+        projections=READ_MODELS,
+        batches=KafkaBatches(spark, {}, Topics()),
+    )
+    ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
+    projecting = Projecting(ground, lambda: opened, fail, Topics())
+    going = KeptGoing("projections", projecting, over=projecting.park)
+    going.start()
+    return going
 
 
 @pytest.mark.proves("F-11")
-@pytest.mark.parametrize("ending", [VerdictError("tampering"), ZeroDivisionError("a bug")])
-def test_anything_else_is_said_once_and_stops_the_projections_only(
-    ending: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    projections = Failing(ending)
-    side = ReadSide(projections.start)  # type: ignore[arg-type]
+def test_what_ends_the_read_side_is_written_down_for_each_projection(tmp_path: Path) -> None:
+    engine = open_database(f"sqlite:///{tmp_path / 'read.db'}")
+    create_read_side(engine, READ_MODELS)
 
-    side.check()
-    side.check()
+    going = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
 
-    assert (projections.starts, projections.stops) == (1, 1)
-    assert [record.levelno for record in caplog.records] == [logging.ERROR]
-    assert str(ending) in caplog.text
-    assert projections.parked is ending
-    assert side.stopped == {"projections": str(ending)}
+    assert going.stopped == "a bug"
+    with engine.begin() as connection:
+        assert all(versions.of(connection, one).error == "a bug" for one in READ_MODELS)
+    engine.dispose()
 
 
 @pytest.mark.proves("F-21")
-def test_a_database_file_that_is_another_stops_the_projections_only_and_nothing_is_written(
-    caplog: pytest.LogCaptureFixture,
+def test_nothing_is_written_into_a_database_file_that_is_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gone = AnotherFile("the database file was removed")
-    projections = Failing(gone, unsaid=gone)
-    side = ReadSide(projections.start)  # type: ignore[arg-type]
+    file = tmp_path / "read.db"
+    engine = open_database(f"sqlite:///{file}")
+    create_read_side(engine, READ_MODELS)
+    file.rename(tmp_path / "elsewhere.db")
 
-    side.check()
-    side.check()
+    going = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)
 
-    assert (projections.starts, projections.stops) == (1, 1)
-    assert [record.exc_info for record in caplog.records] == [None]
-    assert side.stopped == {"projections": str(gone)}
+    assert "was removed or renamed while it was open" in str(going.stopped)
+    assert len(caplog.records) == 1
+    assert not file.exists()
+    engine.dispose()

@@ -3,7 +3,7 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -20,27 +20,21 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
 from verdict.spark.session import jvm_exit_code, spark_session
+from verdict.spark.source import Ground
 from verdict.wire.generate import see_that_all_are_written
 from verdict.wire.marker import Marker
 
 SPARK = "spark"
 
-# Waiting for more data at the broker would be waiting twice: Spark gathers what comes while a
-# batch runs. With Kafka's default of 500 ms a lonely command takes a second longer.
-SOURCE = {"kafka.fetch.max.wait.ms": "10"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foundation:
+class Foundation(Ground):
     """What runs, and how to reach it.
 
-    `source` holds the options of Spark's Kafka source; `marker` is the decider's, as far as it
-    could be read without waiting for anybody; `broker` is the embedded one, if that is used.
+    `marker` is the decider's, as far as it could be read without waiting for anybody; `broker` is
+    the embedded one, if that is used.
     """
 
-    spark: SparkSession
-    kafka: Kafka
-    source: dict[str, str] = field(repr=False)  # passwords are in it
     servers: str
     marker: Marker | None
     broker: EmbeddedBroker | None
@@ -78,7 +72,9 @@ def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
     return Foundation(
         spark=spark,
         kafka=kafka,
-        source=spark_options(settings) | SOURCE | {"kafka.bootstrap.servers": servers},
+        source=spark_options(settings) | {"kafka.bootstrap.servers": servers},
+        partitions=settings.partitions,
+        scratch=settings.data_dir / SPARK,
         servers=servers,
         marker=ensured_topics(settings, kafka),
         broker=embedded,

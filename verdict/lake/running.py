@@ -1,4 +1,4 @@
-"""The running lake: from `start` to `stop`, one folder of files and one marker per batch."""
+"""The lake, running: one folder of files and one marker per batch."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -12,11 +12,13 @@ from verdict.exactly_once.lake_query import NAME, lake_dir, lake_query
 from verdict.exactly_once.markers import first_offsets, read_marker
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, Step, unobserved
+from verdict.kafka.access import Kafka
 from verdict.lake.stream import LETTER, lines
 from verdict.lake.table import Span, Table, position
 from verdict.local.lock import DataDirectoryLock
 from verdict.model.lake_table import LakeTable
-from verdict.processing.processor import Ground, Processor
+from verdict.processing.processor import Processor
+from verdict.spark.source import Ground
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import joined
@@ -26,8 +28,10 @@ ROWS = 50_000  # events at a time: they are many to a file, and Spark writes the
 NO_SUCCESS_FILE = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
 
-class Lake:
-    """The one processor that writes files.
+def lake(
+    ground: Ground, settings: Settings, table: LakeTable, on_step: OnStep = unobserved
+) -> Processor:
+    """Return the one processor that writes files, not started.
 
     Args:
         ground: What it stands on.
@@ -35,61 +39,56 @@ class Lake:
         table: What the files hold.
         on_step: Called at each step.
     """
+    files = Files(ground.kafka, settings, table, on_step)
+    return Processor(
+        ground=ground,
+        query=lake_query(settings.topics),
+        follow=partial(lines, table=table),
+        take=files.put,
+        rows=ROWS,
+        trigger_ms=settings.lake_trigger_ms,
+        data=lake_dir(settings),
+        opened=files.open,
+        on_step=on_step,
+    )
 
-    def __init__(
-        self, ground: Ground, settings: Settings, table: LakeTable, on_step: OnStep = unobserved
-    ) -> None:
+
+class Files:
+    """What batches are written to; arguments are those of `lake`."""
+
+    def __init__(self, kafka: Kafka, settings: Settings, table: LakeTable, on_step: OnStep) -> None:
         self._rows = table
-        self._kafka = ground.kafka
+        self._kafka = kafka
         self._topics = settings.topics
         self._on_step = on_step
-        self._query = lake_query(settings.topics)
         self._folder = lake_dir(settings)
-        self._held = ExitStack()
-        self._processor = Processor(
-            ground,
-            self._query,
-            partial(lines, table=table),
-            self._put,
-            rows=ROWS,
-            trigger_ms=settings.lake_trigger_ms,
-            data=self._folder,
-            on_step=on_step,
-        )
 
-    def start(self) -> None:
-        """Become the owner and go on where the marker ends.
+    def open(self, held: ExitStack) -> None:
+        """Keep other processes out until `held` is left.
 
         Raises:
             Misfit: The files are not as far as the marker says.
-            VerdictError: Another process writes to the lake, or as `begin_anew` says.
+            VerdictError: Another process writes to the lake.
+            Unreachable: Kafka does not answer.
         """
-        self._held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
+        held.enter_context(DataDirectoryLock(self._folder, "lake", "lake_dir"))
         self._table = Table(self._folder / self._rows.name, self._folder / "staging")
         self._check()
-        self._processor.start()
-
-    def check(self) -> None:
-        """Return while it runs; errors are those of `Processor.check`."""
-        self._processor.check()
-
-    def stop(self) -> None:
-        """End it; what is not written yet comes after the next start."""
-        self._processor.stop()
-        self._held.close()
 
     def _check(self) -> None:
         """See that files and marker belong together, before anybody is disturbed."""
-        marker = read_marker(self._kafka, self._query, wait=True).marker
-        first = position(first_offsets(self._kafka, self._query.inputs))
+        query = lake_query(self._topics)
+        marker = read_marker(self._kafka, query, wait=True).marker
+        first = position(first_offsets(self._kafka, query.inputs))
         remedy = (
             "bring back the folder as it was; or have all of it written again: remove the folder "
             f"and the marker (write a record without a value, key {NAME}, to "
-            f"{self._query.markers}), and start again"
+            f"{query.markers}), and start again"
         )
         self._table.check(None if marker is None else position(marker.offsets), first, remedy)
 
-    def _put(self, frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
+    def put(self, frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
+        """Write a batch, in place of what a former try of it left, and its marker."""
         staged, seen = self._table.staged(), Observation()
         (
             frame.observe(seen, F.count(LETTER).alias("letters"))

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from verdict.database import ownership
 from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
+from verdict.errors import BeginAgain
 from verdict.projection import layout
 from verdict.projection.described import Query
 from verdict.projection.position import exclude_others, is_of
@@ -85,7 +86,7 @@ class BuiltOtherwise(Exception):
         )
 
 
-class Superseded(Exception):
+class Superseded(BeginAgain):
     """Readers see another version by now; what was about to be written is rolled back."""
 
     def __init__(self, projection: Projection, live: int | None) -> None:

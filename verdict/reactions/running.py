@@ -11,10 +11,11 @@ from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.operator.chunk import unpacked
 from verdict.operator.handover import chunks_of
-from verdict.processing.processor import Ground, Processor
+from verdict.processing.processor import Processor
 from verdict.reactions.passing_over import pass_over
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.stream import followed
+from verdict.spark.source import Ground
 
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
 
@@ -37,15 +38,15 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         rmtree(outputs, ignore_errors=True)  # those of a batch that was killed, too
 
     return Processor(
-        ground,
-        reactions_query(reactions),
-        partial(
+        ground=ground,
+        query=reactions_query(reactions),
+        follow=partial(
             followed,
             reactions=reactions,
             command_limit_bytes=settings.command_limit_bytes,
             folder=outputs,
         ),
-        publish,
+        take=publish,
         rows=ROWS,
         trigger_ms=settings.reaction_trigger_ms,
         data=settings.data_dir,

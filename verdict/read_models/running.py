@@ -4,216 +4,192 @@ The position in SQL is the truth. Spark's checkpoint begins anew with every star
 which offsets a batch covers. Projections that are far behind come up to the query beside it.
 """
 
-import tempfile
+import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from verdict.errors import Unreachable
-from verdict.exactly_once.checkpoint import batch_of, starting_offsets
-from verdict.kafka.offsets import Offsets
+from verdict.database.sqlite_file import AnotherFile
+from verdict.errors import BeginAgain, Unreachable
+from verdict.exactly_once.batch import Batch
 from verdict.projection import decision, versions
 from verdict.projection.applier import Applier, wall_clock
 from verdict.projection.database import one_line, see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
-from verdict.projection.versions import Superseded
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.catching_up.cohorts import CatchingUp
 from verdict.read_models.catching_up.leading import Leading
 from verdict.spark.errors import query_failed
-from verdict.spark.session import jvm_exit_code
-from verdict.spark.under_way import under_way
+from verdict.spark.running import SparkQuery
+from verdict.spark.source import Ground
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Partition, Span, Spans
 from verdict.wire.topics import Topics
 
 NAME = "projections"
+LOG = logging.getLogger("verdict.read_side")
 LOOK_S = 1.0  # how often versions that stand still are looked after
 
 
-class PassedOverSince(Exception):
+class PassedOverSince(BeginAgain):
     """People decided to pass over a record at which a projection stands still."""
 
 
 LogBounds = Callable[[Sequence[Partition]], Spans]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """The read side as a start finds it.
+
+    Args:
+        database: With the tables of `create_read_side`.
+        projections: In the order in which a batch updates them.
+        batches: Of the deployment; a projection that is more of them behind than one catches up
+            beside the others.
+    """
+
+    database: Engine
+    projections: Sequence[Projection]
+    batches: KafkaBatches
+
+
 class Projecting:
-    """The running read side, from `start` to `stop`.
+    """The running read side, from `start` to `stop`, and again.
 
     A projection that fails, or that somebody else advances too, is parked and the others go on. The
     query ends by itself only when the database fails, Kafka lost records, or there is a bug;
     `check` says so then.
 
     Args:
-        spark: Reads and decodes.
-        batches: Of the deployment; a projection that is more of them behind than one catches up
-            beside the others.
+        ground: Reads and decodes.
+        opened: Called at each start.
         log_bounds: Says from where to where Kafka's log goes in partitions; raises
             Unreachable when Kafka does not answer.
-        database: With the tables of `create_read_side`.
         topics: Of the deployment; they exist, with as many partitions as it says.
-        projections: In the order in which a batch updates them.
+        trigger_ms: The least time between the beginnings of two batches.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
-        batches: KafkaBatches,
+        ground: Ground,
+        opened: Callable[[], Opened],
         log_bounds: LogBounds,
-        database: Engine,
         topics: Topics,
-        projections: Sequence[Projection],
+        trigger_ms: int = 0,
     ) -> None:
-        self._spark = spark
-        self._batches = batches
+        self._ground = ground
+        self._open = opened
         self._log_bounds = log_bounds
-        self._database = database
         self._topics = topics
-        self._projections = projections
+        self._trigger_ms = trigger_ms
+        self._opened: Opened | None = None
         self._leading: Leading | None = None
-        self._catching_up: CatchingUp | None = None
-        self._checkpoint: tempfile.TemporaryDirectory[str] | None = None
-        self._running: StreamingQuery | None = None
-        self._failure: Exception | None = None
-        self._scratch = Path()
+        self._held = ExitStack()
+        self._query = SparkQuery(ground.spark, NAME, self._apply, self._told)
         self._look_at = 0.0
 
-    def start(self, scratch: Path, trigger_ms: int = 0) -> None:
+    def start(self) -> None:
         """Begin where those stand that are near the end of the log; bring the others there.
-
-        Args:
-            scratch: A directory for what no restart needs.
-            trigger_ms: The least time between the beginnings of two batches.
 
         Raises:
             Unreachable: The database or Kafka does not answer.
+            VerdictError: The database does not fit.
         """
-        self._failure, self._scratch = None, scratch
-        try:
-            appliers = [
-                Applier(self._database, projection, self._topics, missing=missing_events)
-                for projection in self._projections
-            ]
-            log = self._log({name for applier in appliers for name in applier.topics})
-            self._leading = Leading(appliers, self._batches, log, trigger_ms / 1000)
-        except DBAPIError as error:
-            raise _for_people(error) from error
-        front = self._leading.front
-        self._checkpoint = tempfile.TemporaryDirectory(prefix=f"{NAME}-", dir=scratch)
-        self._running = (
-            self._batches.stream(_from(front.offsets))
-            .writeStream.queryName(NAME)
-            .option("checkpointLocation", self._checkpoint.name)
-            .trigger(processingTime=f"{trigger_ms} milliseconds")
-            .foreachBatch(self._apply)
-            .start()
+        self._opened = None  # else what is said of the last one may be written into another
+        opened = self._opened = self._open()
+        with _in_words():
+            leading = self._leading = self._led(opened)
+        held = self._held  # left from the last to the first
+        checkpoint = held.enter_context(
+            TemporaryDirectory(prefix=f"{NAME}-", dir=self._ground.scratch)
         )
-        self._catching_up = CatchingUp(self._spark, self._batches, front, self._end)
-        for cohort in self._leading.cohorts:
-            self._catching_up.bring(cohort)
+        beside = CatchingUp(self._ground.spark, opened.batches, leading.front, self._query.fail)
+        held.callback(beside.stop)
+        held.callback(self._query.stop)
+        held.callback(leading.front.close)
+        records = opened.batches.stream(leading.front.offsets)
+        self._query.start(records, Path(checkpoint), self._trigger_ms)
+        for cohort in leading.cohorts:
+            beside.bring(cohort)
 
     def check(self) -> None:
         """Return while it runs.
 
         Raises:
-            Superseded: Readers were given another version of a projection to see.
-            PassedOverSince: What a projection could not read is to be passed over.
+            BeginAgain: Readers were given another version of a projection to see, or what one
+                could not read is to be passed over.
             Unreachable: The database failed.
             AnotherFile: The database's file was removed or replaced, whether batches come or not.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
-        if self._running is not None and not self._running.isActive:
-            if isinstance(self._failure, Superseded):
-                raise self._failure
-            failure = self._failure or self._running.exception()
-            stopped = failure or RuntimeError(f"{NAME} stopped")
-            raise query_failed(stopped, self._scratch, recoverable=False)
-        if self._leading is not None and time.monotonic() >= self._look_at:
+        self._query.check()
+        if self._opened is not None and time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + LOOK_S
-            see_that_it_is_the_same(self._database)
-            self._look_after(self._leading.standing_still())
+            see_that_it_is_the_same(self._opened.database)
+            with _in_words():
+                self._look_after(self._opened)
 
     def stop(self) -> None:
         """End the query; what it has not committed by then is applied after the next start."""
-        if self._leading is not None:
-            self._leading.front.close()
-        if self._running is not None and jvm_exit_code(self._spark) is None:
-            self._running.stop()
-        if self._catching_up is not None:
-            self._catching_up.stop()
-        if self._checkpoint is not None:
-            self._checkpoint.cleanup()
+        self._held.close()
 
     def park(self, error: Exception) -> None:
-        """Write down for readers that all of them stand still, and why; they are stopped.
-
-        Raises:
-            AnotherFile: There is nowhere to write it.
-            DBAPIError: The database failed.
-        """
-        with self._database.begin() as connection:
-            for projection in self._projections:
-                if versions.of(connection, projection).error is None:
-                    versions.stop(connection, projection, error, wall_clock())
-
-    def _look_after(self, appliers: Sequence[Applier]) -> None:
-        """Return when nothing has changed for those who stand still.
-
-        Raises:
-            Superseded: Readers see another version, which may go on where this one does not.
-            PassedOverSince: The record that one cannot read is to be passed over.
-            Unreachable: The database failed.
-        """
-        if not appliers:
+        """Write down for readers that all of them stand still, and why; they are stopped."""
+        if self._opened is None:
             return
         try:
-            with snapshot(self._database) as connection:
+            with self._opened.database.begin() as connection:
+                for projection in self._opened.projections:
+                    if versions.of(connection, projection).error is None:
+                        versions.stop(connection, projection, error, wall_clock())
+        except AnotherFile:
+            pass  # which has been said, and the file in its place is not ours to write to
+        except DBAPIError as failure:
+            LOG.error("that could not be written down: %s", one_line(failure.orig))
+
+    def _led(self, opened: Opened) -> Leading:
+        appliers = [
+            Applier(opened.database, projection, self._topics, missing=missing_events)
+            for projection in opened.projections
+        ]
+        log = self._log({name for applier in appliers for name in applier.topics})
+        return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
+
+    def _look_after(self, opened: Opened) -> None:
+        """Return when nothing has changed for those who stand still."""
+        assert self._leading is not None
+        if appliers := self._leading.standing_still():
+            with snapshot(opened.database) as connection:
                 passed_over = decision.passed_over(connection)
                 for applier in appliers:
                     versions.check_live(connection, applier.projection)
-                    see_that_it_must_stand(applier, passed_over, self._batches.passed_over)
-        except DBAPIError as error:
-            raise _for_people(error) from error
+                    see_that_it_must_stand(applier, passed_over, opened.batches.passed_over)
 
     def _log(self, topics: Collection[str]) -> Spans:
         followed = [topic for topic in self._topics.all() if topic.name in topics]
         places = [Partition(t.name, number) for t in followed for number in range(t.partitions)]
         return self._log_bounds(places)
 
-    def _apply(self, frame: DataFrame, batch_id: int) -> None:
-        assert self._checkpoint is not None
+    def _apply(self, frame: DataFrame, batch: Batch) -> None:
         assert self._leading is not None
-        try:
-            with under_way(NAME, batch_id):
-                planned = batch_of(Path(self._checkpoint.name), batch_id)
-                self._leading.apply(frame, _spans(planned.start, planned.end))
-        except Exception as error:
-            failure = self._failed(error)
-            if failure is error:
-                raise  # "from" itself would make it its own cause, for ever
-            raise failure from error
+        self._leading.apply(frame, _spans(batch))
 
-    def _end(self, error: Exception) -> None:
-        """Stop because of what went wrong beside the query."""
-        failure = self._failed(error)
-        if failure is not error:
-            failure.__cause__ = error
-        if self._running is not None and jvm_exit_code(self._spark) is None:
-            self._running.stop()
-
-    def _failed(self, error: Exception) -> Exception:
-        """Return what to tell people: the first error, as others may follow from it."""
-        if self._failure is None:
-            self._failure = _for_people(error)
-        return self._failure
+    def _told(self, error: BaseException) -> BaseException:
+        if not isinstance(error, DBAPIError):
+            return query_failed(error, self._ground.scratch, recoverable=False)
+        told = _unreachable(error)
+        told.__cause__ = error
+        return told
 
 
 def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: PassedOver) -> None:
@@ -235,23 +211,21 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
         raise PassedOverSince(f"{place}, which {applier.projection.name} waits at, is passed over")
 
 
-def _from(offsets: Mapping[Partition, int]) -> dict[str, str]:
-    start: dict[str, list[int]] = {}
-    for place, offset in sorted(offsets.items()):
-        start.setdefault(place.topic, []).append(offset)
-    sizes = {topic: len(found) for topic, found in start.items()}
-    return {"subscribe": ",".join(start), "startingOffsets": starting_offsets(start, sizes)}
-
-
-def _spans(start: Offsets, end: Offsets) -> dict[Partition, Span]:
+def _spans(batch: Batch) -> Spans:
     return {
-        Partition(topic, number): Span(start[topic][number], offset)
-        for topic, offsets in end.items()
+        Partition(topic, number): Span(batch.start[topic][number], offset)
+        for topic, offsets in batch.end.items()
         for number, offset in enumerate(offsets)
     }
 
 
-def _for_people(error: Exception) -> Exception:
-    if isinstance(error, DBAPIError):
-        return Unreachable(f"the database of the read side failed: {one_line(error.orig)}")
-    return error
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        raise _unreachable(error) from error
+
+
+def _unreachable(error: DBAPIError) -> Unreachable:
+    return Unreachable(f"the database of the read side failed: {one_line(error.orig)}")

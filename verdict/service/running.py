@@ -14,7 +14,6 @@ from sqlalchemy import Engine
 
 from verdict.application import current
 from verdict.configuration.found import Service, database_url, withdraw
-from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.settings import Settings
 from verdict.decider.recovery.progress import Tell, untold
 from verdict.decider.recovery.recovering import recover_outdated
@@ -23,14 +22,13 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import copied_decisions
 from verdict.event_log.followed_log import follow_this_log
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.foundation.foundation import SPARK, Foundation, lay_foundation
+from verdict.foundation.foundation import Foundation, lay_foundation
 from verdict.foundation.log_watch import LogWatch
 from verdict.kafka.log import log_bounds
 from verdict.kafka.reach import Reach
-from verdict.lake.running import Lake
+from verdict.lake.running import lake
 from verdict.letters.retrying import Retrying
 from verdict.processing.kept_going import KeptGoing
-from verdict.processing.processor import Ground
 from verdict.projection.database import (
     check_built,
     check_server,
@@ -42,11 +40,11 @@ from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.reactions.running import reacting
 from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.read_side import ReadSide
-from verdict.read_models.running import Projecting
+from verdict.read_models.running import Opened, Projecting
 from verdict.service.dying import jvm_ended
 from verdict.service.vitals import Vitals
 from verdict.spark.session import jvm_exit_code
+from verdict.spark.source import Ground
 
 CHECK_S = 0.2
 DEATH_S = 2.0  # until a process that is being ended is known to have ended
@@ -162,9 +160,8 @@ class Running:
         self._deciding.check()
         if self._reach.there:  # else whatever is tried again would only wait
             self._log_watch.check()
-            for processor in self._processors:
-                processor.check()
-            self._read_side.check()
+            for one in self._beside:
+                one.check()
         if self._vitals is not None:
             self._vitals.tell(self._reach.away_since, self._stopped())
 
@@ -178,13 +175,14 @@ class Running:
         check_tables(ground, settings)  # before anything is decided beside tables of another log
         recover_outdated(ground, settings, self._tell)
         rehearsal = self._decide(ground, parts)
-        beside = processing_ground(ground, settings)
-        self._processors = processors(beside, settings)
-        for processor in self._processors:
+        self._beside = processors(ground, settings)
+        for processor in self._beside:
             parts.callback(processor.stop)
             processor.start()
-        self._read_side = ReadSide(partial(project, ground, settings))
-        parts.callback(self._read_side.stop)
+        projecting = project(ground, settings)
+        parts.callback(projecting.stop)
+        projecting.start()  # who cannot even begin does not run
+        self._beside.append(KeptGoing("projections", projecting, over=projecting.park))
         retrying = retry(ground, settings)
         parts.callback(retrying.stop)
         retrying.start()
@@ -197,49 +195,29 @@ class Running:
 
     def _stopped(self) -> dict[str, str]:
         """Return what stands still, and why; the decider only waits for Kafka, or a worker."""
-        processors = {one.name: one.stopped for one in self._processors if one.stopped is not None}
-        return (
-            self._deciding.stopped | processors | self._read_side.stopped | self._retrying.stopped
-        )
+        beside = {one.name: one.stopped for one in self._beside if one.stopped is not None}
+        return self._deciding.stopped | beside | self._retrying.stopped
 
     def _decide(self, ground: Foundation, parts: ExitStack) -> Future[None]:
         """Begin to decide; return what is done when the operator is known to work."""
         self._reach = Reach(ground.kafka, self.settings.topics.markers)
         parts.callback(self._reach.stop)
         self._reach.start()
-        self._deciding = Deciding(
-            ground.spark,
-            ground.kafka,
-            ground.source,
-            self.settings,
-            self._on_step,
-            lambda: self._reach.there,
-        )
+        self._deciding = Deciding(ground, self.settings, self._on_step, lambda: self._reach.there)
         parts.callback(self._deciding.stop)
         self._deciding.start()
         return parts.enter_context(ThreadPoolExecutor(1)).submit(self._deciding.rehearse)
-
-
-def processing_ground(ground: Foundation, settings: Settings) -> Ground:
-    """Return what processors stand on."""
-    return Ground(
-        spark=ground.spark,
-        kafka=ground.kafka,
-        source=ground.source,
-        partitions=settings.partitions,
-        scratch=settings.data_dir / SPARK,
-    )
 
 
 def processors(ground: Ground, settings: Settings) -> list[KeptGoing]:
     """Return what runs beside the decider, not started: a lake only if the application has one."""
     found = [KeptGoing("reactions", reacting(ground, settings))]
     if (table := current().lake) is not None:
-        found.append(KeptGoing("lake", Lake(ground, settings, table)))
+        found.append(KeptGoing("lake", lake(ground, settings, table)))
     return found
 
 
-def retry(ground: Foundation, settings: Settings) -> Retrying:
+def retry(ground: Ground, settings: Settings) -> Retrying:
     """Return what tries dead letters again, not started; the read side has its tables.
 
     Raises:
@@ -256,7 +234,7 @@ def retry(ground: Foundation, settings: Settings) -> Retrying:
     )
 
 
-def check_tables(ground: Foundation, settings: Settings) -> None:
+def check_tables(ground: Ground, settings: Settings) -> None:
     """Return when the read side's tables fit log and settings; those that were missing are there.
 
     Raises:
@@ -271,7 +249,7 @@ def check_tables(ground: Foundation, settings: Settings) -> None:
         database.dispose()
 
 
-def made_read_side(ground: Foundation, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
+def made_read_side(ground: Ground, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
     """Return the database, and the projections at the versions that readers see.
 
     Tables and views that were missing are there.
@@ -291,29 +269,19 @@ def made_read_side(ground: Foundation, settings: Settings) -> tuple[Engine, Sequ
     return database, read_models
 
 
-def project(ground: Foundation, settings: Settings) -> Projecting:
-    """Start the projections, at the versions that readers see; one that does not fit is parked.
+def project(ground: Ground, settings: Settings) -> Projecting:
+    """Return the projections, not started: each start is at the versions that readers see."""
+    options = {name: str(value) for name, value in ground.kafka.settings.items()}
 
-    Args:
-        ground: What they stand on.
-        settings: Of the service.
+    def opened() -> Opened:
+        database, read_models = made_read_side(ground, settings)
+        batches = KafkaBatches(
+            ground.spark,
+            {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
+            settings.topics,
+            passed_over=copied_decisions(options, settings.topics, database),
+        )
+        return Opened(database=database, projections=read_models, batches=batches)
 
-    Returns:
-        What runs; stop it before the ground is taken away.
-
-    Raises:
-        VerdictError: The database does not fit, or is out of reach.
-    """
-    database, read_models = made_read_side(ground, settings)
-    size = {"maxOffsetsPerTrigger": str(settings.max_rows_per_batch)}
-    options = librdkafka_options(settings) | {"bootstrap.servers": ground.servers}
-    batches = KafkaBatches(
-        ground.spark,
-        {**ground.source, **size},
-        settings.topics,
-        passed_over=copied_decisions(options, settings.topics, database),
-    )
     bounds = partial(log_bounds, options)
-    projecting = Projecting(ground.spark, batches, bounds, database, settings.topics, read_models)
-    projecting.start(settings.data_dir / SPARK, settings.projection_trigger_ms)
-    return projecting
+    return Projecting(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)

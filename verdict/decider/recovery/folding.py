@@ -30,6 +30,7 @@ from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
 from verdict.operator.stream import shard_keys, shard_of
+from verdict.spark.source import stored
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
@@ -127,15 +128,12 @@ class Folding:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
         types = {topic_of(name): name for name in current().aggregate_types}
         ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
-        records = (
-            self._spark.read.format("kafka")
-            .options(**self._source)
-            .option("kafka.isolation.level", "read_committed")
-            .option("failOnDataLoss", "true")
-            .option("subscribe", ",".join(types))
-            .option("startingOffsets", "earliest")
-            .option("endingOffsets", starting_offsets(ends, _counted(ends)))
-            .load()
+        records = stored(
+            self._spark,
+            self._source,
+            subscribe=",".join(types),
+            startingOffsets="earliest",
+            endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
         )
         names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
         return records.withColumn("timestamp", F.unix_millis("timestamp")).select(
@@ -221,10 +219,6 @@ def _contradiction() -> Column:
         shown("found"),
         F.lit(": the last event was altered, forged or cut off"),
     )
-
-
-def _counted(ends: Mapping[str, list[int]]) -> dict[str, int]:
-    return {topic: len(offsets) for topic, offsets in ends.items()}
 
 
 @contextmanager

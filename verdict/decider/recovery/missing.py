@@ -19,9 +19,9 @@ from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
-from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
 from verdict.model.source import Source
+from verdict.spark.source import Ground, stored
 from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
@@ -44,7 +44,7 @@ def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
         return None
 
 
-def marker_from_answers(ground: Foundation, query: Query, topics: Topics, data_dir: Path) -> Marker:
+def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: Path) -> Marker:
     """Return a marker like the one that is lost, as far as a recovery needs it.
 
     Its shard count is the setting's: a recovery may choose any.
@@ -66,19 +66,13 @@ def marker_from_answers(ground: Foundation, query: Query, topics: Topics, data_d
     return replace(lost, generation=newest_generation(data_dir))
 
 
-def _answered(ground: Foundation, topics: Topics) -> list[tuple[str, int, int]]:
+def _answered(ground: Ground, topics: Topics) -> list[tuple[str, int, int]]:
     """Return (topic, partition, next offset) of the commands that have an answer."""
     answers = [topics.dead_letters, *map(topics.responses, current().aggregate_types)]
-    records = (
-        ground.spark.read.format("kafka")
-        .options(**ground.source)
-        .option("kafka.isolation.level", "read_committed")
-        .option("subscribe", ",".join(answers))
-        .load()
-        .select("topic", "value")
-    )
+    records = stored(ground.spark, ground.source, subscribe=",".join(answers))
     last = (
-        records.mapInArrow(partial(_sources, topics), ANSWERED)
+        records.select("topic", "value")
+        .mapInArrow(partial(_sources, topics), ANSWERED)
         .groupBy("topic", "partition")
         .agg(F.max("next"))
     )

@@ -8,12 +8,14 @@ from uuid import uuid4
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from verdict.kafka.offsets import by_topic
 from verdict.operator.collector import collector_paused
 from verdict.projection.batch import Batch
 from verdict.read_models.batches.packed import PACKED, unpacked
 from verdict.read_models.batches.stream import TASK_BYTES, TooManyBytes, decoded
+from verdict.spark.source import arriving, stored
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
-from verdict.wire.spans import Spans, halves
+from verdict.wire.spans import Partition, Spans, halves
 from verdict.wire.topics import Topics
 
 MOST = 20_000  # offsets at a time, unless somebody says otherwise
@@ -49,9 +51,7 @@ class KafkaBatches:
         self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
         self.part = BATCHES * min(self.most, MOST)
         self._spark = spark
-        self._kafka = {
-            **kafka, "kafka.isolation.level": "read_committed", "failOnDataLoss": "true"
-        }  # fmt: skip
+        self._kafka = kafka
         # else each job of Spark's has a group of its own, for which what was fetched in advance is
         # kept: 500 records of each partition for 5 minutes, until the heap is full
         self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
@@ -60,10 +60,12 @@ class KafkaBatches:
         self.passed_over = passed_over
         self._wanted = f"NOT ({passed_over.condition()})"
 
-    def stream(self, options: Mapping[str, str]) -> DataFrame:
-        """Return what comes, decoded; `options` say of which topics and from where."""
-        stream = self._spark.readStream.format("kafka").options(**self._kafka, **options)
-        return self._decoded(stream.load().where(self._wanted), self._task_bytes)
+    def stream(self, begin: Mapping[Partition, int]) -> DataFrame:
+        """Return what comes, decoded; `begin` has every partition of the topics that it names."""
+        offsets = by_topic(begin)
+        sizes = {topic: len(found) for topic, found in offsets.items()}
+        records = arriving(self._spark, self._kafka, offsets, sizes, self.most)
+        return self._decoded(records.where(self._wanted), self._task_bytes)
 
     def between(self, spans: Spans) -> Iterator[Batch]:
         """Yield what Kafka holds in `spans`, in one batch or several that follow each other."""
@@ -83,8 +85,7 @@ class KafkaBatches:
             "startingOffsets": json.dumps(starts),
             "endingOffsets": json.dumps(ends),
         }
-        known = self._group | self._kafka | options
-        return self._spark.read.format("kafka").options(**known).load().where(self._wanted)
+        return stored(self._spark, {**self._group, **self._kafka}, **options).where(self._wanted)
 
     def batches(self, frame: DataFrame, spans: Spans) -> Iterator[Batch]:
         """Yield the records of a decoded frame, which is evaluated once, as `between` does.

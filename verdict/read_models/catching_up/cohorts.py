@@ -14,6 +14,7 @@ from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.catching_up.front import Front, apply_rest, reached_by
 from verdict.read_models.catching_up.read_ahead import read_ahead
 from verdict.read_models.catching_up.split import Reached, lag, next_part, passed
+from verdict.spark.running import POOL
 from verdict.spark.session import jvm_exit_code
 from verdict.wire.spans import Spans
 
@@ -65,7 +66,7 @@ class CatchingUp:
     def _run(self, cohort: Sequence[Applier]) -> None:
         try:
             self._spark.sparkContext.setJobGroup(NAME, NAME)
-            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", NAME)
+            self._spark.sparkContext.setLocalProperty(POOL, NAME)
             self._bring(cohort)
         except Exception as error:
             if not self._front.is_closed:  # else a job was cancelled, as it should be

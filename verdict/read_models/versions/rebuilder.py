@@ -15,7 +15,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.foundation.foundation import SOURCE, SPARK
+from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
@@ -143,7 +143,7 @@ class Rebuilder:
     @contextmanager
     def _whole_log(self, lock: DataDirectoryLock) -> Iterator[WholeLog]:
         topics = self._settings.topics
-        kafka = spark_options(self._settings) | SOURCE
+        kafka = spark_options(self._settings)
         with ExitStack() as parts, self._log() as log, self._spark(lock) as spark:
             kafka |= {"kafka.bootstrap.servers": self._servers}
             batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)

@@ -1,0 +1,71 @@
+"""Kafka's records as Spark reads them: committed ones alone, and none dropped unsaid."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from verdict.exactly_once.checkpoint import starting_offsets
+from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import AnyOffsets
+
+SOURCE = {
+    "kafka.isolation.level": "read_committed",
+    "failOnDataLoss": "true",
+    # Waiting for more data at the broker would be waiting twice: Spark gathers what comes while a
+    # batch runs. With Kafka's default of 500 ms a lonely command takes a second longer.
+    "kafka.fetch.max.wait.ms": "10",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What queries stand on.
+
+    Args:
+        spark: Where they run.
+        kafka: Where they publish, their markers too.
+        source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
+        partitions: Of each topic.
+        scratch: A directory for what no restart needs.
+    """
+
+    spark: SparkSession
+    kafka: Kafka
+    source: Mapping[str, str] = field(repr=False)  # passwords are in it
+    partitions: int
+    scratch: Path
+
+
+def arriving(
+    spark: SparkSession,
+    source: Mapping[str, str],
+    offsets: AnyOffsets,
+    partitions: Mapping[str, int],
+    rows: int,
+    *,
+    headers: bool = False,
+) -> DataFrame:
+    """Return what comes on topics.
+
+    Args:
+        spark: Reads.
+        source: As `Ground` has it.
+        offsets: Where to begin; a partition that is missing begins with its first record.
+        partitions: How many each of the topics has.
+        rows: That a batch holds at most.
+        headers: Whether those of records are wanted, too.
+    """
+    options = {
+        "subscribe": ",".join(partitions),
+        "startingOffsets": starting_offsets(offsets, partitions),
+        "maxOffsetsPerTrigger": str(rows),
+        "includeHeaders": str(headers).lower(),
+    }
+    return spark.readStream.format("kafka").options(**{**source, **SOURCE, **options}).load()
+
+
+def stored(spark: SparkSession, source: Mapping[str, str], **options: str) -> DataFrame:
+    """Return what lies on topics now; `options` say on which, from where, to where."""
+    return spark.read.format("kafka").options(**{**source, **SOURCE, **options}).load()
