@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.exactly_once.proxy import Fault, Proxy, proxied_broker
+from tests.exactly_once.proxy import Fault, Proxy
 from tests.letters.desk import Desk, headers_of, until
 from tests.postgresql import LET_GO, Server
 from verdict.letters import worker
 from verdict.letters.retrying import Retrying
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120)]
 SHORT_S = 3.0
@@ -18,23 +19,23 @@ LONG_AGO = 10**12
 
 
 @pytest.fixture
-def cut_off(tmp_path: Path) -> Iterator[tuple[Desk, Proxy]]:
-    """Return a desk, and the network between the service and Kafka; the test goes around it."""
-    with proxied_broker(tmp_path / "broker") as found:
-        desk = Desk(found.broker.bootstrap_servers, "cut.", f"sqlite:///{tmp_path / 'read.db'}")
-        yield desk, found.proxy
-        desk.close()
+def sqlite_desk(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[Desk]:
+    """Return a desk that goes around the network."""
+    desk = Desk(broker.bootstrap_servers, "cut.", f"sqlite:///{tmp_path / 'read.db'}")
+    yield desk
+    desk.close()
 
 
 @pytest.mark.proves("R-05")
 def test_letters_wait_while_kafka_is_away_and_a_lost_answer_repeats_the_same_ids(
-    cut_off: tuple[Desk, Proxy],
+    sqlite_desk: Desk,
+    network: Proxy,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """R-05."""
     monkeypatch.setattr(worker, "RETRY_S", 0.5)
-    desk, network = cut_off
+    desk = sqlite_desk
     kafka = replace(
         desk.kafka,
         settings={"bootstrap.servers": network.address},
@@ -81,8 +82,10 @@ def test_letters_wait_while_the_database_is_away(
     retrying.start()
     try:
         retrying.await_ready(lambda: None)
-        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
-        postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
+        postgresql.execute(
+            f"ALTER DATABASE {database} ALLOW_CONNECTIONS false",
+            LET_GO.replace("current_database()", f"'{database}'"),
+        )
         desk.put([b"a", b"b"], at=LONG_AGO)
         until(lambda: said("waits", caplog), lambda: None)
         postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")

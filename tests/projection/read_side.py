@@ -1,16 +1,23 @@
 """A read side on a database, as `verdict up` makes it, and short ways to look at it."""
 
+import atexit
+import shutil
+import tempfile
 import warnings
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, MetaData, delete, select
+import psycopg
+from sqlalchemy import URL, Engine, MetaData, delete, make_url, select
 
 from verdict.database import ownership
 from verdict.projection.applier import Applier
 from verdict.projection.creation import OWN_METADATA
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
+from verdict.projection.layout import TABLES
 from verdict.projection.missing_events import missing_events
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
@@ -28,8 +35,10 @@ class ReadSide:
     def __init__(self, url: str, declared: Sequence[Projection] | None = None) -> None:
         self.projections = {p.name: p for p in (projections() if declared is None else declared)}
         self.url = url
+        is_copied = declared is None and _copied(url)
         self.engine = self.open()
-        create_read_side(self.engine, [*self.projections.values()])
+        if not is_copied:
+            create_read_side(self.engine, [*self.projections.values()])
 
     @property
     def is_postgresql(self) -> bool:
@@ -88,3 +97,60 @@ class ReadSide:
     def close(self) -> None:
         """Let go of the file."""
         self.engine.dispose()
+
+
+def _copied(url: str) -> bool:
+    """Let a new database be a copy of one that has all tables and no row; tell whether it is.
+
+    To create them is what most tests would take most of their time for.
+    """
+    database = make_url(url)
+    if database.get_backend_name() == "postgresql":
+        return _copied_on_server(database)
+    file = Path(database.database or "")
+    if file.exists():
+        return False
+    shutil.copyfile(_file_without_rows(), file)
+    return True
+
+
+@cache
+def _file_without_rows() -> Path:
+    folder = tempfile.mkdtemp(prefix="verdict-tests-")
+    atexit.register(shutil.rmtree, folder)
+    file = Path(folder, "read.db")
+    _create(f"sqlite:///{file}")
+    return file
+
+
+def _copied_on_server(database: URL) -> bool:
+    with psycopg.connect(_uri(database)) as connection:
+        others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        found = connection.execute(f"SELECT to_regnamespace('{TABLES}'), ({others})").fetchone()
+    if found != (None, 1):
+        return False
+    server = database.set(database="postgres")
+    name = _database_without_rows(server)
+    with psycopg.connect(_uri(server), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {database.database}")
+        connection.execute(f"CREATE DATABASE {database.database} TEMPLATE {name}")
+    return True
+
+
+@cache
+def _database_without_rows(server: URL) -> str:
+    name = "read_side_without_rows"
+    with psycopg.connect(_uri(server), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    _create(_uri(server.set(database=name)))
+    return name
+
+
+def _create(url: str) -> None:
+    engine = open_database(url)
+    create_read_side(engine, projections())
+    engine.dispose()
+
+
+def _uri(database: URL) -> str:
+    return database.render_as_string(hide_password=False)

@@ -14,7 +14,7 @@ from schemas.position import PositionClosed, PositionTransferred
 from tests.postgresql import LET_GO, Server
 from tests.projection.event_log import opened
 from tests.projection.responses import ACCEPTED, REJECTED
-from tests.read_models.deployment import Deployment, reaches
+from tests.read_models.deployment import Deployment, reaches, some_projections
 from verdict.database.copying import MANY
 from verdict.database.sqlite_file import AnotherFile
 from verdict.errors import Unreachable
@@ -28,7 +28,6 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.wire.records import encode
@@ -143,7 +142,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
 ) -> None:
     """More of it than one batch takes, and no batch follows."""
     monkeypatch.setattr(releasing, "MOST", 2)
-    others = [p for p in projections() if p.name != "us_holder"]
+    others = [p for p in some_projections() if p.name != "us_holder"]
     names = [f"p-{number}" for number in range(5)]
     happened = [deployment.happens(name, opened(name)) for name in names]
     deployment.write(*(record for one in happened for record in one))
@@ -266,7 +265,7 @@ def advance(deployment: Deployment, name: str) -> None:
         for number, end in deployment.select(reached, events, name)
     }
     another = open_database(deployment.url)
-    (projection,) = (one for one in projections() if one.name == name)
+    (projection,) = (one for one in some_projections() if one.name == name)
     Applier(another, projection, deployment.topics).apply(Batch([], spans))
     another.dispose()
 
@@ -318,7 +317,7 @@ class TestOnPostgresql:
         first = running()
         reaches(first, lambda: deployment.select(count) == [(MANY,)])
 
-        postgresql.execute(LET_GO, make_url(deployment.url).database or "")
+        postgresql.execute(LET_GO, database=make_url(deployment.url).database or "")
         deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
         with pytest.raises(
             Unreachable, match=r"the database of the read side failed: .*(terminat|lost)"
