@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -12,7 +13,11 @@ from hypothesis import HealthCheck, settings
 
 from tests import postgresql as embedded
 from tests import tiers
+from tests.exactly_once.proxy import ProxiedBroker, Proxy, proxied_broker
 from verdict.local.broker import EmbeddedBroker
+
+if TYPE_CHECKING:  # it is slow to import, and few tests need it
+    from pyspark.sql import SparkSession
 
 NewDatabase = Callable[[], str]
 
@@ -34,11 +39,24 @@ settings.load_profile(tiers.QUICK)  # `--hypothesis-profile=thorough` looks for 
 
 
 @pytest.fixture(scope="session")
-def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    """Return a running Kafka whose topics stay until the end of the run."""
-    with EmbeddedBroker(tmp_path_factory.mktemp("broker")) as broker:
-        yield broker
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]:
+    """Return the Kafka of all tests, and the network that fails for who comes in through it."""
+    with proxied_broker(tmp_path_factory.mktemp("broker")) as found:
+        yield found
         gc.collect()  # clients that nobody holds would complain of its end, behind the last line
+
+
+@pytest.fixture
+def network(proxied: ProxiedBroker) -> Iterator[Proxy]:
+    """Return the network of who comes in through it; it is whole before and after."""
+    yield proxied.proxy
+    proxied.proxy.heal()
+
+
+@pytest.fixture(scope="session")
+def shared_broker(proxied: ProxiedBroker) -> EmbeddedBroker:
+    """Return a running Kafka whose topics stay until the end of the run."""
+    return proxied.broker
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +77,23 @@ def broker(shared_broker: EmbeddedBroker) -> Iterator[EmbeddedBroker]:
 def _topics(admin: AdminClient) -> set[str]:
     """Return the topics that are not Kafka's own."""
     return {name for name in admin.list_topics(timeout=30).topics if not name.startswith("__")}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """Return a session with one slot; it is shared, so leave no query running.
+
+    It writes files in which bytes can be searched for.
+    """
+    from verdict.spark.session import spark_session
+
+    plain = {
+        "spark.sql.parquet.compression.codec": "none",
+        "spark.hadoop.parquet.enable.dictionary": "false",
+    }
+    session = spark_session("tests", 1, 1, "512m", tmp_path_factory.mktemp("spark"), extra=plain)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

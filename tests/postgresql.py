@@ -32,11 +32,10 @@ class Server:
         self._made = 0
         self._free: list[str] = []
 
-    def execute(self, *statements: str, database: str = "postgres") -> None:
-        """Run statements outside of any transaction."""
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        """Run a statement outside of any transaction."""
         with psycopg.connect(self.url(database), autocommit=True) as connection:
-            for statement in statements:
-                connection.execute(statement.encode())
+            connection.execute(statement.encode())
 
     @contextmanager
     def database(self) -> Iterator[str]:
@@ -47,7 +46,7 @@ class Server:
             self.execute(f"CREATE DATABASE {self._free[0]}")
         name = self._free.pop()
         yield self.url(name)
-        self.execute(LET_GO, *EMPTY, database=name)
+        self.execute("; ".join((LET_GO, *EMPTY)), name)
         self._free.append(name)
 
     def url(self, database: str, user: str | None = None) -> str:

@@ -14,7 +14,7 @@ from hypothesis import settings
 QUICK, THOROUGH = "quick", "thorough"  # hypothesis's profiles
 CPU_S = 10.0  # a second, but a busy or rented core is slow
 LATER = {"kafka", "spark", "postgresql", "process", "slow", "thorough", "campaign"}
-BY_FIXTURE = {"shared_broker": "kafka", "spark": "spark", "postgresql": "postgresql"}
+BY_FIXTURE = {"proxied": "kafka", "spark": "spark", "postgresql": "postgresql"}
 
 _started: list[str] = []
 

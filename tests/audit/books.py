@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 from pydantic import SecretStr
 
 from tests.operator.fake_state import FakeStateStore
 from tests.projection.read_side import ReadSide
+from tests.topics import drop
 from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
@@ -212,10 +212,7 @@ class Books:
 
     def drop(self, topic: str, partition: int, before: int) -> None:
         """Let Kafka forget what lies before an offset."""
-        admin = AdminClient({**self.options})  # it must outlive its answers
-        gone = [TopicPartition(topic, partition, before)]
-        for done in admin.delete_records(gone).values():
-            done.result(30)
+        drop(self.options["bootstrap.servers"], topic, {partition: before})
 
     def close(self) -> None:
         """Let go of the database."""

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
-from verdict.application import current
+from tests.topics import create
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.wire.commands import decode_command
@@ -19,6 +17,7 @@ from verdict.wire.response import Response, Status
 from verdict.wire.topics import Topics
 
 PARTITIONS = 4
+TYPES = ("order", "position")  # of which commands are sent here
 ELECTING = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -58,7 +57,7 @@ def accepted(sent: dict[str, Any], aggregate_type: str, source: Source) -> Respo
 
 
 class Responder(threading.Thread):
-    """Reads every commands topic and answers on the responses topic, until it is stopped."""
+    """Reads the commands topics and answers on the responses topic, until it is stopped."""
 
     def __init__(self, servers: str, topics: Topics) -> None:
         super().__init__(daemon=True)
@@ -73,7 +72,7 @@ class Responder(threading.Thread):
         options = {"bootstrap.servers": self._servers, "group.id": "responder"}
         consumer = Consumer(options | {"fetch.wait.max.ms": 10})
         producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 0})
-        topics = self._topics.every_commands()
+        topics = map(self._topics.commands, TYPES)
         consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(PARTITIONS)])
         while not self._stopping.is_set():
             for message in consumer.consume(500, 0.02):
@@ -115,11 +114,8 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     """The topics of this test alone, created."""
     prefix = re.sub(r"\W", "-", request.node.name)[:80]
     topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    names = [*topics.every_commands(), *map(topics.responses, current().aggregate_types)]
-    wanted = [NewTopic(name, PARTITIONS, 1) for name in names]
-    for created in admin.create_topics(wanted).values():
-        created.result(30)
+    names = [*map(topics.commands, TYPES), *map(topics.responses, TYPES)]
+    create(broker.bootstrap_servers, topics, names)
     await_leaders(broker.bootstrap_servers, names)
     return topics
 

@@ -1,19 +1,18 @@
 """C-16: a recovery holds the end of each history against what responses say of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from itertools import chain
 from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from schemas.enrolment import LoginRecorded
 from schemas.order import OrderModified
 from schemas.position import PositionAdjusted
 from tests.decider.test_fold import decided, stored, traffic
 from verdict.decider.recovery.folding import compared
-from verdict.decider.recovery.histories import Folded, Stored, snapshots
+from verdict.decider.recovery.histories import Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, row_of
 from verdict.decision.handle import Limits
@@ -40,16 +39,6 @@ LAST, EVENT = next(  # of an aggregate with some history, that might have happen
     and event.version > 2
     and isinstance(event.payload, (OrderModified, PositionAdjusted, LoginRecorded))
 )
-
-
-def faults(spark: SparkSession, topics: Topics, *, whole: bool = True) -> list[str]:
-    """Return what a recovery finds wrong with topics."""
-    folded: Iterable[Folded] = chain(
-        snapshots(topics.events), outcomes(topics.responses, Limits(), since=0)
-    )
-    rows = spark.createDataFrame([row_of(one) for one in folded], FOLDED_SCHEMA)
-    found = compared(rows.withColumn("shard", F.lit(0)), whole)
-    return [row.fault for row in found.where("fault IS NOT NULL").collect()]
 
 
 def without_hashes(topics: Topics) -> Topics:
@@ -97,36 +86,73 @@ def unanswered(topics: Topics) -> Topics:
     return topics._replace(responses=[one for one in topics.responses if one.key != LAST.key])
 
 
-def test_what_verdict_wrote_holds_together_in_old_and_new_responses(spark: SparkSession) -> None:
-    assert faults(spark, HEALTHY) == []
-    assert faults(spark, without_hashes(HEALTHY)) == []
-    assert faults(spark, unanswered(HEALTHY), whole=False) == []
+WHOLE: dict[str, Topics] = {  # of which each lies in a shard of its own
+    "healthy": HEALTHY,
+    "older": without_hashes(HEALTHY),
+    "cut off": cut_off(HEALTHY),
+    "altered": altered(HEALTHY),
+    "appended": appended(HEALTHY),
+    "gone": gone(HEALTHY),
+    "unanswered": unanswered(HEALTHY),
+    "older, cut off": cut_off(without_hashes(HEALTHY)),
+    "older, altered": altered(without_hashes(HEALTHY)),
+}
+IN_PART = {"unanswered, and responses are missing": unanswered(HEALTHY)}
+
+
+@pytest.fixture(scope="module")
+def faults(spark: SparkSession) -> dict[str, list[str]]:
+    """Return what a recovery finds wrong with each of these topics."""
+    return faults_of(spark, WHOLE, whole=True) | faults_of(spark, IN_PART, whole=False)
+
+
+def faults_of(
+    spark: SparkSession, cases: Mapping[str, Topics], *, whole: bool
+) -> dict[str, list[str]]:
+    rows = [
+        (*row_of(one), shard)
+        for shard, topics in enumerate(cases.values())
+        for one in chain(snapshots(topics.events), outcomes(topics.responses, Limits(), since=0))
+    ]
+    entries = spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int")
+    found = compared(entries, whole).where("fault IS NOT NULL").collect()
+    return {
+        name: [row.fault for row in found if row.shard == shard] for shard, name in enumerate(cases)
+    }
+
+
+def test_what_verdict_wrote_holds_together_in_old_and_new_responses(
+    faults: dict[str, list[str]],
+) -> None:
+    assert faults["healthy"] == []
+    assert faults["older"] == []
+    assert faults["unanswered, and responses are missing"] == []
 
 
 @pytest.mark.proves("C-16")
 @pytest.mark.parametrize(
     ("damage", "said", "ended"),
     [
-        (cut_off, EVENT.version, EVENT.version - 1),
-        (altered, EVENT.version, EVENT.version),
-        (appended, EVENT.version, EVENT.version + 1),
-        (gone, EVENT.version, "nothing"),
-        (unanswered, "nothing", EVENT.version),
+        ("cut off", EVENT.version, EVENT.version - 1),
+        ("altered", EVENT.version, EVENT.version),
+        ("appended", EVENT.version, EVENT.version + 1),
+        ("gone", EVENT.version, "nothing"),
+        ("unanswered", "nothing", EVENT.version),
     ],
 )
 def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
-    spark: SparkSession, damage: Callable[[Topics], Topics], said: object, ended: object
+    faults: dict[str, list[str]], damage: str, said: object, ended: object
 ) -> None:
-    found = faults(spark, damage(HEALTHY))
+    found = faults[damage]
 
     named = [one for one in found if one.startswith(f"{LAST.aggregate_type} {EVENT.aggregate_id}")]
     [fault] = named
     assert f"the last response tells of version {said}" in fault
     assert f"events end with version {ended}" in fault
-    others = damage in (gone, unanswered)  # of other types, under the same key
+    others = damage in ("gone", "unanswered")  # of other types, under the same key
     assert others or found == named
 
 
-def test_older_responses_tell_of_versions_only(spark: SparkSession) -> None:
-    assert len(faults(spark, cut_off(without_hashes(HEALTHY)))) == 1
-    assert faults(spark, altered(without_hashes(HEALTHY))) == []
+def test_older_responses_tell_of_versions_only(faults: dict[str, list[str]]) -> None:
+    assert len(faults["older, cut off"]) == 1
+    assert faults["older, altered"] == []

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 
-from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka import Message, Producer
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
+from tests.topics import create, drop
 from verdict.application import current
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as WholeLog
@@ -42,10 +41,7 @@ class Followable:
         self._ends = dict.fromkeys(range(4), 0)
         events = map(topics.events, current().aggregate_types)
         needed = {*events, topics.decisions, topics.named("share-holders")}
-        admin = AdminClient({**self.options})
-        made = [NewTopic(t.name, t.partitions, 1) for t in topics.all() if t.name in needed]
-        for created in admin.create_topics(made).values():
-            created.result(30)
+        create(broker.bootstrap_servers, topics, needed)
 
     def happen(self, rounds: int) -> None:
         """Let every position have so many events more, in transactions, one of them aborted."""
@@ -137,10 +133,7 @@ class Followable:
 
     def drop(self, ends: dict[int, int] | None = None) -> None:
         """Let Kafka forget what lies before `ends`: what is archived."""
-        gone = [TopicPartition(self.topic, n, end) for n, end in (ends or self._ends).items()]
-        admin = AdminClient({**self.options})  # it must outlive its answers
-        for done in admin.delete_records(gone).values():
-            done.result(30)
+        drop(self.options["bootstrap.servers"], self.topic, ends or self._ends)
 
     @property
     def written(self) -> list[tuple[str, int]]:

@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator
 from copy import copy
 
-from confluent_kafka import Message, Producer, TopicPartition
+from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.topics import drop
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.markers import read_marker
@@ -125,10 +126,7 @@ class Deployment:
 
     def delete(self, topic: str, partition: int, before: int) -> None:
         """Delete records as retention does."""
-        place = TopicPartition(topic, partition, before)
-        admin = self._admin()
-        for deleted in admin.delete_records([place]).values():
-            deleted.result(30)
+        drop(str(self.kafka.settings["bootstrap.servers"]), topic, {partition: before})
 
     def _admin(self) -> AdminClient:
         return AdminClient({**self.kafka.settings, "log_level": 0})

@@ -15,6 +15,8 @@ from verdict.local.broker import EmbeddedBroker
 HERE = "127.0.0.1"
 CHUNK = 1 << 16
 DELAY_S = 0.05
+# it looks for overdue transactions every half second, where others do every ten seconds
+SOON_ABORTED = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 END_TXN = (26).to_bytes(2, "big")  # of Kafka's protocol; in a request it stands behind the length
 
 
@@ -216,10 +218,7 @@ class ProxiedBroker(NamedTuple):
 
 @contextmanager
 def proxied_broker(data_dir: Path) -> Iterator[ProxiedBroker]:
-    """Run a broker whose second listener is reached through a proxy only.
-
-    It looks for overdue transactions every half second, where others do every ten seconds.
-    """
+    """Run a broker whose second listener is reached through a proxy only."""
     door = _free_port()
     with Proxy(door) as proxy:
         properties = {
@@ -228,7 +227,7 @@ def proxied_broker(data_dir: Path) -> Iterator[ProxiedBroker]:
             "advertised.listeners": f"PLAINTEXT://{HERE}:{{port}},PROXIED://{proxy.address}",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
             "PROXIED:PLAINTEXT",
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+            **SOON_ABORTED,
         }
         with EmbeddedBroker(data_dir, properties=properties) as broker:
             yield ProxiedBroker(broker, proxy)

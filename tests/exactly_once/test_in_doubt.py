@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
+from tests.exactly_once.proxy import SOON_ABORTED
 from verdict.errors import Unreachable
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import Step
@@ -26,7 +27,8 @@ SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long
 
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(tmp_path_factory.mktemp("own-broker")) as broker:
+    folder = tmp_path_factory.mktemp("own-broker")
+    with EmbeddedBroker(folder, properties=SOON_ABORTED) as broker:
         yield broker
         resume(broker)
 

@@ -13,13 +13,14 @@ from dataclasses import replace
 import pytest
 
 from tests.exactly_once.deployment import Deployment, values
-from tests.exactly_once.proxy import Fault, ProxiedBroker, Proxy, proxied_broker
+from tests.exactly_once.proxy import Fault, Proxy
 from tests.tiers import the_first_of
 from verdict.errors import Unreachable
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.errors import NotPublished, TakenOver
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import OnStep, Step
+from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(120), pytest.mark.process]
 SHORT_S = 3.0  # transaction timeout
@@ -35,25 +36,13 @@ class Outputs(list[OutputRecord]):
     """A list that tells when it is gone."""
 
 
-@pytest.fixture(scope="module")
-def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxiedBroker]:
-    with proxied_broker(tmp_path_factory.mktemp("proxied-broker")) as found:
-        yield found
-
-
-@pytest.fixture
-def network(proxied: ProxiedBroker) -> Iterator[Proxy]:
-    yield proxied.proxy
-    proxied.proxy.heal()
-
-
 @pytest.fixture
 def deployment(
-    proxied: ProxiedBroker, network: Proxy, request: pytest.FixtureRequest
+    broker: EmbeddedBroker, network: Proxy, request: pytest.FixtureRequest
 ) -> Iterator[Deployment]:
     """Return a deployment that is reached without the proxy."""
     name = request.node.name.translate(str.maketrans("[_]", "---"))
-    deployment = Deployment(proxied.broker.bootstrap_servers, name, SHORT_S)
+    deployment = Deployment(broker.bootstrap_servers, name, SHORT_S)
     deployment.create_topics()
     yield deployment
     deployment.close()

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
 from projections.outbound.invoice_line import invoice_line
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.projection.event_log import EventLog
+from tests.topics import create
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
@@ -52,11 +51,8 @@ class Shop:
         self.sold = 0  # line items
         self._log = EventLog(partitions=2, aggregate_type="invoice")
         self._invoices = 0
-        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
-        wanted = {self.topics.events("invoice"), self.topics.dead_letters, self.topics.markers}
-        made = [NewTopic(t.name, t.partitions, 1) for t in self.topics.all() if t.name in wanted]
-        for created in self._admin.create_topics(made).values():
-            created.result(30)
+        needed = {self.topics.events("invoice"), self.topics.dead_letters, self.topics.markers}
+        create(servers, self.topics, needed)
         self._producer = Producer(
             {**self.kafka.settings, "transactional.id": f"{prefix}decider", "log_level": 0}
         )

@@ -82,10 +82,8 @@ def test_letters_wait_while_the_database_is_away(
     retrying.start()
     try:
         retrying.await_ready(lambda: None)
-        postgresql.execute(
-            f"ALTER DATABASE {database} ALLOW_CONNECTIONS false",
-            LET_GO.replace("current_database()", f"'{database}'"),
-        )
+        postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        postgresql.execute(LET_GO.replace("current_database()", f"'{database}'"))
         desk.put([b"a", b"b"], at=LONG_AGO)
         until(lambda: said("waits", caplog), lambda: None)
         postgresql.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")

@@ -1,4 +1,4 @@
-"""Spark, topics of a test, and what starts the read side on them."""
+"""Topics of a test, and what starts the read side on them."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,29 +10,19 @@ from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
 from tests.event_log.conftest import followable
-from tests.read_models.deployment import Deployment
+from tests.read_models.deployment import Deployment, some_projections
 from verdict.event_log.decisions import copied_decisions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.batches.stream import TASK_BYTES
 from verdict.read_models.running import Opened, Projecting
-from verdict.spark.session import spark_session
 from verdict.spark.source import Ground
 
 __all__ = ["followable"]  # on both kinds of database, as its own tests have it
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Return a session with one slot."""
-    session = spark_session("projecting", 1, 1, "512m", tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
 
 
 @pytest.fixture
@@ -68,7 +58,7 @@ def running(
     def start(
         task_bytes: int = TASK_BYTES, declared: Sequence[Projection] | None = None
     ) -> Projecting:
-        read_models = projections() if declared is None else declared
+        read_models = some_projections() if declared is None else declared
         create_read_side(engine, read_models)
         options = {"bootstrap.servers": deployment.servers}
         decided = copied_decisions(options, deployment.topics, engine)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine, select, text
 from sqlalchemy import event as sql_event
@@ -20,12 +18,12 @@ from schemas.position import PositionAdjusted, PositionTransferred
 from tests.projection.event_log import opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED
-from tests.read_models.deployment import Deployment, reaches
+from tests.read_models.deployment import Deployment, reaches, some_projections
+from tests.topics import drop
 from verdict.errors import Unreachable
 from verdict.kafka.log import log_bounds
 from verdict.projection import missing_events as releasing
 from verdict.projection.database import open_database
-from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import BATCHES
 from verdict.read_models.catching_up.cohorts import NAME
@@ -76,7 +74,6 @@ def latch(engine: Engine, running: Running) -> Iterator[Latch]:
 @pytest.fixture
 def old(deployment: Deployment, running: Running) -> Deployment:
     """Return a deployment with many events of positions; `us_holder` is to be added to it."""
-    deployment.kafka["maxOffsetsPerTrigger"] = str(MOST)
     openings = [(f"p-{n}", opened(f"client-{n % 7}")) for n in range(MOST)]
     later = [(f"p-{n % MOST}", PositionAdjusted(amount=n)) for n in range(1, 4 * PART)]
     moves = [(f"p-{n}", PositionTransferred(client=f"client-{n}")) for n in range(MOST)]
@@ -85,11 +82,12 @@ def old(deployment: Deployment, running: Running) -> Deployment:
     others = running(declared=without_us_holder())
     reaches(others, lambda: reached(deployment, "event_archive") == end(deployment))
     others.stop()
+    deployment.kafka["maxOffsetsPerTrigger"] = str(MOST)
     return deployment
 
 
 def without_us_holder() -> list[Projection]:
-    return [p for p in projections() if p.name != "us_holder"]
+    return [p for p in some_projections() if p.name != "us_holder"]
 
 
 def reached(deployment: Deployment, name: str) -> int:
@@ -257,9 +255,7 @@ def test_one_that_needs_what_kafka_has_dropped_is_parked_and_the_others_go_on(
     responses = deployment.topics.responses("order")
     deployment.write((responses, "order-1", encode(ACCEPTED)))
     place = deployment.log.place_of("order-1").partition
-    admin = AdminClient({"bootstrap.servers": deployment.servers})
-    for dropped in admin.delete_records([TopicPartition(responses, place, 1)]).values():
-        dropped.result(PATIENCE_S)
+    drop(deployment.servers, responses, {place: 1})
     projecting = running()
     deployment.write(*deployment.happens("p-1", opened("ada")))
 

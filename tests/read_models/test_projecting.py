@@ -317,7 +317,7 @@ class TestOnPostgresql:
         first = running()
         reaches(first, lambda: deployment.select(count) == [(MANY,)])
 
-        postgresql.execute(LET_GO, database=make_url(deployment.url).database or "")
+        postgresql.execute(LET_GO, make_url(deployment.url).database or "")
         deployment.write(*deployment.happens("p-ada-0", PositionClosed()))
         with pytest.raises(
             Unreachable, match=r"the database of the read side failed: .*(terminat|lost)"

@@ -14,6 +14,7 @@ from tests.projection.event_log import SECOND, START, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.as_of.world import World
+from tests.tiers import the_first_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import NoSuchPosition
 from verdict.event_log.event_log import Gone
@@ -93,7 +94,7 @@ def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_ther
 
 
 @pytest.mark.proves("A-03")
-@pytest.mark.parametrize("archived", ["nothing", "some", "all"])
+@pytest.mark.parametrize("archived", the_first_of("some", "nothing", "all"))
 def test_as_of_a_time_events_count_by_when_they_were_decided_not_by_where_they_lie(
     world: World, tmp_path: Path, archived: str
 ) -> None:

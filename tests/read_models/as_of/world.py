@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Message, Producer
 
 from compose.settings import BusinessSettings
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
+from tests.topics import create, drop
 from verdict.exactly_once.decider_query import NAME
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import Event
 from verdict.projection.applier import Applier
@@ -65,7 +64,11 @@ class World:
             database_url=url,
         )
         self._written = 0
-        TopicAdmin(self.options, self.topics).create_missing()
+        read = {
+            topic for p in self.read_side.projections.values() for topic in p.topics(self.topics)
+        }
+        decided = {*self.topics.every_commands(), self.topics.markers, self.topics.decisions}
+        create(broker.bootstrap_servers, self.topics, read | decided)
 
     @property
     def kafka(self) -> Kafka:
@@ -154,9 +157,7 @@ class World:
 
     def drop(self, before: int) -> None:
         """Let Kafka forget the events of partition 0 before an offset."""
-        admin = AdminClient({**self.options})  # it must outlive its answers
-        for done in admin.delete_records([TopicPartition(self.topic, 0, before)]).values():
-            done.result(30)
+        drop(self.options["bootstrap.servers"], self.topic, {0: before})
 
     def ends(self, topic: str) -> list[tuple[int, int]]:
         """Return the next offset of each partition, with its number."""
