@@ -41,7 +41,7 @@ def is_thorough() -> bool:
 
 def examples(count: int) -> int:
     """Return how many to look at, of `count` in the thorough profile."""
-    return count if is_thorough() else max(5, count // 5)
+    return count if is_thorough() else max(5, count // 10)
 
 
 def the_first_of(*cases: object) -> list[object]:

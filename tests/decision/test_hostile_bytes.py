@@ -11,7 +11,7 @@ import pytest
 from tests.decision.desk import command_record
 from tests.hostile import KINDS, hostile
 from tests.model import Record
-from tests.tiers import the_first_of
+from tests.tiers import examples, the_first_of
 from verdict.decision.received import MalformedCommand, receive
 from verdict.wire.dead_letter import DeadLetter
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.process
 @pytest.mark.parametrize("seed", the_first_of(1, 2, 3))
 def test_hostile_bytes_take_neither_the_process_nor_its_memory_nor_its_time(seed: int) -> None:
-    command = [sys.executable, "-m", "tests.decision.devour", str(seed), "2000"]
+    command = [sys.executable, "-m", "tests.decision.devour", str(seed), str(examples(2000))]
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 

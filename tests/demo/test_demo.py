@@ -11,8 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.tiers import the_first_of
-
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 ENDS_S = 540
 
@@ -78,9 +76,8 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
     assert [*temporary.iterdir()] == []
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), the_first_of((signal.SIGINT, 130), (signal.SIGTERM, 143))
-)
+@pytest.mark.thorough  # its parts: test_stopping.py and test_throwaway.py
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_it_leaves_no_process_and_no_file(
     temporary: Path, number: signal.Signals, code: int
 ) -> None:

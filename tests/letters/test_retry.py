@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import inspect, update
 
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
+from tests.tiers import examples
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.log import KafkaLog
 from verdict.letters.dispatch import LETTERS
@@ -142,7 +143,7 @@ def test_a_thousand_letters_due_at_one_instant_are_a_thousand_retries(desk: Desk
 @pytest.mark.proves("R-04", "R-08")
 def test_a_backlog_much_larger_than_a_batch_drains(desk: Desk) -> None:
     """R-08, R-04: each once, none left."""
-    letters = 50 * LETTERS
+    letters = examples(50) * LETTERS
     desk.put(b"%d" % number for number in range(letters))
     desk.take_in()
     desk.now = NOW + 1000

@@ -20,6 +20,7 @@ WAIT_S = 120
 
 
 @pytest.mark.proves("C-10", "R-04")
+@pytest.mark.thorough  # its halves: tests/decision/test_handler_error.py and test_retry.py
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.timeout(300)

@@ -5,6 +5,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -26,23 +27,23 @@ from verdict.local.broker import EmbeddedBroker
 
 broker = EmbeddedBroker(Path(sys.argv[1]))
 broker.start()
-print("started", flush=True)
+print(broker.bootstrap_servers, flush=True)
 sys.stdin.read()
 """
 
 
-def topics(broker: EmbeddedBroker) -> set[str]:
-    return set(admin(broker).list_topics(timeout=10).topics)
+def topics(servers: str) -> set[str]:
+    return set(admin(servers).list_topics(timeout=10).topics)
 
 
-def create_topic(broker: EmbeddedBroker, name: str, **config: str) -> None:
+def create_topic(servers: str, name: str, **config: str) -> None:
     topic = NewTopic(name, 1, 1, config={key.replace("_", "."): config[key] for key in config})
-    client = admin(broker)  # held: a client that is collected takes its request with it
+    client = admin(servers)  # held: a client that is collected takes its request with it
     client.create_topics([topic])[name].result(10)
 
 
-def admin(broker: EmbeddedBroker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
+def admin(servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
 
 def jvm_of(data_dir: Path) -> psutil.Process:
@@ -53,76 +54,78 @@ def gone(process: psutil.Process) -> bool:
     return process in psutil.wait_procs([process], timeout=30)[0]
 
 
+class Parent(NamedTuple):
+    """A process, and the address of its broker."""
+
+    process: "subprocess.Popen[bytes]"
+    servers: str
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the brokers of this module run, one after the other."""
+    return tmp_path_factory.mktemp("brokers")
+
+
 @pytest.fixture
-def parent(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Another process, in which a broker runs on `tmp_path`."""
-    command = [sys.executable, "-c", PARENT, str(tmp_path)]
+def parent(data_dir: Path) -> Iterator[Parent]:
+    """Another process, in which a broker runs on `data_dir`."""
+    command = [sys.executable, "-c", PARENT, str(data_dir)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"started\n"
-        yield process
+        yield Parent(process, process.stdout.readline().decode().strip())
         process.kill()
 
 
 @pytest.mark.kafka
-def test_what_was_written_survives_a_crash_and_a_move_to_another_port(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path) as broker:
-        address = broker.bootstrap_servers
-        create_topic(broker, "kept")
-
-        broker.kill()
-        broker.start()
-
-        assert broker.bootstrap_servers == address
-        assert "kept" in topics(broker)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        other_port = free.getsockname()[1]
-
-    with EmbeddedBroker(tmp_path, other_port) as moved:
-        assert moved.bootstrap_servers == f"127.0.0.1:{other_port}" != address
-        assert "kept" in topics(moved)
-
-
-@pytest.mark.kafka
-def test_a_broker_that_ended_by_itself_is_reported(tmp_path: Path) -> None:
-    with EmbeddedBroker(tmp_path) as broker:
+def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
+    data_dir: Path,
+) -> None:
+    with EmbeddedBroker(data_dir) as broker:
+        address, guardian = broker.bootstrap_servers, broker._guardian
+        create_topic(broker.bootstrap_servers, "kept")
         broker.check()
-        guardian = broker._guardian
 
-        jvm_of(tmp_path).kill()
+        jvm_of(data_dir).kill()
 
         assert guardian is not None
         guardian.wait(30)
         with pytest.raises(VerdictError, match=r"ended by itself with \d+: start again"):
             broker.check()
+        broker.kill()
+        broker.start()
+        assert broker.bootstrap_servers == address
+        assert "kept" in topics(broker.bootstrap_servers)
 
 
 @pytest.mark.kafka
-def test_the_broker_ends_with_a_killed_parent(
-    tmp_path: Path, parent: "subprocess.Popen[bytes]"
-) -> None:
-    jvm = jvm_of(tmp_path)
+def test_the_broker_ends_with_a_killed_parent(data_dir: Path, parent: Parent) -> None:
+    jvm = jvm_of(data_dir)
 
-    parent.kill()
+    parent.process.kill()
 
     assert gone(jvm)
 
 
 @pytest.mark.kafka
-def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start(
-    tmp_path: Path, parent: "subprocess.Popen[bytes]"
+def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start_on_another_port(
+    data_dir: Path, parent: Parent
 ) -> None:
-    jvm = jvm_of(tmp_path)
+    create_topic(parent.servers, "kept-too")
+    jvm = jvm_of(data_dir)
     guardian = jvm.parent()
     assert guardian is not None
     guardian.kill()
-    parent.kill()
-    parent.wait()
+    parent.process.kill()
+    parent.process.wait()
     assert jvm.is_running()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        other_port = free.getsockname()[1]
 
-    with EmbeddedBroker(tmp_path) as next_broker:
+    with EmbeddedBroker(data_dir, other_port) as next_broker:
         assert gone(jvm)
-        assert topics(next_broker) == set()
+        assert next_broker.bootstrap_servers == f"127.0.0.1:{other_port}" != parent.servers
+        assert "kept-too" in topics(next_broker.bootstrap_servers)
 
 
 @pytest.mark.process
@@ -166,7 +169,7 @@ def test_a_broker_that_dies_at_start_shows_the_end_of_its_log(tmp_path: Path) ->
 
 
 def test_topics_may_take_records_of_up_to_4_mib(broker: EmbeddedBroker) -> None:
-    create_topic(broker, "large-records", max_message_bytes=str(4 * MIB))
+    create_topic(broker.bootstrap_servers, "large-records", max_message_bytes=str(4 * MIB))
     producer = Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "message.max.bytes": 4 * MIB}
     )

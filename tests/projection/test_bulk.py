@@ -12,6 +12,7 @@ from schemas.position import PositionAdjusted, PositionTransferred
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, batch_of
+from tests.tiers import examples
 from verdict.database.copying import MANY
 from verdict.model.message import Event
 from verdict.projection.applier import Applier
@@ -20,8 +21,8 @@ from verdict.projection.batch import Batch
 pytestmark = pytest.mark.both_databases
 
 SQLITE_VARIABLES = 32_766
-READS = 1000
-BATCHES = 100
+READS = examples(1000)
+BATCHES = examples(100)
 
 
 class Statements:

@@ -183,7 +183,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:
-    names = [f"ada-{n}" for n in range(20)]
+    names = [f"ada-{n}" for n in range(8)]
     events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
     aborted = deployment.happens("p-x", opened("nobody"))
     deployment.write(*events[:7])
