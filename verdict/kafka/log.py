@@ -27,6 +27,7 @@ from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.spans import Partition, Span, Spans
 
 ANSWER_S = 5.0  # for each question, where nobody says how long all of it may take
+AT_ONCE = 1000  # records
 POLL_S = 0.1  # also how long a Ctrl-C may go unheard
 RETRY_S = 0.05
 # a request may wait for a broker that is gone; another one goes to the leader of now. On a slow
@@ -306,7 +307,9 @@ class KafkaLog:
 
     def _arrived(self, left: Collection[Partition]) -> Iterator[Message]:
         """Yield what has come, records and ends of partitions."""
-        messages = self._consumer.consume(1000, timeout=POLL_S)
+        first = self._consumer.poll(POLL_S)
+        # with all that is there besides; `consume` alone would wait for as many as it may return
+        messages = [] if first is None else [first, *self._consumer.consume(AT_ONCE, 0)]
         for message in messages:
             if (error := message.error()) is None or error.code() == KafkaError._PARTITION_EOF:
                 yield message
