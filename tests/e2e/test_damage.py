@@ -3,17 +3,29 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.faults import last_words
-from tests.e2e.test_recover import lived, lives_on, recovered
+from tests.e2e.test_recover import lived, lives_on, lose, recovered, refused
+from tests.tiers import is_thorough
 from verdict.local.broker import EmbeddedBroker
+from verdict.wire.response import Response
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 
+SELDOM_S = 0.05  # between two commands
+
 Damage = Callable[[Path], None]
+
+
+class Lost(NamedTuple):
+    """A deployment, and its first answer, which it must remember."""
+
+    deployment: Deployment
+    placed: Response
 
 
 def cut(file: Path) -> None:
@@ -38,50 +50,72 @@ def newest(log: Path, suffix: str = "") -> Path:
 
 def stopped(deployment: Deployment, seed: int) -> str:
     """Return why the service stops: at its start, or when the first command needs the state."""
-    with deployment.traffic(seed), deployment.start() as service:
+    with deployment.traffic(seed, SELDOM_S), deployment.start() as service:
         words = last_words(deployment, service)
     assert service.returncode == 1
     return words
 
 
+@pytest.fixture(scope="module")
+def lost(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> Lost:
+    """A deployment that has lived, and what it answered then; each test lets it live on."""
+    folder = tmp_path_factory.mktemp("damage") / "d"
+    deployment = Deployment(broker.bootstrap_servers, "damage", folder)
+    return Lost(deployment, lived(deployment, seed=71))
+
+
 @pytest.mark.proves("C-17", "F-17")
 @pytest.mark.thorough
-def test_a_lost_state_is_no_new_beginning(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    deployment = Deployment(broker.bootstrap_servers, "damage", tmp_path / "d")
-    placed = lived(deployment, seed=71)
-    shutil.rmtree(deployment.generation().checkpoint / "state")
-    published = len(deployment.published())
+def test_a_lost_state_is_no_new_beginning(lost: Lost) -> None:
+    shutil.rmtree(lost.deployment.generation().checkpoint / "state")
+    published = len(lost.deployment.published())
 
-    said = stopped(deployment, seed=72)
+    said = stopped(lost.deployment, seed=72)
 
-    assert f"Spark cannot read what its checkpoint in {deployment.data_dir} must hold" in said
+    assert f"Spark cannot read what its checkpoint in {lost.deployment.data_dir} must hold" in said
     assert "the state directory is empty or missing" in said
     assert "`verdict recover`" in said
-    assert len(deployment.published()) == published
-    recovered(deployment)
-    lives_on(deployment, seed=73, placed=placed)
+    assert len(lost.deployment.published()) == published
+    recovered(lost.deployment)
+    lives_on(lost.deployment, seed=73, placed=lost.placed)
 
 
 @pytest.mark.proves("C-17")
 @pytest.mark.thorough
-def test_the_state_of_another_shard_decides_nothing(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_the_state_of_another_shard_decides_nothing(lost: Lost) -> None:
     """G-01: Spark reads whatever lies in a shard's folder, if its batch is the right one."""
-    deployment = Deployment(broker.bootstrap_servers, "damage-swapped", tmp_path / "d")
-    placed = lived(deployment, seed=74)
-    state = deployment.generation().checkpoint / "state" / "0"
+    state = lost.deployment.generation().checkpoint / "state" / "0"
     (state / "0").rename(state / "aside")
     (state / "1").rename(state / "0")
     (state / "aside").rename(state / "1")
-    published = len(deployment.published())
+    published = len(lost.deployment.published())
 
-    said = stopped(deployment, seed=75)
+    said = stopped(lost.deployment, seed=75)
 
     assert "the state of shard" in said
     assert "and the marker of decider says entry" in said
     assert "`verdict recover`" in said
-    assert len(deployment.published()) == published
-    recovered(deployment)
-    lives_on(deployment, seed=76, placed=placed)
+    assert len(lost.deployment.published()) == published
+    recovered(lost.deployment)
+    lives_on(lost.deployment, seed=76, placed=lost.placed)
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.thorough
+def test_a_checkpoint_that_is_lost_is_rebuilt(lost: Lost) -> None:
+    """C-17: versions continue, nothing is decided twice, command ids are remembered."""
+    number = lost.deployment.generation().number
+    lose(lost.deployment)
+    assert "verdict recover" in refused(lost.deployment)
+
+    facts = recovered(lost.deployment)
+
+    assert (facts["generation"], facts["shards"]) == (number + 1, 2)
+    assert facts["events"] == sum(".events" in one.topic for one in lost.deployment.published())
+    lives_on(lost.deployment, seed=12, placed=lost.placed)
+    if is_thorough():  # the seed is used up, and the plan another
+        lives_on(lost.deployment, seed=13, placed=lost.placed)
+        assert not lost.deployment.generation().seeded
 
 
 @pytest.mark.proves("F-18")

@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 
 from tests.e2e.deployment import ROOT, Deployment
 from tests.e2e.test_restart import PLACE, send
-from tests.tiers import is_thorough
 from verdict.decider.recovery.recovering import RecoveryStep
 from verdict.exactly_once.checkpoint import checkpoint_position
 from verdict.local.broker import EmbeddedBroker
@@ -58,25 +57,6 @@ def recovered(deployment: Deployment, *options: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)
     return facts
-
-
-@pytest.mark.proves("C-17")
-@pytest.mark.thorough
-def test_a_checkpoint_that_is_lost_is_rebuilt(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    """C-17: versions continue, nothing is decided twice, command ids are remembered."""
-    deployment = Deployment(broker.bootstrap_servers, "recover", tmp_path / "d")
-    placed = lived(deployment, seed=11)
-    lose(deployment)
-    assert "verdict recover" in refused(deployment)
-
-    facts = recovered(deployment)
-
-    assert (facts["generation"], facts["shards"]) == (2, 2)
-    assert facts["events"] == sum(".events" in one.topic for one in deployment.published())
-    lives_on(deployment, seed=12, placed=placed)
-    if is_thorough():
-        lives_on(deployment, seed=13, placed=placed)  # the seed is used up, and the plan another
-        assert not deployment.generation().seeded
 
 
 @pytest.mark.campaign

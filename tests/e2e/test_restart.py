@@ -1,6 +1,7 @@
 """What a restart keeps, after a clean stop and while a JVM of the killed process lives on."""
 
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,7 @@ from verdict.wire.response import Response
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
 WAIT_S = 120
+SELDOM_S = 0.05  # between two commands
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 
 
@@ -54,7 +56,8 @@ def test_a_jvm_that_outlives_its_process_is_waited_for(
 ) -> None:
     """C-14: two JVMs never write one checkpoint; a paused one holds the directory's lock."""
     deployment = Deployment(broker.bootstrap_servers, "orphan", tmp_path / "d")
-    with deployment.traffic(seed=3):
+    with ExitStack() as traffic:
+        traffic.enter_context(deployment.traffic(seed=3, pause_s=SELDOM_S))
         with deployment.start() as killed:
             await_ready(killed)
             jvm = spark_jvm(killed.pid)
@@ -66,9 +69,9 @@ def test_a_jvm_that_outlives_its_process_is_waited_for(
             await_ready(service)
             assert not jvm.is_running()
             send(deployment, PLACE, expected_version=0, command_id="c-1")
+            traffic.close()
+            deployment.await_quiet()
             stop(service, by=signal.SIGINT)  # Ctrl-C
-    with deployment.running():
-        deployment.await_quiet()
 
     deployment.assert_as_the_model_says()
 
