@@ -28,7 +28,11 @@ from tests.e2e.secured.life import (
 from verdict.kafka.acls import Role
 from verdict.kafka.topic_check import TopicAdmin
 
-NAMED = {"VERDICT_DEPLOYMENT": TOPICS.deployment, "VERDICT_TOPIC_PREFIX": TOPICS.prefix}
+NAMED = {
+    "VERDICT_DEPLOYMENT": TOPICS.deployment,
+    "VERDICT_TOPIC_PREFIX": TOPICS.prefix,
+    "VERDICT_PARTITIONS": str(TOPICS.partitions),
+}
 RESOURCES = {
     "topic": ResourceType.TOPIC,
     "group": ResourceType.GROUP,

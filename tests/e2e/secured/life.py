@@ -21,7 +21,7 @@ from verdict.configuration.loading import load_settings
 from verdict.kafka.acls import Role
 from verdict.wire.topics import Topics
 
-TOPICS = Topics("guarded", "shop-")
+TOPICS = Topics("guarded", "shop-", partitions=1)
 PLANTED = "hunter2"
 PASSWORD = f'{PLANTED} is "quoted"; \\ and {{braced}}'
 KEY_PASSWORD = f"{PLANTED} opens the key"
