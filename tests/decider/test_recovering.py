@@ -45,7 +45,7 @@ def new_ground(spark: SparkSession, broker: EmbeddedBroker) -> NewGround:
 def test_there_is_nothing_to_recover_before_the_first_start(
     new_ground: NewGround, tmp_path: Path
 ) -> None:
-    settings = Settings(deployment="fresh", topic_prefix="fresh-", data_dir=tmp_path)
+    settings = settings_of("fresh", tmp_path)
 
     with pytest.raises(VerdictError, match="there is nothing to recover"):
         recover(new_ground(settings), settings)
@@ -55,7 +55,7 @@ def test_there_is_nothing_to_recover_before_the_first_start(
 def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     new_ground: NewGround, tmp_path: Path
 ) -> None:
-    settings = Settings(deployment="strange", topic_prefix="strange-", data_dir=tmp_path)
+    settings = settings_of("strange", tmp_path)
     topics, ground = settings.topics, new_ground(settings)
     strange = write(ground, topics.events("order"), b"garbage")
     tombstone = write(ground, topics.responses("order"), None)
@@ -68,12 +68,17 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     assert read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker is None
 
 
+def settings_of(name: str, data_dir: Path) -> Settings:
+    """Return settings with few partitions, each of which is a task of Spark."""
+    return Settings(deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1)
+
+
 def write(ground: Foundation, topic: str, value: bytes | None) -> str:
     """Write a record behind everybody's back; return its place."""
     written: list[Message] = []
     producer = Producer({"bootstrap.servers": ground.servers})
     producer.produce(
-        topic, value, b"order-1", 2, on_delivery=lambda _, message: written.append(message)
+        topic, value, b"order-1", on_delivery=lambda _, message: written.append(message)
     )
     assert producer.flush(30) == 0
-    return f"{topic}:2:{written[0].offset()}"
+    return f"{topic}:0:{written[0].offset()}"
