@@ -1,5 +1,6 @@
 """What two read sides show of one log, whatever the batches in which it came to them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,15 +11,19 @@ from verdict.projection.processor_tables import readable
 
 Select = Callable[[str], list[dict[str, Any]]]
 
-# of the views that differ by how partitions interleave, by batches, or by who runs; and columns
-OTHERWISE = {"projection_position", "us_holder_change", "followed_topic"}
-PLACES = {"id", "offset"}  # of what a service writes: Kafka's own records lie between
+OTHERWISE = {
+    "projection_position": "offsets of what a service writes: Kafka's own records lie between",
+    "us_holder_change": "the order in which events of several partitions arrive",
+    "followed_topic": "ids that Kafka gives its topics",
+}
 COLUMNS: Mapping[str, set[str]] = {
-    "event_archive": {"global_position", "offset"},
-    "letter": {*PLACES, "due_at", "received_at"},
-    "projection_held": {"found_at"},
+    "event_archive": {"global_position", "offset"},  # the order of arrival; as above
+    # its place follows from its own, where one without a key has any partition; when it came
+    "letter": {"id", "partition", "offset", "due_at", "received_at"},
+    "projection_held": {"found_at"},  # when
     **{f"{kind}_state": {"global_position"} for kind in current().aggregate_types},
 }
+OF_AN_EVENT = re.compile(r"(\.events:\d+):\d+")  # an offset in the error of a letter
 
 
 def views(select: Select) -> dict[str, Counter[str]]:
@@ -31,5 +36,8 @@ def views(select: Select) -> dict[str, Counter[str]]:
 
 def _rows(rows: list[dict[str, Any]], without: set[str]) -> Counter[str]:
     return Counter(
-        repr({name: value for name, value in row.items() if name not in without}) for row in rows
+        OF_AN_EVENT.sub(
+            r"\1", repr({name: value for name, value in row.items() if name not in without})
+        )
+        for row in rows
     )

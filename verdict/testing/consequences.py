@@ -1,5 +1,6 @@
 """Everything that follows from a record: verdicts, what policies ask for, what others are told."""
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
@@ -13,6 +14,11 @@ from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.headers import pairs
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
 from verdict.wire.topics import OUTPUT_BYTES
+
+# as Spark reads an integer of 32 bits in a text, see `verdict.operator.stream`
+BLANK = bytes(range(0x21)) + b"\x7f"
+COUNT = re.compile(rb"\+?0*([0-9]{1,10})")
+MOST_ATTEMPTS = 2**31 - 1
 
 MOST = 10_000  # records that follow from one: a policy that answers itself never ends
 
@@ -113,11 +119,10 @@ def _taken(record: LogRecord, limit: int) -> CommandRecord:
 
 
 def _attempt(record: LogRecord) -> int:
-    """Return how often a record was tried again, 0 where its header makes no sense."""
-    try:
-        return max(int(_header(record, RETRY_ATTEMPT) or b""), 0)
-    except ValueError:
-        return 0
+    """Return how often a record was tried again, 0 where its header makes no sense to Spark."""
+    text = (_header(record, RETRY_ATTEMPT) or b"").strip(BLANK)
+    count = int(found[1]) if (found := COUNT.fullmatch(text)) else 0
+    return count if count <= MOST_ATTEMPTS else 0
 
 
 def _header(record: LogRecord, name: str) -> bytes | None:
