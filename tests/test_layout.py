@@ -50,7 +50,7 @@ FLOORS = [
     "read_models.as_of",
     "audit",
     "letters",
-    "parking",
+    "unhandled",
     "standing",
     "mail",
     "testing",

@@ -100,7 +100,7 @@ def test_one_is_evicted_with_a_reason_by_the_user(
         ("evict", "ada", "mistyped"),
     ]
     nothing = letters("list")
-    assert (nothing.stdout, nothing.stderr) == ("", "nothing is parked\n")
+    assert (nothing.stdout, nothing.stderr) == ("", "nothing waits\n")
     assert lot.read_side.holders() == {"bob": 1}
 
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said(letters: Letters, run: Run, tmp_path: Path) -> No
     assert (no_reason.exit_code, empty_reason.exit_code) == (2, 2)
     assert "say why" in empty_reason.stderr
     assert unknown.exit_code == 1
-    assert "nothing is parked at 'us_holder/position/p-0'" in unknown.stderr
+    assert "nothing waits at 'us_holder/position/p-0'" in unknown.stderr
     assert unfit.exit_code == 1
     assert "client: Input should be a valid string" in unfit.stderr
     assert nowhere.exit_code == 5

@@ -9,13 +9,13 @@ from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking.events import ParkedEvents
-from verdict.parking.kind import By
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.kind import By
 from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")
@@ -37,7 +37,7 @@ class ParkingLot:
         self.archive = self.read_side.applier("event_archive")
         self.holder = self.read_side.applier("us_holder")
         self._operators = self.read_side.open()
-        self.operator = ParkedEvents(self._operators, {"us_holder": self.us_holder})
+        self.operator = HeldAggregates(self._operators, {"us_holder": self.us_holder})
 
     def us_holder(self, version: int) -> RowProjection[OpenPosition]:
         """Return `us_holder` with a bug."""

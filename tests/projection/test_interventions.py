@@ -24,13 +24,13 @@ from tests.tiers import examples
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking.kind import By, NothingParked
 from verdict.projection import creation
 from verdict.projection import missing_events as releasing
 from verdict.projection.batch import Batch
 from verdict.projection.missing_events import ARCHIVE
 from verdict.projection.reader_role import ROLES
 from verdict.read_models.batches.stream import Decoder
+from verdict.unhandled.kind import By, NothingWaits
 from verdict.wire.topics import Topics
 
 P1, P7 = "us_holder/position/p-1", "us_holder/position/p-7"
@@ -241,7 +241,7 @@ def test_nothing_is_done_where_nothing_is_parked_or_not_archived_yet(lot: Parkin
         with pytest.raises(VerdictError, match="version 2 is not in the archive: it is applied by"):
             verb(P1, BY)
     for address in ("us_holder/position/p-0", "us_holder", "nobody/a/b"):
-        with pytest.raises(NothingParked, match="verdict letters list"):
+        with pytest.raises(NothingWaits, match="verdict letters list"):
             lot.operator.replay(address, BY)
     assert lot.interventions(["seq"]) == []
 

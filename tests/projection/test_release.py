@@ -15,8 +15,6 @@ from tests.projection.read_side import NOW, ReadSide, Rows
 from verdict.errors import VerdictError
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking.events import ParkedEvents
-from verdict.parking.kind import By
 from verdict.projection import creation
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
@@ -24,6 +22,8 @@ from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.kind import By
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
@@ -332,7 +332,7 @@ class TestWhatCannotBeApplied:
         assert followed.read_side.holders() == {"bob": 1, "cleo": 1}
 
         address = "us_holder/position/p-1"
-        operator = ParkedEvents(
+        operator = HeldAggregates(
             followed.read_side.engine, {"us_holder": lambda _: followed.holder.projection}
         )
         with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):

@@ -18,12 +18,12 @@ from tests.projection.read_side import ReadSide, Rows
 from tests.projection.state_log import BAD, TOPIC, State, StateLog
 from tests.tiers import examples
 from verdict.errors import VerdictError
-from verdict.parking.events import ParkedEvents
-from verdict.parking.kind import By, NothingParked
 from verdict.projection import holding
 from verdict.projection.batch import Batch, Unreadable
 from verdict.projection.declared import declared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.kind import By, NothingWaits
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -238,7 +238,7 @@ def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
 def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     _, _, offset = shown.log.next_place("a/1")
     shown.after(("a/1", BAD))
-    operator, by = ParkedEvents(shown.read_side.engine, declared()), By("ada", "a test")
+    operator, by = HeldAggregates(shown.read_side.engine, declared()), By("ada", "a test")
     address = f"{NAME}/{TOPIC}/a/1"
 
     [item] = operator.listed()
@@ -265,7 +265,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
 
     shown.after(("a/1", None))
     assert [*operator.listed()] == []
-    with pytest.raises(NothingParked):
+    with pytest.raises(NothingWaits):
         operator.replay(address, by)
 
 

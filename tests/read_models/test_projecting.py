@@ -21,8 +21,6 @@ from verdict.errors import Unreachable
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking.kind import By, NothingParked
-from verdict.parking.records import StoppingRecords
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
@@ -30,6 +28,8 @@ from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
+from verdict.unhandled.kind import By, NothingWaits
+from verdict.unhandled.records import StoppingRecords
 from verdict.wire.records import encode
 from verdict.wire.spans import Partition, Span
 
@@ -130,7 +130,7 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     decided = 'SELECT topic, "offset", until, who, why FROM decision'
     assert deployment.select(decided) == [(events, 0, 1, "ada", "the job of the 3rd wrote it")]
     assert [*records.listed()] == []
-    with pytest.raises(NothingParked):
+    with pytest.raises(NothingWaits):
         records.evict(place, By("ada", "again"))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from verdict.parking.kind import By
+from verdict.unhandled.kind import By
 
 Who = Annotated[
     str | None, typer.Option("--by", help="Who does it.", show_default="the name of the user")

@@ -18,13 +18,13 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
-from verdict.parking.events import ParkedEvents
-from verdict.parking.kind import NothingParked, Parked
-from verdict.parking.letters import ParkedLetters
-from verdict.parking.records import StoppingRecords
 from verdict.projection.applier import database_failed
 from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
 from verdict.projection.declared import declared
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.kind import NothingWaits, Unhandled
+from verdict.unhandled.letters import ParkedLetters
+from verdict.unhandled.records import StoppingRecords
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -41,22 +41,22 @@ Document = Annotated[
 ]
 
 
-def _events(engine: Engine, settings: Settings) -> Parked:
-    return ParkedEvents(engine, declared(settings.chosen))
+def _events(engine: Engine, settings: Settings) -> Unhandled:
+    return HeldAggregates(engine, declared(settings.chosen))
 
 
-def _letters(engine: Engine, settings: Settings) -> Parked:
+def _letters(engine: Engine, settings: Settings) -> Unhandled:
     return ParkedLetters(engine)
 
 
-def _records(engine: Engine, settings: Settings) -> Parked:
+def _records(engine: Engine, settings: Settings) -> Unhandled:
     def decide(made: Decision) -> None:
         write_decisions(kafka_options(settings), settings.topics, [made])
 
     return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide)
 
 
-KINDS: Sequence[Callable[[Engine, Settings], Parked]] = (_events, _records, _letters)
+KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)
 
 
 @app.callback()
@@ -75,7 +75,7 @@ def list_letters(json: Json = False) -> None:
         return
     columns = ("id", "since", "behind", "error")
     if not found:
-        note("nothing is parked")
+        note("nothing waits")
         return
     rows = ([item[column] for column in columns] for item in found)
     made = table(*columns, numbers=("behind",))
@@ -156,21 +156,21 @@ def accept(
 
 
 @contextmanager
-def _kind_of(address: str) -> Iterator[Parked]:
+def _kind_of(address: str) -> Iterator[Unhandled]:
     """Give the kind that an address is of.
 
     Raises:
-        NothingParked: It is of none.
+        NothingWaits: It is of none.
     """
     with _kinds() as kinds:
         kind = next((one for one in kinds if one.knows(address)), None)
         if kind is None:
-            raise NothingParked(address)
+            raise NothingWaits(address)
         yield kind
 
 
 @contextmanager
-def _kinds() -> Iterator[list[Parked]]:
+def _kinds() -> Iterator[list[Unhandled]]:
     """Give all kinds, on the read side that is set, or that of the running service.
 
     Raises:

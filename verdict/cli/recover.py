@@ -14,8 +14,8 @@ from verdict.decider.recovery.progress import Recovered
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobserved
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.foundation.foundation import lay_foundation
-from verdict.parking.records import place_of
 from verdict.projection.applier import wall_clock
+from verdict.unhandled.records import place_of
 
 app = typer.Typer()
 

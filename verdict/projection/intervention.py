@@ -1,4 +1,4 @@
-"""What people decided about parked events, kept for ever: replayed, edited, passed over.
+"""What people decided about events of held aggregates, for ever: replayed, edited, passed over.
 
 A decision counts for one projection, in all its versions, so one that is built again holds the
 same as the live one. The event itself is never changed.

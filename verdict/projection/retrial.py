@@ -1,4 +1,4 @@
-"""A parked aggregate tried again on its own, beside whoever brings its projection forward."""
+"""A held aggregate tried again on its own, beside whoever brings its projection forward."""
 
 from collections.abc import Sequence
 

@@ -10,9 +10,9 @@ from verdict.letters import parked
 from verdict.letters.headers import as_json
 from verdict.letters.parked import Letter
 from verdict.model.message import iso_time
-from verdict.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
 from verdict.projection.database import snapshot
 from verdict.projection.letter import PARKED, intervention
+from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
 
 
 class ParkedLetters:
@@ -41,14 +41,14 @@ class ParkedLetters:
         """Return a letter with its bytes, as text where they are text, and what was done to it.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
         """
         done = intervention.c
         asked = select(intervention).where(done.letter_id == address).order_by(done.number)
         with snapshot(self._engine) as connection:
             letter = parked.letter(connection, address)
             if letter.status != PARKED:
-                raise NothingParked(address)
+                raise NothingWaits(address)
             interventions = [dict(row._mapping) for row in connection.execute(asked)]
         return _facts(letter) | {
             "headers": from_json(as_json(letter.headers)),

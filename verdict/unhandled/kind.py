@@ -1,4 +1,4 @@
-"""What every kind of parked items can do, and what goes wrong with them."""
+"""What can be done about each kind of what waits for a person, and what goes wrong with that."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
@@ -15,12 +15,12 @@ class By(NamedTuple):
     why: str | None
 
 
-class NothingParked(VerdictError):
+class NothingWaits(VerdictError):
     """There is no such item, or not any more."""
 
     def __init__(self, address: str) -> None:
         super().__init__(
-            f"nothing is parked at {address!r}: `verdict letters list` shows what is; perhaps it "
+            f"nothing waits at {address!r}: `verdict letters list` shows what does; perhaps it "
             "went on meanwhile"
         )
 
@@ -39,11 +39,14 @@ class NobodyKept(VerdictError):
         super().__init__(f"nobody is kept by {address} while it waits: replay or evict it")
 
 
-class Parked(Protocol):
-    """One kind of parked items. An address is a text that `listed` prints as `id`."""
+class Unhandled(Protocol):
+    """Held aggregates, records at which projections stopped, or parked letters.
+
+    An address is a text that `listed` prints as `id`.
+    """
 
     def knows(self, address: str) -> bool:
-        """Tell whether an address is one of this kind, whether something is parked there or not."""
+        """Tell whether an address is one of this kind, whether something waits there or not."""
         ...
 
     def listed(self) -> Iterator[Facts]:
@@ -57,7 +60,7 @@ class Parked(Protocol):
         """Return all that is known of an item, with its `payload`.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
         """
         ...
 
@@ -65,7 +68,7 @@ class Parked(Protocol):
         """Put something in the place of what failed, for the next try; say what came of it.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
             VerdictError: It does not fit; nothing is changed.
         """
         ...
@@ -74,8 +77,8 @@ class Parked(Protocol):
         """Try it again; say what came of it.
 
         Raises:
-            NothingParked: There is none.
-            VerdictError: It fails again, and stays parked.
+            NothingWaits: There is none.
+            VerdictError: It fails again, and waits on.
         """
         ...
 
@@ -83,7 +86,7 @@ class Parked(Protocol):
         """Give it up, for what waits behind it to go on; say what came of it.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
             VerdictError: `all_behind`, and nothing ever waits behind one of this kind.
         """
         ...
@@ -92,7 +95,7 @@ class Parked(Protocol):
         """Let others go on while it waits; say what comes of it.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
             VerdictError: Nobody is kept by one of this kind.
         """
         ...

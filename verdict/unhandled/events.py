@@ -12,10 +12,6 @@ from sqlalchemy import Connection, Engine
 
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking import waiting_events
-from verdict.parking.held import IsMissing, IsState, Item, behind, fitting, passed_over, still_fails
-from verdict.parking.kind import By, Facts, NothingParked
-from verdict.parking.waiting_events import parts_of
 from verdict.projection import holding, intervention, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Delivery, Unreadable
@@ -28,11 +24,23 @@ from verdict.projection.projection import Projection, Unprojectable
 from verdict.projection.retrial import take_charge, try_again
 from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.read_models.versions.errors import SetOtherwise
+from verdict.unhandled import waiting_events
+from verdict.unhandled.held import (
+    IsMissing,
+    IsState,
+    Item,
+    behind,
+    fitting,
+    passed_over,
+    still_fails,
+)
+from verdict.unhandled.kind import By, Facts, NothingWaits
+from verdict.unhandled.waiting_events import parts_of
 from verdict.wire.payload import payload_json
 
 
-class ParkedEvents:
-    """Parked events by `PROJECTION/AGGREGATE_TYPE/AGGREGATE_ID`.
+class HeldAggregates:
+    """Held aggregates by `PROJECTION/AGGREGATE_TYPE/AGGREGATE_ID`.
 
     Args:
         engine: Of the read side.
@@ -49,15 +57,15 @@ class ParkedEvents:
         return address.partition("/")[0] in self._declared
 
     def listed(self) -> Iterator[Facts]:
-        """Yield the parked events by projection and aggregate, without their payloads."""
+        """Yield what aggregates are held at, without the events' payloads."""
         with snapshot(self._engine) as connection:
             yield from waiting_events.every(connection, self._of_states)
 
     def shown(self, address: str) -> Facts:
-        """Return a parked event, as it was decided and as it was replaced, and all that was done.
+        """Return the event of one, as it was decided and as it was replaced, and all that was done.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
         """
         with snapshot(self._engine) as connection:
             return waiting_events.one(connection, address, self._of_states)
@@ -66,7 +74,7 @@ class ParkedEvents:
         """Let the projection use another payload than the event's, from its next try on.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
             VerdictError: The payload does not fit the event's class, or it is a state; nothing is
                 changed.
         """
@@ -89,8 +97,8 @@ class ParkedEvents:
         """Apply the event and those that wait behind it.
 
         Raises:
-            NothingParked: There is none.
-            VerdictError: It cannot be applied, or is a state; it stays parked.
+            NothingWaits: There is none.
+            VerdictError: It cannot be applied, or is a state; it is held on.
         """
         with self._engine.begin() as connection:
             item = self._item(connection, address)
@@ -114,7 +122,7 @@ class ParkedEvents:
             all_behind: Pass those over, too, that have come so far.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
             IsState: Nothing waits behind it.
             IsMissing: Nothing that came behind it is archived yet.
         """
@@ -131,13 +139,13 @@ class ParkedEvents:
         """Let the read model be told while the aggregate waits: as it was before that event.
 
         Raises:
-            NothingParked: There is none.
+            NothingWaits: There is none.
         """
         with self._engine.begin() as connection:
             projection, key = self._in_charge(connection, address)
             hold = holding.load(connection, projection).get(key)
             if hold is None:
-                raise NothingParked(address)
+                raise NothingWaits(address)
             made = Intervention("accept", by.who, by.why, wall_clock(), None, None)
             intervention.record(connection, projection, (*key, hold.version_needed), made)
         return (
@@ -146,11 +154,11 @@ class ParkedEvents:
         )
 
     def _item(self, connection: Connection, address: str) -> Item:
-        """Return what is parked at an address, in charge of its projection up to the commit."""
+        """Return what is held at an address, in charge of its projection up to the commit."""
         projection, key = self._in_charge(connection, address)
         hold = holding.load(connection, projection).get(key)
         if hold is None:
-            raise NothingParked(address)
+            raise NothingWaits(address)
         if not projection.waits_for_events:
             raise IsState(address, projection, key[0])
         events = events_of(connection, projection, key)
@@ -172,7 +180,7 @@ class ParkedEvents:
         name, *key = parts_of(address)
         version = versions.live(connection, name)
         if version is None:
-            raise NothingParked(address)
+            raise NothingWaits(address)
         projection = self._declared[name](version)
         try:
             take_charge(connection, projection)

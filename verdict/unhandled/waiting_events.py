@@ -8,12 +8,12 @@ from sqlalchemy import Connection, Row, Select, and_, or_, select
 
 from verdict.model.message import iso_time
 from verdict.model.recorded_event import RecordedEvent
-from verdict.parking.kind import Facts, NothingParked
 from verdict.projection import holding, intervention, versions
 from verdict.projection.batch import Unreadable
 from verdict.projection.intervention import Intervention
 from verdict.projection.missing_events import ARCHIVE, archived_record
 from verdict.projection.versions import Role
+from verdict.unhandled.kind import Facts, NothingWaits
 from verdict.wire.payload import payload_json
 
 
@@ -34,7 +34,7 @@ def one(connection: Connection, address: str, of_states: Collection[str]) -> Fac
     The arguments are those of `every`, and an item's `id`.
 
     Raises:
-        NothingParked: There is none.
+        NothingWaits: There is none.
     """
     name, aggregate_type, aggregate_id = parts_of(address)
     held, done = holding.table.c, intervention.table.c
@@ -54,7 +54,7 @@ def one(connection: Connection, address: str, of_states: Collection[str]) -> Fac
     )
     row = connection.execute(this_one).first()
     if row is None:
-        raise NothingParked(address)
+        raise NothingWaits(address)
     in_force = intervention.in_force(connection, name)
     replaced = in_force.get((aggregate_type, aggregate_id, row.version_needed))
     facts = _facts(row, of_states)
@@ -67,11 +67,11 @@ def parts_of(address: str) -> list[str]:
     """Return projection, aggregate type and aggregate id, which may hold slashes.
 
     Raises:
-        NothingParked: The address has fewer parts.
+        NothingWaits: The address has fewer parts.
     """
     parts = address.split("/", 2)
     if len(parts) < 3:
-        raise NothingParked(address)
+        raise NothingWaits(address)
     return parts
 
 
@@ -102,7 +102,7 @@ def _asked() -> Select[*tuple[Any, ...]]:
 
 
 def _facts(row: Row[Any], of_states: Collection[str]) -> Facts:
-    """Return what is known of a parked event; what the archive does not have yet is None."""
+    """Return what is known of a held aggregate; what the archive does not have yet is None."""
     facts = _event_facts(row)
     if row.projection not in of_states:
         return facts

@@ -19,10 +19,10 @@ from verdict.errors import VerdictError
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.parking.kind import By, Facts, NobodyKept, NothingBehind, NothingParked
 from verdict.projection import decision, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.database import snapshot
+from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
@@ -74,7 +74,7 @@ class StoppingRecords:
         """Return what stops there, and the beginning of the record as it lies in Kafka.
 
         Raises:
-            NothingParked: Nothing does.
+            NothingWaits: Nothing does.
             Unreachable: Kafka does not answer.
         """
         facts, place = self._found(address), place_of(address)
@@ -105,7 +105,7 @@ class StoppingRecords:
         """Pass the record over, or what Kafka dropped, for ever and by all that reads its topic.
 
         Raises:
-            NothingParked: Nothing stands still there.
+            NothingWaits: Nothing stands still there.
             Unreachable: Kafka does not answer; nothing is decided.
         """
         if all_behind:
@@ -138,7 +138,7 @@ class StoppingRecords:
     def _found(self, address: str) -> Facts:
         found = next((item for item in self.listed() if item["id"] == address), None)
         if found is None:
-            raise NothingParked(address)
+            raise NothingWaits(address)
         return found
 
 
