@@ -9,7 +9,7 @@ import pytest
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.cli.conftest import Run, Verdict
 from tests.projection.event_log import opened
-from tests.projection.parking_lot import BAD, ParkingLot
+from tests.projection.holding import BAD, Holding
 
 P7 = "us_holder/position/p-7"
 P8 = "us_holder/position/p-8"
@@ -17,17 +17,17 @@ Letters = Callable[..., Verdict]
 
 
 @pytest.fixture
-def lot(tmp_path: Path) -> Iterator[ParkingLot]:
+def lot(tmp_path: Path) -> Iterator[Holding]:
     """Return one with p-7, which code that is mended can apply, and p-8, which nothing can."""
-    lot = ParkingLot(f"sqlite:///{tmp_path / 'verdict.db'}")
-    lot.park("p-7", PositionTransferred(client="bob"))
+    lot = Holding(f"sqlite:///{tmp_path / 'verdict.db'}")
+    lot.hold("p-7", PositionTransferred(client="bob"))
     lot.happen("p-8", opened("cleo"), PositionClosed(), PositionAdjusted(amount=2))
     yield lot
     lot.close()
 
 
 @pytest.fixture
-def letters(run: Run, tmp_path: Path, lot: ParkingLot) -> Letters:
+def letters(run: Run, tmp_path: Path, lot: Holding) -> Letters:
     """Return a function that calls `verdict letters`."""
 
     def call(*arguments: object, stdin: str | None = None) -> Verdict:
@@ -36,7 +36,7 @@ def letters(run: Run, tmp_path: Path, lot: ParkingLot) -> Letters:
     return call
 
 
-def test_what_is_parked_is_listed_with_how_many_wait(letters: Letters) -> None:
+def test_what_is_held_is_listed_with_how_many_wait(letters: Letters) -> None:
     listed, table = letters("list", "--json"), letters("list")
 
     assert [(one["id"], one["what"], one["behind"]) for one in listed.lines] == [
@@ -58,7 +58,7 @@ def test_one_is_shown_with_its_payload(letters: Letters) -> None:
 
 
 @pytest.mark.proves("B-09")
-def test_one_is_edited_and_replayed(letters: Letters, lot: ParkingLot) -> None:
+def test_one_is_edited_and_replayed(letters: Letters, lot: Holding) -> None:
     payload = json.dumps({"type": "PositionTransferred", "client": "eve"})
 
     edited = letters("edit", P7, "--file", "-", "--why", "a test", stdin=payload)
@@ -71,7 +71,7 @@ def test_one_is_edited_and_replayed(letters: Letters, lot: ParkingLot) -> None:
     assert [one["id"] for one in letters("list", "--json").lines] == [P8]
 
 
-def test_one_that_mended_code_can_apply_is_replayed(letters: Letters, lot: ParkingLot) -> None:
+def test_one_that_mended_code_can_apply_is_replayed(letters: Letters, lot: Holding) -> None:
     letters("replay", P7, "--by", "ada", "--why", "mended")
 
     assert lot.read_side.holders() == {"bob": 1}
@@ -88,7 +88,7 @@ def test_one_that_fails_again_stays_and_ends_with_1(letters: Letters) -> None:
 
 
 def test_one_is_evicted_with_a_reason_by_the_user(
-    letters: Letters, lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+    letters: Letters, lot: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
 

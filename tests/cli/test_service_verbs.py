@@ -111,7 +111,7 @@ def test_sql_as_json_needs_different_names(verdict: Run, read_side: ReadSide) ->
     assert "name them with AS" in refused.stderr
 
 
-def test_status_shows_what_runs_and_what_stands_still(
+def test_status_shows_what_runs_and_what_is_stopped(
     verdict: Run, read_side: ReadSide, topics: Topics
 ) -> None:
     place = (topics.responses("order"), 0)

@@ -13,7 +13,7 @@ from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 
 MESSAGE = "cannot fill 3: " + "and so on " * 30 + 'as "ada, a client" said\nin two lines'
-QUERY = "SELECT projection, version, error, topic FROM projection_parked"
+QUERY = "SELECT projection, version, error, topic FROM projection_stopped"
 FORMATS = ("table", "vertical", "csv", "json")
 
 
@@ -93,8 +93,8 @@ def test_a_view_s_name_describes_its_columns_in_their_order(sql: Run) -> None:
     described = sql("event_archive", "--json").lines
     of_operators = sql("letter")
 
-    seen = json.loads(sql("SELECT * FROM projection_parked", "--json").stdout)
-    assert [row["column"] for row in sql("projection_parked", "--json").lines] == [*seen]
+    seen = json.loads(sql("SELECT * FROM projection_stopped", "--json").stdout)
+    assert [row["column"] for row in sql("projection_stopped", "--json").lines] == [*seen]
     assert {"column": "payload", "type": "json", "about": "What happened, as JSON; what is "
             "personal is null unless you may see it."} in described  # fmt: skip
     assert of_operators.exit_code == 1

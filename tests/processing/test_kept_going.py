@@ -37,7 +37,7 @@ def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
 
 
 @pytest.mark.proves("C-11", "F-11")
-def test_a_processor_that_meets_a_bug_stands_still_and_says_why(
+def test_a_processor_that_meets_a_bug_is_stopped_and_says_why(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """G-02: it never ends the decider."""

@@ -127,7 +127,7 @@ class Followed:
         if self._name != "event_archive":
             self._archive.apply(self.log.everything())
         self.applier.apply(self.log.between(starts, ends))
-        assert not self.applier.stands_still
+        assert not self.applier.is_stopped
         self.check(self.seen(self.log.events(self.applier.positions)))
 
     def seen(self, events: Sequence[RecordedEvent]) -> Sequence[RecordedEvent]:

@@ -86,7 +86,7 @@ def apply_all(engine: Engine, but_for: int = 0) -> None:
     for batch in islice(batches(), len(RESPONSES) - but_for):
         for applier in following:
             applier.apply(batch)
-            assert not applier.stands_still, applier.failure
+            assert not applier.is_stopped, applier.failure
 
 
 class Doom:
@@ -123,7 +123,7 @@ def one_transaction(url: str, at: int) -> int:
             before = dict(applier.positions)
             doom.begin_anew()  # not with each transaction: the batch must not take two
             applier.apply(batch)
-            assert not applier.stands_still, applier.failure
+            assert not applier.is_stopped, applier.failure
             if applier.positions != before:
                 return COMMITTED
     return FINISHED

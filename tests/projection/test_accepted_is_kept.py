@@ -178,7 +178,7 @@ def test_what_is_accepted_is_kept_by_every_store(read_side: ReadSide, limit: str
     for name in read_side.projections:
         applier = read_side.applier(name)
         applier.apply(batch)
-        assert not applier.stands_still, applier.failure
+        assert not applier.is_stopped, applier.failure
 
     assert read_side.select("SELECT * FROM projection_held") == []
     assert read_side.select("SELECT count(*) FROM event_archive") == [(len(accepted),)]

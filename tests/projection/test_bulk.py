@@ -39,7 +39,7 @@ class Statements:
         sql_event.listen(engine, "before_cursor_execute", self._add)
         applier.apply(batch)
         sql_event.remove(engine, "before_cursor_execute", self._add)
-        assert not applier.stands_still
+        assert not applier.is_stopped
         return self._count
 
     def for_copying(self, tables: int) -> int:

@@ -138,8 +138,8 @@ def test_another_event_under_a_version_that_is_there_stops_the_archive(
     log.repeat(first._replace(payload=opened("mallory")))
     applier.apply(log.batch())
 
-    assert applier.stands_still
-    ((error,),) = read_side.select("SELECT error FROM projection_parked")
+    assert applier.is_stopped
+    ((error,),) = read_side.select("SELECT error FROM projection_stopped")
     assert "version 1 of position 'p-1' came before with other bytes (SHA-256" in error
     assert positions(read_side) == ([] if at_once else [1])
 

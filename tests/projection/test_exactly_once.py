@@ -125,11 +125,11 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
         second.apply(batch)
 
     assert read_side.dump() == before
-    assert not second.stands_still
+    assert not second.is_stopped
 
 
 @pytest.mark.proves("F-10")
-def test_who_meets_another_runner_once_goes_on_and_twice_stands_still_alone(
+def test_who_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
     read_side: ReadSide, log: EventLog
 ) -> None:
     """G-06: once may have been a commit of its own whose answer was lost."""
@@ -256,8 +256,8 @@ def test_a_batch_that_begins_behind_the_position_is_refused(
 
     applier.apply(log.between({place: 1}, {place: 2}))
 
-    assert applier.stands_still
-    ((error,),) = read_side.select("SELECT error FROM projection_parked")
+    assert applier.is_stopped
+    ((error,),) = read_side.select("SELECT error FROM projection_stopped")
     assert error.startswith(
         f"projection us_holder v1 needs position.events:{place.partition} from offset 0 and was "
         "given it from 1: Kafka no longer has what is between, or it was not read; what is archived"

@@ -1,4 +1,4 @@
-"""B-9: what is parked is looked at, edited, replayed, evicted; all else flows in order."""
+"""B-9: what is held is looked at, edited, replayed, evicted; all else flows in order."""
 
 import json
 import threading
@@ -17,8 +17,8 @@ from tests.conftest import NewDatabase
 from tests.postgresql import Server
 from tests.projection.beside import compared
 from tests.projection.event_log import opened
+from tests.projection.holding import BAD, BY, Holding
 from tests.projection.newer_schema import NEWER_ID, Noted, newer_schema
-from tests.projection.parking_lot import BAD, BY, ParkingLot
 from tests.projection.read_side import NOW
 from tests.tiers import examples
 from verdict.errors import VerdictError
@@ -42,8 +42,8 @@ THREE = (
 
 
 @pytest.fixture
-def lot(new_database: NewDatabase) -> Iterator[ParkingLot]:
-    lot = ParkingLot(new_database())
+def lot(new_database: NewDatabase) -> Iterator[Holding]:
+    lot = Holding(new_database())
     yield lot
     lot.close()
 
@@ -52,16 +52,16 @@ def to(client: str) -> bytes:
     return json.dumps({"type": "PositionTransferred", "client": client}).encode()
 
 
-def is_rebuilt_alike(lot: ParkingLot) -> bool:
+def is_rebuilt_alike(lot: Holding) -> bool:
     return all(both.equal for both in compared(lot.read_side, "us_holder", lot.log.deliveries))
 
 
 @pytest.mark.proves("B-09")
 @pytest.mark.parametrize(("verb", "taken"), [("edit", [1, 2, 3, 4, 5]), ("evict", [1, 3, 4, 5])])
 def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others_flow(
-    lot: ParkingLot, verb: str, taken: list[int]
+    lot: Holding, verb: str, taken: list[int]
 ) -> None:
-    lot.park("p-7", *THREE)
+    lot.hold("p-7", *THREE)
     lot.happen("p-1", opened("dora"))
     assert (lot.waiting(), lot.taken("p-7")) == ({P7: 3}, [1])
     assert lot.read_side.holders() == {"ada": 1, "dora": 1}
@@ -84,8 +84,8 @@ def test_three_wait_in_order_behind_one_that_is_edited_or_evicted_and_the_others
     assert is_rebuilt_alike(lot)
 
 
-def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: ParkingLot) -> None:
-    lot.park("p-7")
+def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: Holding) -> None:
+    lot.hold("p-7")
     lot.operator.edit(P7, to("eve"), BY)
     lot.operator.edit(P7, to("frank"), By("bob", "once more"))
 
@@ -99,10 +99,10 @@ def test_the_last_word_on_an_event_is_shown_and_rebuilt(lot: ParkingLot) -> None
 @pytest.mark.proves("B-09")
 @pytest.mark.parametrize("met_before", [False, True], ids=["then", "before"])
 def test_a_version_beside_takes_what_was_decided_in_any_batch(
-    lot: ParkingLot, met_before: bool
+    lot: Holding, met_before: bool
 ) -> None:
     """As `verify`, `swap` and `rollback` bring one forward, whether it met the events before."""
-    lot.park("p-7", *THREE, BAD, PositionAdjusted(amount=3))
+    lot.hold("p-7", *THREE, BAD, PositionAdjusted(amount=3))
     with lot.read_side.engine.begin() as connection:
         creation.create(connection, [lot.us_holder(2)])
     if met_before:
@@ -121,8 +121,8 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
 
 
 @pytest.mark.proves("B-09")
-def test_what_was_done_is_there_for_auditors_for_ever(lot: ParkingLot) -> None:
-    lot.park("p-7")
+def test_what_was_done_is_there_for_auditors_for_ever(lot: Holding) -> None:
+    lot.hold("p-7")
     with pytest.raises(VerdictError, match=r"still cannot be applied, and 0 wait.*mallory"):
         lot.operator.replay(P7, By("ada", None))
     lot.operator.edit(P7, to("eve"), By("bob", "mistyped"))
@@ -149,8 +149,8 @@ def _spaced(value: object) -> object:
     return json.dumps(json.loads(value)) if str(value).startswith("{") else value  # type: ignore[arg-type]
 
 
-def test_the_log_and_the_archive_are_never_changed(lot: ParkingLot) -> None:
-    lot.park("p-7")
+def test_the_log_and_the_archive_are_never_changed(lot: Holding) -> None:
+    lot.hold("p-7")
     before = lot.read_side.dump()["event_archive_v1"]
 
     lot.operator.edit(P7, to("eve"), BY)
@@ -159,8 +159,8 @@ def test_the_log_and_the_archive_are_never_changed(lot: ParkingLot) -> None:
     assert lot.read_side.dump()["event_archive_v1"] == before
 
 
-def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: ParkingLot) -> None:
-    lot.park("p-7", *THREE)
+def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: Holding) -> None:
+    lot.hold("p-7", *THREE)
     lot.operator.edit(P7, to("eve"), BY)
 
     shown = lot.operator.shown(P7)
@@ -188,9 +188,9 @@ def test_one_is_shown_with_its_payload_and_all_that_was_done(lot: ParkingLot) ->
     ],
 )
 def test_a_payload_that_does_not_fit_is_refused_with_the_reason(
-    lot: ParkingLot, document: bytes, reason: str
+    lot: Holding, document: bytes, reason: str
 ) -> None:
-    lot.park("p-7")
+    lot.hold("p-7")
     before = lot.read_side.dump()
 
     with pytest.raises(VerdictError) as refused:
@@ -201,8 +201,8 @@ def test_a_payload_that_does_not_fit_is_refused_with_the_reason(
     assert lot.read_side.dump() == before
 
 
-def test_a_payload_that_cannot_be_applied_either_is_kept_and_said(lot: ParkingLot) -> None:
-    lot.park("p-7")
+def test_a_payload_that_cannot_be_applied_either_is_kept_and_said(lot: Holding) -> None:
+    lot.hold("p-7")
 
     said = lot.operator.edit(P7, to("mallory"), BY)
 
@@ -212,8 +212,8 @@ def test_a_payload_that_cannot_be_applied_either_is_kept_and_said(lot: ParkingLo
 def test_a_payload_whose_row_the_database_refuses_is_kept_and_said(postgresql: Server) -> None:
     incompressible = "".join(map(chr, Random(1).choices(range(0x4E00, 0x9000), k=4000)))
     with postgresql.database() as url:
-        lot = ParkingLot(url)
-        lot.park("p-7", PositionAdjusted(amount=2))
+        lot = Holding(url)
+        lot.hold("p-7", PositionAdjusted(amount=2))
 
         said = lot.operator.edit(P7, to(incompressible), BY)
 
@@ -226,7 +226,7 @@ def test_a_payload_whose_row_the_database_refuses_is_kept_and_said(postgresql: S
         lot.close()
 
 
-def test_nothing_is_done_where_nothing_is_parked_or_not_archived_yet(lot: ParkingLot) -> None:
+def test_nothing_is_done_where_nothing_is_held_or_not_archived_yet(lot: Holding) -> None:
     lot.log.add("p-1", opened("ada"))
     lot.log.add_unseen("p-1", BAD)
     lot.log.add("p-1", PositionClosed())
@@ -248,7 +248,7 @@ def test_nothing_is_done_where_nothing_is_parked_or_not_archived_yet(lot: Parkin
 
 @pytest.mark.proves("A-05")
 def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_them_is_applied(
-    lot: ParkingLot,
+    lot: Holding,
 ) -> None:
     """G-03: an aggregate that is held for a missing event has a way on, too."""
     lot.happen("p-1", opened("ada"))
@@ -276,9 +276,9 @@ def test_versions_that_are_lost_for_good_are_passed_over_and_what_came_behind_th
 
 @pytest.mark.proves("B-09")
 def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
-    lot: ParkingLot,
+    lot: Holding,
 ) -> None:
-    lot.park("p-7")
+    lot.hold("p-7")
     lot.happen("p-1", opened("ada"))
     lot.log.add_unseen("p-1", PositionTransferred(client="bob"))
     lot.happen("p-1", PositionTransferred(client="cleo"))
@@ -297,7 +297,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
 
 
 @pytest.mark.proves("A-05")
-def test_a_gap_behind_a_gap_is_another_decision(lot: ParkingLot) -> None:
+def test_a_gap_behind_a_gap_is_another_decision(lot: Holding) -> None:
     lot.happen("p-1", opened("ada"))
     for client in ("bob", "cleo"):
         lot.log.add_unseen("p-1", PositionTransferred(client="nobody"))
@@ -315,10 +315,10 @@ def test_a_gap_behind_a_gap_is_another_decision(lot: ParkingLot) -> None:
 @pytest.mark.proves("A-05")
 @pytest.mark.parametrize("most", [2, 1000])
 def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(
-    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch, most: int
+    lot: Holding, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", most)
-    lot.park("p-7", *THREE, BAD)
+    lot.hold("p-7", *THREE, BAD)
     lot.log.add_unseen("p-7", PositionTransferred(client="nobody"))
     lot.happen("p-7", PositionTransferred(client="eve"))
 
@@ -334,9 +334,9 @@ def test_all_that_waits_in_an_aggregate_is_passed_over_if_asked(
 
 @pytest.mark.parametrize("is_hashed_anew", [False, True])
 def test_an_archived_row_that_was_altered_is_not_shown_for_the_event(
-    lot: ParkingLot, is_hashed_anew: bool
+    lot: Holding, is_hashed_anew: bool
 ) -> None:
-    lot.park("p-7")
+    lot.hold("p-7")
     row = {"value": b"altered"} | (
         {"hash": sha256(b"altered").hexdigest()} if is_hashed_anew else {}
     )
@@ -353,8 +353,8 @@ def test_an_archived_row_that_was_altered_is_not_shown_for_the_event(
     assert ("event_archive was altered" in why) is not is_hashed_anew
 
 
-def test_an_id_may_hold_slashes(lot: ParkingLot) -> None:
-    lot.park("a/b/c")
+def test_an_id_may_hold_slashes(lot: Holding) -> None:
+    lot.hold("a/b/c")
 
     lot.operator.evict("us_holder/position/a/b/c", BY)
 
@@ -362,18 +362,18 @@ def test_an_id_may_hold_slashes(lot: ParkingLot) -> None:
 
 
 def test_many_that_wait_are_applied_at_once_part_by_part(
-    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+    lot: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", 2)
-    lot.park("p-7", *THREE, *THREE)
+    lot.hold("p-7", *THREE, *THREE)
 
     lot.operator.evict(P7, BY)
 
     assert (lot.waiting(), lot.taken("p-7")) == ({}, [1, 3, 4, 5, 6, 7, 8])
 
 
-def test_a_restart_uses_what_was_edited_before_it(lot: ParkingLot) -> None:
-    lot.park("p-7", *THREE[:2])
+def test_a_restart_uses_what_was_edited_before_it(lot: Holding) -> None:
+    lot.hold("p-7", *THREE[:2])
     lot.operator.edit(P7, to("eve"), BY)
 
     lot.restart()
@@ -383,9 +383,9 @@ def test_a_restart_uses_what_was_edited_before_it(lot: ParkingLot) -> None:
 
 
 def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
-    lot: ParkingLot,
+    lot: Holding,
 ) -> None:
-    lot.park("p-7", *THREE)
+    lot.hold("p-7", *THREE)
     lot.operator.evict(P7, BY)
     before = lot.read_side.dump()
 
@@ -396,9 +396,9 @@ def test_what_the_operator_had_applied_is_not_applied_again_by_an_idle_service(
 
 
 def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
-    lot: ParkingLot, caplog: pytest.LogCaptureFixture
+    lot: Holding, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lot.park("p-7")
+    lot.hold("p-7")
     lot.operator.evict(P7, BY)
     caplog.clear()
 
@@ -410,10 +410,10 @@ def test_an_aggregate_that_is_parked_once_more_is_reported_once_more(
 
 
 def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
-    lot: ParkingLot, monkeypatch: pytest.MonkeyPatch
+    lot: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(releasing, "MOST", 2)
-    lot.park("p-7", *THREE)
+    lot.hold("p-7", *THREE)
     monkeypatch.setattr(lot.operator, "_gone_on", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         lot.operator.evict(P7, BY)
@@ -427,7 +427,7 @@ def test_what_an_operator_who_is_killed_leaves_behind_is_applied_by_the_service(
 
 
 @pytest.mark.proves("B-09")
-def test_operators_and_the_service_at_the_same_time(lot: ParkingLot) -> None:
+def test_operators_and_the_service_at_the_same_time(lot: Holding) -> None:
     """Neither stops the other, and each event is applied once."""
     names = [f"p-{number}" for number in range(12)]
     for name in names:
@@ -490,7 +490,7 @@ class Oracle:
             self.clients[name][at[1]] = self.edited.pop(at)
             self.go_on(name)
 
-    def is_parked(self, name: str) -> bool:
+    def is_held(self, name: str) -> bool:
         return self.reached[name] < len(self.clients[name])
 
     def holders(self) -> set[str]:
@@ -508,46 +508,46 @@ class Oracle:
 )
 @given(actions=ACTIONS)
 def test_whatever_operators_and_the_service_do_it_shows_what_was_decided(
-    lot: ParkingLot, actions: list[Action]
+    lot: Holding, actions: list[Action]
 ) -> None:
     lot.read_side.clear()
-    fresh = ParkingLot(lot.read_side.url)
+    fresh = Holding(lot.read_side.url)
     oracle = Oracle()
     for verb, name in actions:
         _act(fresh, oracle, verb, name)
         assert set(fresh.read_side.holders()) == oracle.holders()
         assert {*fresh.waiting()} == {
-            f"us_holder/position/{one}" for one in NAMES if oracle.is_parked(one)
+            f"us_holder/position/{one}" for one in NAMES if oracle.is_held(one)
         }
     for name in NAMES:
-        while oracle.is_parked(name):
+        while oracle.is_held(name):
             _act(fresh, oracle, "evict", name)
     assert is_rebuilt_alike(fresh)
     fresh.close()
 
 
-def _act(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
+def _act(lot: Holding, oracle: Oracle, verb: str, name: str) -> None:
     if verb == "restart":
         lot.restart()
         for one in NAMES:
             oracle.try_again(one)
     elif verb in CLIENTS:
         _happen(lot, oracle, CLIENTS[verb], name)
-    elif oracle.is_parked(name):
+    elif oracle.is_held(name):
         _intervene(lot, oracle, verb, name)
 
 
-def _happen(lot: ParkingLot, oracle: Oracle, client: str, name: str) -> None:
-    parked, begun = oracle.is_parked(name), bool(oracle.clients[name])
+def _happen(lot: Holding, oracle: Oracle, client: str, name: str) -> None:
+    held, begun = oracle.is_held(name), bool(oracle.clients[name])
     client = client if begun else "ada"
     event: Event = PositionTransferred(client=client) if begun else opened(client)
     lot.happen(name, event)
     oracle.clients[name].append(client)
-    if not parked:
+    if not held:
         oracle.go_on(name)
 
 
-def _intervene(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
+def _intervene(lot: Holding, oracle: Oracle, verb: str, name: str) -> None:
     address, place = f"us_holder/position/{name}", (name, oracle.reached[name])
     if verb == "edit":
         lot.operator.edit(address, to("eve"), BY)
@@ -566,9 +566,9 @@ def _intervene(lot: ParkingLot, oracle: Oracle, verb: str, name: str) -> None:
 
 
 @pytest.mark.proves("B-09")
-def test_parked_events_of_an_older_schema_are_read_as_live_ones_are(lot: ParkingLot) -> None:
+def test_held_events_of_an_older_schema_are_read_as_live_ones_are(lot: Holding) -> None:
     """A field that they lack has its default, also in what replaces one."""
-    lot.park("p-7", PositionTransferred(client="bob"))
+    lot.hold("p-7", PositionTransferred(client="bob"))
     older = [delivery.value for delivery in lot.log.deliveries]
     with newer_schema():
         lot.happen("p-7", Noted(client="cleo", note="at last"))

@@ -301,7 +301,7 @@ class TestWhatCannotBeApplied:
         followed.log.repeat(missing)
         followed.batch()
 
-        assert not followed.holder.stands_still
+        assert not followed.holder.is_stopped
         waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
         [(name, needed, seen, error)] = followed.read_side.select(waits)
         assert (name, needed, seen) == ("p-1", 3, 3)
@@ -324,7 +324,7 @@ class TestWhatCannotBeApplied:
         followed.batch()
         followed.restart()
 
-        assert not followed.holder.stands_still
+        assert not followed.holder.is_stopped
         waits = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
         [(*held, error)] = followed.read_side.select(waits)
         assert held == ["p-1", 3, 3]

@@ -170,7 +170,7 @@ def test_a_connection_that_is_lost_in_copying_is_no_fault_of_the_projection(
             applier.apply(log.everything())
 
         assert statements
-        assert not applier.stands_still
+        assert not applier.is_stopped
         read_side.applier("us_holder").apply(log.everything())
         assert read_side.holders() == {"ada": MANY}
         read_side.close()

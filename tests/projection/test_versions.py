@@ -146,16 +146,16 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
         refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
         refused.apply(batch)
 
-        assert refused.stands_still
+        assert refused.is_stopped
         assert "v1 was built with" in str(refused.failure)
-        assert bool(built.select("SELECT * FROM projection_parked")) is live
+        assert bool(built.select("SELECT * FROM projection_stopped")) is live
     assert built.dump().items() >= tables.items()
-    ((said,),) = built.select("SELECT error FROM projection_parked")
+    ((said,),) = built.select("SELECT error FROM projection_stopped")
     assert "is configured with 'US exchanges: NYSE' now" in said
 
     set_back = built.applier("us_holder")
     set_back.apply(Batch([], {}))
-    assert built.select("SELECT * FROM projection_parked") == []
+    assert built.select("SELECT * FROM projection_stopped") == []
     set_back.apply(batch)
     assert set(built.holders()) == {"ada", "cleo"}
 

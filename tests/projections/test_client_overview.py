@@ -67,7 +67,7 @@ class Overview:
         """Return all clients after one batch with these events, each a second after the other."""
         self.log.add(name, *events)
         self.applier.apply(self.log.batch())
-        assert not self.applier.stands_still
+        assert not self.applier.is_stopped
         return self.shown()
 
     def shown(self) -> Rows:

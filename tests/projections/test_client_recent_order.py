@@ -77,7 +77,7 @@ class Shown:
         for order_id, event in happened:
             self._log.add(order_id, event)
         self._applier.apply(self._log.batch())
-        assert not self._applier.stands_still
+        assert not self._applier.is_stopped
         return self._read_side.select(
             "SELECT place, order_id FROM client_recent_order WHERE client = 'ada' ORDER BY place"
         )

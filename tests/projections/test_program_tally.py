@@ -57,7 +57,7 @@ class Tallies:
         """Return all tallies after one batch with these events."""
         self._log.add(participant, *events)
         self._applier.apply(self._log.batch())
-        assert not self._applier.stands_still
+        assert not self._applier.is_stopped
         return self._read_side.select("SELECT * FROM program_tally ORDER BY program")
 
 

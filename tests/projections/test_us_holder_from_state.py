@@ -30,7 +30,7 @@ HELD = (
     "SELECT aggregate_type, aggregate_id, version_needed, version_seen, error "
     "FROM projection_held ORDER BY aggregate_id"
 )
-PARKED = "SELECT error FROM projection_parked"
+STOPPED = "SELECT error FROM projection_stopped"
 
 
 class Shown:
@@ -83,7 +83,7 @@ def test_tombstones_that_close_nothing_change_nothing(shown: Shown) -> None:
 
     assert shown.after(("2", None), ("unknown", None), ("unknown", None)) == [("ada", 1)]
     assert rows_of(shown.read_side) == before
-    assert not shown.applier.stands_still
+    assert not shown.applier.is_stopped
 
 
 def rows_of(read_side: ReadSide) -> dict[str, Rows]:
@@ -125,7 +125,7 @@ def test_a_state_at_fault_holds_its_key_alone_with_the_place_and_the_error(
         ("ada", 1), ("bob", 1), ("cleo", 1),
     ]  # fmt: skip
 
-    assert not shown.applier.stands_still
+    assert not shown.applier.is_stopped
     first, third = shown.read_side.select(HELD)
     assert first == (
         TOPIC, "1", offset + 1, offset + 1,
@@ -212,8 +212,8 @@ def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
 
     assert shown.after(("0", None), ("3", BAD)) == [("ada", 1)]
 
-    assert shown.applier.stands_still
-    ((error,),) = shown.read_side.select(PARKED)
+    assert shown.applier.is_stopped
+    ((error,),) = shown.read_side.select(STOPPED)
     assert "more than 2 aggregates cannot be applied, the last: record share-holders:" in error
 
     for key in ("1", "2", "3"):
@@ -221,7 +221,7 @@ def test_with_too_many_keys_at_fault_it_is_the_projection_that_is_parked(
     shown.applier = shown.read_side.applier(NAME)
     shown.applier.apply(shown.log.everything())
     assert holders(shown.read_side) == []
-    assert (held(shown.read_side), shown.read_side.select(PARKED)) == ({}, [])
+    assert (held(shown.read_side), shown.read_side.select(STOPPED)) == ({}, [])
 
 
 def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
@@ -229,8 +229,8 @@ def test_a_record_without_a_key_parks_the_projection(shown: Shown) -> None:
     shown.log.put_record("2", Unreadable("ValueError: the record has no key"))
 
     assert shown.after(("3", ("bob", "NYSE"))) == [("ada", 1)]
-    assert shown.applier.stands_still
-    ((error,),) = shown.read_side.select(PARKED)
+    assert shown.applier.is_stopped
+    ((error,),) = shown.read_side.select(STOPPED)
     assert "not readable: ValueError: the record has no key" in error
 
 
@@ -344,7 +344,7 @@ def test_holders_are_what_the_newest_states_say_and_compaction_does_not_show(
                 )
                 assert holders(read_side) == oracle.holders()
                 assert held(read_side) == oracle.at_fault
-                assert not shown.applier.stands_still
+                assert not shown.applier.is_stopped
     rows, faults = rows_of(read_side), read_side.select(HELD)
     assert all(one.equal for one in compared(read_side, NAME, shown.log.deliveries))
     assert held_in_one_go(NAME, shown.log.deliveries) == faults

@@ -27,7 +27,7 @@ from verdict.projection.versions import Role
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.errors import AnotherBuild, StandsStill
+from verdict.read_models.versions.errors import AnotherBuild, Stopped
 from verdict.read_models.versions.steps import OnStep, Step, unobserved
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.wire.records import encode_event
@@ -105,7 +105,7 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
     producer.produce(followable.topic, b"nonsense", "p-1", partition=2)
     producer.flush(30)
 
-    with pytest.raises(StandsStill, match=r"us_holder v2 stands still: .*:2:\d+: not readable"):
+    with pytest.raises(Stopped, match=r"us_holder v2 stopped: .*:2:\d+: not readable"):
         build(spark, followable, tmp_path / "scratch")
 
     with followable.read_side.engine.begin() as connection:
@@ -183,7 +183,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     producer.flush(30)
     monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
 
-    with pytest.raises(StandsStill, match="more than 1 aggregates cannot be applied"):
+    with pytest.raises(Stopped, match="more than 1 aggregates cannot be applied"):
         build(spark, followable, tmp_path / "scratch", built)
     monkeypatch.undo()
     with engine.begin() as connection:

@@ -232,7 +232,7 @@ def test_what_ends_the_catching_up_ends_all_and_is_told(
     assert spark.streams.active == []
 
 
-def test_one_that_fails_on_its_way_is_parked_and_the_others_go_on(
+def test_one_that_fails_on_its_way_is_stopped_and_the_others_go_on(
     deployment: Deployment, running: Running
 ) -> None:
     deployment.kafka["maxOffsetsPerTrigger"] = str(MOST)
@@ -240,16 +240,16 @@ def test_one_that_fails_on_its_way_is_parked_and_the_others_go_on(
     garbage = [(events, "p-1", b"garbage")] * (2 * MOST)
     deployment.write(*garbage)
     projecting = running()
-    parked = "SELECT projection FROM projection_parked ORDER BY 1"
+    stopped = "SELECT projection FROM projection_stopped ORDER BY 1"
     followers = [("client_overview",), ("event_archive",), ("position_state",), ("us_holder",)]
 
-    reaches(projecting, lambda: deployment.select(parked) == followers and nobody_catches_up())
+    reaches(projecting, lambda: deployment.select(stopped) == followers and nobody_catches_up())
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
 
 
 @pytest.mark.proves("H-09")
-def test_one_that_needs_what_kafka_has_dropped_is_parked_and_the_others_go_on(
+def test_one_that_needs_what_kafka_has_dropped_is_stopped_and_the_others_go_on(
     deployment: Deployment, running: Running
 ) -> None:
     responses = deployment.topics.responses("order")
@@ -260,7 +260,7 @@ def test_one_that_needs_what_kafka_has_dropped_is_parked_and_the_others_go_on(
     deployment.write(*deployment.happens("p-1", opened("ada")))
 
     reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
-    ((projection, error),) = deployment.select("SELECT projection, error FROM projection_parked")
+    ((projection, error),) = deployment.select("SELECT projection, error FROM projection_stopped")
     assert projection == "outcome"
     assert "from offset 0 and was given it from 1: Kafka no longer has what is between" in error
 

@@ -67,7 +67,7 @@ def test_what_is_committed_becomes_rows_once_also_over_a_restart(
         ("bob", "entered"),
         ("cleo", "entered"),
     ]
-    assert deployment.select("SELECT * FROM projection_parked") == []
+    assert deployment.select("SELECT * FROM projection_stopped") == []
 
 
 def test_what_is_aborted_is_never_seen(
@@ -82,16 +82,16 @@ def test_what_is_aborted_is_never_seen(
     assert deployment.select("SELECT * FROM projection_held") == []
 
 
-def test_tampering_parks_those_who_follow_the_topic_and_nobody_else(
+def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:
     events = deployment.topics.events("position")
     deployment.write((events, "p-1", b"garbage"))
     projecting = running()
-    parked = "SELECT projection, topic, partition, offset FROM projection_parked"
+    stopped = "SELECT projection, topic, partition, offset FROM projection_stopped"
     place = deployment.log.place_of("p-1").partition
     followers = [(name, events, place, 0) for name in FOLLOWERS]
-    reaches(projecting, lambda: sorted(deployment.select(parked)) == followers)
+    reaches(projecting, lambda: sorted(deployment.select(stopped)) == followers)
 
     deployment.write((deployment.topics.responses("order"), "order-1", encode(ACCEPTED)))
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
@@ -120,13 +120,13 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
 
     assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
     assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_over")
-    with pytest.raises(PassedOverSince, match=f"{place}, which .* waits at, is passed over"):
+    with pytest.raises(PassedOverSince, match=f"{place}, which stopped .*, is passed over"):
         reaches(first, lambda: False)
     first.stop()
     second = running()
     reaches(second, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
     reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
-    assert deployment.select("SELECT * FROM projection_parked") == []
+    assert deployment.select("SELECT * FROM projection_stopped") == []
     decided = 'SELECT topic, "offset", until, who, why FROM decision'
     assert deployment.select(decided) == [(events, 0, 1, "ada", "the job of the 3rd wrote it")]
     assert [*records.listed()] == []
@@ -167,8 +167,8 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
-    parked = "SELECT projection, version FROM projection_parked"
-    assert deployment.select(parked) == [("us_holder", 1)]
+    stopped = "SELECT projection, version FROM projection_stopped"
+    assert deployment.select(stopped) == [("us_holder", 1)]
     assert deployment.select("SELECT * FROM us_holder") == []
 
     fitting = us_holder(version=2)
@@ -199,7 +199,7 @@ def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment.write(*deployment.happens("p-after", opened("bob")))
     reaches(projecting, lambda: deployment.select(count) == [(len(left) + 1,)])
     assert {name for (name,) in deployment.select("SELECT client FROM us_holder")} == left | {"bob"}
-    assert deployment.select("SELECT * FROM projection_parked") == []
+    assert deployment.select("SELECT * FROM projection_stopped") == []
     assert deployment.select("SELECT * FROM projection_held") == []
 
 
@@ -231,7 +231,7 @@ def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
 
 
 @pytest.mark.proves("A-06", "F-10")
-def test_who_is_advanced_by_somebody_else_stands_still_alone(
+def test_who_is_advanced_by_somebody_else_is_stopped_alone(
     deployment: Deployment, running: Callable[[], Projecting]
 ) -> None:
     """G-06: once may have been a commit of our own whose answer was lost."""
@@ -239,17 +239,17 @@ def test_who_is_advanced_by_somebody_else_stands_still_alone(
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
     archived = "SELECT count(*) FROM event_archive"
-    parked = "SELECT error FROM projection_parked WHERE projection = 'us_holder'"
+    stopped = "SELECT error FROM projection_stopped WHERE projection = 'us_holder'"
 
     advance(deployment, "us_holder")
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
     reaches(projecting, lambda: deployment.select(archived) == [(2,)])
-    assert deployment.select(parked) == []
+    assert deployment.select(stopped) == []
     advance(deployment, "us_holder")
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="eve")))
-    reaches(projecting, lambda: deployment.select(parked) != [])
+    reaches(projecting, lambda: deployment.select(stopped) != [])
 
-    [(error,)] = deployment.select(parked)
+    [(error,)] = deployment.select(stopped)
     assert error.startswith("another runner advances projection us_holder v1")
     reaches(projecting, lambda: deployment.select(archived) == [(3,)])
 
@@ -296,7 +296,7 @@ def test_carried_states_and_the_bytes_of_events_arrive_whole(
     assert archived() == [(1, events[0][2])]
     held = "SELECT aggregate_type, aggregate_id FROM projection_held ORDER BY aggregate_id"
     assert deployment.select(held) == [(topic, "bob"), (topic, "eve")]
-    assert not deployment.select("SELECT error FROM projection_parked")
+    assert not deployment.select("SELECT error FROM projection_stopped")
 
 
 class TestOnPostgresql:
@@ -327,4 +327,4 @@ class TestOnPostgresql:
 
         second = running()
         reaches(second, lambda: deployment.select(count) == [(MANY - 1,)])
-        assert deployment.select("SELECT * FROM projection_parked") == []
+        assert deployment.select("SELECT * FROM projection_stopped") == []

@@ -38,7 +38,7 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
     )
     ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
     projecting = Projecting(ground, lambda: opened, fail, Topics())
-    going = KeptGoing("projections", projecting, over=projecting.park)
+    going = KeptGoing("projections", projecting, over=projecting.note_end)
     going.start()
     return going
 

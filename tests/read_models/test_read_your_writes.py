@@ -100,7 +100,7 @@ def test_an_aggregate_that_is_held_is_not_waited_for(
 
 
 @pytest.mark.proves("B-07")
-def test_a_projection_that_is_parked_is_not_waited_for(
+def test_a_projection_that_is_stopped_is_not_waited_for(
     read_side: ReadSide, reader: Reader, log: EventLog
 ) -> None:
     place = log.place_of("p-new")

@@ -14,7 +14,7 @@ from verdict.projection.versions import Role
 from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
-from verdict.read_models.versions.errors import StandsStill
+from verdict.read_models.versions.errors import Stopped
 from verdict.read_models.versions.steps import unobserved
 from verdict.read_models.versions.whole_log import WholeLog
 from verdict.wire.spans import Partition
@@ -53,8 +53,8 @@ def test_it_is_said_and_no_position_is_written(
     building = Folded(log, engine, tmp_path / "scratch", 1, unobserved, unobserved)
     building.rows = [ROW | {"opened_at": at} for at in opened_at]
 
-    said = rf"^projection us_holder v2 stands still: the database refuses a row: {refused}.*readers"
-    with pytest.raises(StandsStill, match=said):
+    said = rf"^projection us_holder v2 stopped: the database refuses a row: {refused}.*readers"
+    with pytest.raises(Stopped, match=said):
         building.build(BUILT, {Partition("position.events", 0): 1})
 
     with engine.begin() as connection:

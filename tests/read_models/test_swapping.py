@@ -151,7 +151,7 @@ def test_one_that_is_parked_gives_way_to_one_that_is_ahead_of_it_but_not_uncompa
     assert live_version(followable) == 2
     assert followable.read_side.holders() == {}
     assert followable.read_side.changes()[-1][:2] == ("ada", "left")
-    assert followable.read_side.select("SELECT * FROM projection_parked") == []
+    assert followable.read_side.select("SELECT * FROM projection_stopped") == []
 
 
 @pytest.mark.proves("B-06")

@@ -90,7 +90,7 @@ def test_one_that_cannot_be_written_is_said_once_and_ends_nothing(
     assert vitals.service == SERVICE
 
 
-def test_everything_that_stands_still_is_told() -> None:
+def test_everything_that_is_stopped_is_told() -> None:
     ailing = replace(
         SERVICE,
         kafka_away_since=0.0,
@@ -106,6 +106,6 @@ def test_everything_that_stands_still_is_told() -> None:
         f"the service, pid {os.getpid()}, has given no sign of life for 61 s: something has "
         "stopped it (SIGSTOP, a debugger), or it hangs; stop it and start again"
     )
-    assert stopped == "the lake stands still: the disk is full"
+    assert stopped == "the lake stopped: the disk is full"
     assert overdue.startswith("batch 7 of decider has been under way since 19")
     assert [*kafka_away(SERVICE), *told_by(SERVICE, 0)] == []

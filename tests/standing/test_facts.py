@@ -43,7 +43,7 @@ FULL = Standing(
     ),
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
     letters=LettersStanding(1, 2, 0),
-    problems=("the lake stands still: no disk",),
+    problems=("the lake stopped: no disk",),
 )
 
 
@@ -58,14 +58,14 @@ def test_all_that_is_known_as_json() -> None:
         '"lag": 1}], '
         '"processors": [{"processor": "lake", "generation": 1, "owner": "me", "lag": null}], '
         '"projections": [{"projection": "q", "version": 1, "role": "live", "lag": 1, '
-        '"parked": "why", "held": [{"aggregate_type": "order", "aggregate_id": "o-1", '
+        '"stopped_by": "why", "held": [{"aggregate_type": "order", "aggregate_id": "o-1", '
         '"version_needed": 3, "version_seen": 5, "found_at": "2026-11-21T09:00:00.000Z", '
         '"error": null}], "positions": [{"topic": "order.events", "partition": 0, '
         '"next_offset": 4, "lag": 1}]}], '
         '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
-        '"problems": ["the lake stands still: no disk"], "unreachable": false}'
+        '"problems": ["the lake stopped: no disk"], "unreachable": false}'
     )
 
 

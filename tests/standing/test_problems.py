@@ -65,7 +65,7 @@ def test_who_has_read_further_than_kafka_goes_is_named() -> None:
     assert list(problems_of(QUIET)) == []
 
 
-def test_who_stands_still_is_named_with_why() -> None:
+def test_who_is_stopped_is_named_with_why() -> None:
     found = Standing(
         service=None,
         data_dir=Path("/data"),

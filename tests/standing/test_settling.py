@@ -85,13 +85,13 @@ def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[Standing]) -
     assert [look.lag for look in until_settled(Settings())] == [2, 0, 0]
 
 
-def test_when_nothing_moves_any_more_it_is_said_who_stands_still(seen: list[Standing]) -> None:
-    seen += [replace(QUIET, commands=(commands(7, 2),), problems=("the decider stands still",))]
+def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[Standing]) -> None:
+    seen += [replace(QUIET, commands=(commands(7, 2),), problems=("the decider stopped",))]
 
     with pytest.raises(TimedOut) as raised:
         list(until_settled(Settings(), patience_s=0))
 
     assert str(raised.value) == (
         "nothing moved for 0 s, 2 records behind; no verdict runs on /data: start `verdict up`; "
-        "the decider stands still"
+        "the decider stopped"
     )

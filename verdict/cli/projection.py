@@ -52,7 +52,7 @@ def list_projections(
 
 @app.command()
 def status(name: Name, json: Json = False) -> None:
-    """Show each version of one: how far in every partition, what it holds, why it stands still."""
+    """Show each version of one: how far in every partition, what it holds, why it is stopped."""
     every = read_side(settings_of()).projections
     found = [one for one in every if one.projection == name]
     if not found:

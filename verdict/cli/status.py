@@ -1,4 +1,4 @@
-"""`verdict status`: what runs, how far it has come, and what stands still."""
+"""`verdict status`: what runs, how far it has come, and what is stopped."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def status(
 
     Lag is counted in offsets, of which a transaction takes one more than it has records.
     Exit code 5 when Kafka or the database cannot be asked; with --check, which is for cron and
-    monitoring, 1 when anything else stands still, or no service runs.
+    monitoring, 1 when anything else is stopped, or no service runs.
     """
     if watch + json + check > 1:
         raise typer.BadParameter(

@@ -27,7 +27,7 @@ def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
 VERBS = (
     _listed("up", "Run broker, decider and projections until stopped.", RUN),
     _listed("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
-    _listed("status", "Show what runs, how far it has come, and what stands still.", RUN),
+    _listed("status", "Show what runs, how far it has come, and what is stopped.", RUN),
     _listed("send", "Send a command, or a file of them; wait for the outcome.", ASK),
     _listed("tail", "Print the records of a topic, decoded, as they come.", ASK),
     _listed("history", "Show what was asked of one aggregate, and what came of it.", ASK),

@@ -32,7 +32,7 @@ class Overdue:
 class Service:
     """Where a service that takes commands can be found, and what it says of itself.
 
-    `stopped` has what stands still and why, `overdue` the batches that do not end by their query,
+    `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
     `kafka_away_since` is in seconds of the epoch.
     """
 

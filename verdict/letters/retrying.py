@@ -80,7 +80,7 @@ class Retrying:
 
     @property
     def stopped(self) -> dict[str, str]:
-        """Which of both stands still for good, and why."""
+        """Which of both is stopped for good, and why."""
         return {one.name: one.failure for one in self._workers if one.failure is not None}
 
     def stop(self) -> None:

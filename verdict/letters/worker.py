@@ -28,7 +28,7 @@ class Worker:
     """Takes the steps of a work in a thread of its own until it is stopped.
 
     Args:
-        name: For people: what stands still when it ends.
+        name: For people: what is stopped when it ends.
         work: Used by this thread alone.
     """
 

@@ -41,7 +41,7 @@ class KeptGoing:
         over: Called with what ended it for good, once it is stopped.
 
     Attributes:
-        stopped: Why it stands still, for good or until the next try; None: it does not.
+        stopped: Why it is stopped, for good or until the next try; None: it does not.
     """
 
     def __init__(

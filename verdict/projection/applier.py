@@ -53,12 +53,12 @@ class Applier:
 
     An aggregate at one of whose events the projection fails, or of which the database cannot keep
     what comes of it, waits from there on, with the error in `projection_held`, and the others go
-    on. A projection that fails otherwise is parked: this applier leaves it as it is from then on,
-    and the error is in `projection_parked`. The next applier tries both again, since the code may
+    on. A projection that fails otherwise is stopped: this applier leaves it as it is from then on,
+    and the error is in `projection_stopped`. The next applier tries both again, since the code may
     have been mended, and success takes the error away. Only a key whose newest state is at fault
     waits on, with the error, for a newer one: nothing would bring that state again. Meanwhile
     people may have an aggregate tried again, or an event replaced or passed over. A projection
-    whose tables were filled under other settings than it has now is parked from the start.
+    whose tables were filled under other settings than it has now is stopped from the start.
 
     Args:
         engine: Where the tables are; `creation.create` has made them.
@@ -66,7 +66,7 @@ class Applier:
         topics: Of the deployment.
         clock: Epoch milliseconds, for what people want to know of gaps and failures.
         live: Whether readers see this version; one that they do not see is brought forward
-            without a word in the feeds that they follow, and in `projection_parked`.
+            without a word in the feeds that they follow, and in `projection_stopped`.
         missing: Fetches events that held aggregates wait for; asked once a batch as long as
             something is held.
     """
@@ -106,7 +106,7 @@ class Applier:
         return self._positions
 
     @property
-    def stands_still(self) -> bool:
+    def is_stopped(self) -> bool:
         """Whether the projection failed under this applier, which leaves it alone since."""
         return self._failure is not None
 
@@ -117,7 +117,7 @@ class Applier:
 
     @property
     def failure(self) -> Exception | None:
-        """Why it stands still."""
+        """Why it is stopped."""
         return self._failure
 
     def apply(self, batch: Batch) -> Applied:
@@ -127,7 +127,7 @@ class Applier:
         bring, an empty one too; not all of them when they are many: see `released`.
 
         Returns:
-            What became of the records, nothing when the projection stands still.
+            What became of the records, nothing when the projection is stopped.
 
         Raises:
             AnotherRunner: Somebody else moved the position.
@@ -143,7 +143,7 @@ class Applier:
             if span.end > self._positions.get(place, 0)
         }
         self._released = False
-        if self.stands_still or not (ends or self._waits or self._was_stopped):
+        if self.is_stopped or not (ends or self._waits or self._was_stopped):
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
@@ -159,7 +159,7 @@ class Applier:
         """Apply `batch` as `apply` does; who finds another runner goes on from where that is.
 
         It may have been a commit of our own whose answer was lost. When it happens again soon,
-        somebody else does run, and this projection stands still here, parked; others go on.
+        somebody else does run, and this projection is stopped here; others go on.
         """
         try:
             return self.apply(batch)
@@ -272,7 +272,7 @@ class Applier:
             return  # it is for whoever brings it forward to say; readers do not miss it
         name, version = self.projection.name, self.projection.version
         bug = None if isinstance(error, BuiltOtherwise) else error
-        log.error("projection %s v%s stands still: %s", name, version, error, exc_info=bug)
+        log.error("projection %s v%s stopped: %s", name, version, error, exc_info=bug)
         with self._engine.begin() as connection:
             versions.stop(connection, self.projection, error, self._clock())
 

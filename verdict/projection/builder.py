@@ -134,7 +134,7 @@ def values_of(delivery: Delivery, row: Callable[[Record], Values]) -> Values:
     Raises:
         Unprojectable: It raised.
     """
-    assert not isinstance(delivery.record, Unreadable)  # the engine parks before these
+    assert not isinstance(delivery.record, Unreadable)  # the engine stops before these
     try:
         return row(delivery.record)
     except Exception as error:

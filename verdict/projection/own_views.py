@@ -61,16 +61,16 @@ OWN_VIEWS: Mapping[str, View] = {
         error="Why it is stopped, if it is.",
         stopped_at="Since when it is stopped.",
     ),
-    "projection_parked": described(
-        SHOWN["projection_parked"],
-        "Projections that stand still, and why.",
+    "projection_stopped": described(
+        SHOWN["projection_stopped"],
+        "Projections that are stopped, and why.",
         projection=OF_WHOM,
         version=VERSION,
         error="What happened, and what can be done about it.",
-        topic="Topic of the record at which it stands still, if it is at one.",
+        topic="Topic of the record at which it stopped, if it was at one.",
         partition="Partition of that record.",
         offset="Offset of that record.",
-        parked_at="Since when it stands still.",
+        stopped_at="Since when it is stopped.",
     ),
     "projection_live": described(
         SHOWN["projection_live"],

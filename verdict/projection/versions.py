@@ -198,7 +198,7 @@ def show(connection: Connection, projection: Projection) -> None:
 
 
 def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
-    """Write down that `projection` stands still since `now` (epoch milliseconds), and why."""
+    """Write down that `projection` is stopped since `now` (epoch milliseconds), and why."""
     topic, partition, offset = error.place if isinstance(error, StoppedAt) else (None,) * 3
     said = str(error).replace("\0", "\\0")[:SHOWN_CHARS]  # PostgreSQL stores no NUL
     place = {"topic": topic, "partition": partition, "offset": offset}
@@ -206,7 +206,7 @@ def stop(connection: Connection, projection: Projection, error: Exception, now: 
 
 
 def go_on(connection: Connection, projection: Projection) -> None:
-    """Forget why `projection` stood still."""
+    """Forget why `projection` was stopped."""
     _change(connection, projection, **GOING)
 
 
@@ -228,8 +228,8 @@ def views(among: Table) -> Mapping[str, Query]:
         .outerjoin(kept.version.table, before)
         .where(one.role == Role.LIVE),
         "projection_built": select(one.projection, one.version, one.settings),
-        "projection_parked": select(
-            one.projection, one.version, one.error, *place, one.stopped_at.label("parked_at")
+        "projection_stopped": select(
+            one.projection, one.version, one.error, *place, one.stopped_at
         ).where(one.error.is_not(None)),
     }
 

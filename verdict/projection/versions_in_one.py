@@ -3,7 +3,7 @@
 It leaves nothing behind that a service of before could write, where nobody would read it.
 """
 
-from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select, text
 
 from verdict.database import ownership
 from verdict.database.instant import InstantType
@@ -47,5 +47,10 @@ def bring_together(connection: Connection) -> None:
     layout.create_tables(connection, metadata)
     connection.execute(FILL)
     # they may be read, and others built on them, before a service comes to make today's
-    layout.put_views(connection, views(table))
+    one = table.c
+    former = select(
+        one.projection, one.version, one.error, one.topic, one.partition, one.offset,
+        one.stopped_at.label("parked_at"),
+    ).where(one.error.is_not(None))  # fmt: skip
+    layout.put_views(connection, {**views(table), "projection_parked": former})
     layout.drop_tables(connection, [Table(name, MetaData()) for name in FORMER])

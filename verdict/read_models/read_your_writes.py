@@ -103,12 +103,12 @@ def _version(reader: Reader, projection: str, token: Token) -> int:
 
 
 def _see_that_it_comes(reader: Reader, projection: str, token: Token) -> None:
-    parked = reader.select(
-        "SELECT error FROM projection_parked p JOIN projection_live l "
+    stopped = reader.select(
+        "SELECT error FROM projection_stopped p JOIN projection_live l "
         "ON l.projection = p.projection AND l.version = p.version WHERE p.projection = :name",
         {"name": projection},
     ).rows
-    for (error,) in parked:
+    for (error,) in stopped:
         raise NeverShown(f"projection {projection} is stopped: {error}")
     held = reader.select(
         "SELECT h.version_needed, h.error FROM projection_held h JOIN projection_live l "

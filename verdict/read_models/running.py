@@ -36,11 +36,11 @@ from verdict.wire.topics import Topics
 
 NAME = "projections"
 LOG = logging.getLogger("verdict.read_side")
-LOOK_S = 1.0  # how often versions that stand still are looked after
+LOOK_S = 1.0  # how often versions that are stopped are looked after
 
 
 class PassedOverSince(BeginAgain):
-    """People decided to pass over a record at which a projection stands still."""
+    """People decided to pass over a record at which a projection stopped."""
 
 
 LogBounds = Callable[[Sequence[Partition]], Spans]
@@ -65,8 +65,8 @@ class Opened:
 class Projecting:
     """The running read side, from `start` to `stop`, and again.
 
-    A projection that fails, or that somebody else advances too, is parked and the others go on. The
-    query ends by itself only when the database fails, Kafka lost records, or there is a bug;
+    A projection that fails, or that somebody else advances too, is stopped and the others go on.
+    The query ends by itself only when the database fails, Kafka lost records, or there is a bug;
     `check` says so then.
 
     Args:
@@ -143,8 +143,8 @@ class Projecting:
         """End the query; what it has not committed by then is applied after the next start."""
         self._held.close()
 
-    def park(self, error: Exception) -> None:
-        """Write down for readers that all of them stand still, and why; they are stopped."""
+    def note_end(self, error: Exception) -> None:
+        """Write down for readers that all of them are stopped, and why."""
         if self._opened is None:
             return
         try:
@@ -166,9 +166,9 @@ class Projecting:
         return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
 
     def _look_after(self, opened: Opened) -> None:
-        """Return when nothing has changed for those who stand still."""
+        """Return when nothing has changed for those that are stopped."""
         assert self._leading is not None
-        if appliers := self._leading.standing_still():
+        if appliers := self._leading.stopped():
             with snapshot(opened.database) as connection:
                 passed_over = decision.passed_over(connection)
                 for applier in appliers:
@@ -193,12 +193,12 @@ class Projecting:
 
 
 def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: PassedOver) -> None:
-    """Return when nobody decided anew about the place at which a projection stands still.
+    """Return when nobody decided anew about the place at which a projection stopped.
 
     Args:
         applier: Of the projection.
         passed_over: All that is decided by now.
-        known: What was when this run began: it stands still in spite of that.
+        known: What was when this run began: it stopped in spite of that.
 
     Raises:
         PassedOverSince: The place is passed over by now.
@@ -208,7 +208,7 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
         return
     if passed_over.holds(*failure.place):
         place = ":".join(map(str, failure.place))
-        raise PassedOverSince(f"{place}, which {applier.projection.name} waits at, is passed over")
+        raise PassedOverSince(f"{place}, which stopped {applier.projection.name}, is passed over")
 
 
 def _spans(batch: Batch) -> Spans:

@@ -182,7 +182,7 @@ class Running:
         projecting = project(ground, settings)
         parts.callback(projecting.stop)
         projecting.start()  # who cannot even begin does not run
-        self._beside.append(KeptGoing("projections", projecting, over=projecting.park))
+        self._beside.append(KeptGoing("projections", projecting, over=projecting.note_end))
         retrying = retry(ground, settings)
         parts.callback(retrying.stop)
         retrying.start()
@@ -194,7 +194,7 @@ class Running:
         parts.callback(withdraw, settings.data_dir)
 
     def _stopped(self) -> dict[str, str]:
-        """Return what stands still, and why; the decider only waits for Kafka, or a worker."""
+        """Return what is stopped, and why; the decider only waits for Kafka, or a worker."""
         beside = {one.name: one.stopped for one in self._beside if one.stopped is not None}
         return self._deciding.stopped | beside | self._retrying.stopped
 

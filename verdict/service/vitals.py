@@ -39,7 +39,7 @@ class Vitals:
 
         Args:
             kafka_away_since: Seconds of the epoch; None: it is there.
-            stopped: What stands still → why.
+            stopped: What is stopped → why.
         """
         now = replace(
             self.service,

@@ -7,8 +7,6 @@ from typing import Any
 
 from verdict.configuration.found import Service
 
-# the names that these have in JSON, where programs know them by
-IN_JSON = {"stopped_by": "parked"}
 SECRET = "database_url"  # it may hold a password
 
 
@@ -74,7 +72,7 @@ class ProjectionStanding:
     """How far a version of a projection has come.
 
     `role` is `live`, `kept`, `built` or `building`: only the live one follows by itself.
-    `stopped_by` is the error at which it stands still.
+    `stopped_by` is why it is stopped.
     """
 
     projection: str
@@ -158,7 +156,7 @@ def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:
 
 
 def _object(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {IN_JSON.get(name, name): value for name, value in fields if name != SECRET}
+    return {name: value for name, value in fields if name != SECRET}
 
 
 def total(lags: Iterable[int | None]) -> int | None:

@@ -1,4 +1,4 @@
-"""What is wrong, in words for people: who stands still, who is ahead of Kafka, what is given up."""
+"""What is wrong, in words for people: who is stopped, who is ahead of Kafka, what is given up."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,7 +16,7 @@ def problems_of(found: Standing) -> Iterator[str]:
     yield from _ahead(found)
     for one in found.projections or ():
         if one.role == "live":
-            yield from _standing_still(one)
+            yield from _stopped(one)
     if found.scattered is not None:
         yield from _out_of_order(found.scattered)
     if found.letters is not None:
@@ -44,7 +44,7 @@ def _lags(found: Standing) -> Iterator[tuple[str, Iterable[int | None]]]:
         yield "the intake of letters", [found.letters.lag]
 
 
-def _standing_still(one: ProjectionStanding) -> Iterator[str]:
+def _stopped(one: ProjectionStanding) -> Iterator[str]:
     if one.stopped_by:
         yield f"{_named(one)} is stopped: {one.stopped_by}"
     if one.held:

@@ -27,7 +27,7 @@ def until_settled(settings: Settings, patience_s: float = 120.0) -> Iterator[Sta
         Each look.
 
     Raises:
-        TimedOut: Nothing moved; says what stands still.
+        TimedOut: Nothing moved; says what is stopped.
         VerdictError: The service's own announcement is damaged.
     """
     before, now = None, standing_of(settings)

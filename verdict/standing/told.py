@@ -19,7 +19,7 @@ def kafka_away(service: Service) -> Iterator[str]:
 
 
 def told_by(service: Service, silent_s: float) -> Iterator[str]:
-    """Say what stands still.
+    """Say what is stopped, and what does not end.
 
     Args:
         service: As it has announced itself.
@@ -31,7 +31,7 @@ def told_by(service: Service, silent_s: float) -> Iterator[str]:
             "something has stopped it (SIGSTOP, a debugger), or it hangs; stop it and start again"
         )
     for name, why in service.stopped.items():
-        yield f"the {name} stands still: {why}"
+        yield f"the {name} stopped: {why}"
     for query, batch in service.overdue.items():
         yield (
             f"batch {batch.batch_id} of {query} has been under way since "

@@ -58,7 +58,7 @@ class StoppingRecords:
         return place_of(address) is not None
 
     def listed(self) -> Iterator[Facts]:
-        """Yield the records at which projections stand still, by place."""
+        """Yield the records at which projections stopped, by place."""
         waiting: dict[Source, list[Row[Any]]] = {}
         with snapshot(self._engine) as connection:
             decided = decision.passed_over(connection)
@@ -105,7 +105,7 @@ class StoppingRecords:
         """Pass the record over, or what Kafka dropped, for ever and by all that reads its topic.
 
         Raises:
-            NothingWaits: Nothing stands still there.
+            NothingWaits: Nothing stopped there.
             Unreachable: Kafka does not answer; nothing is decided.
         """
         if all_behind:

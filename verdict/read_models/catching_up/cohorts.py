@@ -96,7 +96,7 @@ class CatchingUp:
     def _going(self, cohort: Sequence[Applier]) -> Iterator[Applier]:
         """Yield those that go on: none that failed, and nobody once the live query ends."""
         if not self._front.is_closed:
-            yield from (applier for applier in cohort if not applier.stands_still)
+            yield from (applier for applier in cohort if not applier.is_stopped)
 
     def _run_up(self, cohort: Sequence[Applier]) -> None:
         """Bring a cohort forward until one of it is near; read a part ahead."""

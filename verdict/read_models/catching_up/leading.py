@@ -21,7 +21,7 @@ class Leading:
         appliers: All, in the order in which a batch updates their projections.
         batches: Of the deployment.
         log: What Kafka has, of each partition that any of them follows. An applier that needs
-            something from before that is parked here, unless people decided to pass that over.
+            something from before that is stopped here, unless people decided to pass that over.
         pause_s: What passes between two batches at least, in seconds.
 
     Attributes:
@@ -49,7 +49,7 @@ class Leading:
             }
             if gone:
                 applier.apply(Batch([], gone))
-        appliers = [applier for applier in appliers if not applier.stands_still]
+        appliers = [applier for applier in appliers if not applier.is_stopped]
         all_reached = [reached_by(applier, ends) for applier in appliers]
         leading, cohorts = split(all_reached, ends, batches.most)
         self._leading = {appliers[number] for number in leading}
@@ -76,9 +76,9 @@ class Leading:
             apply_rest(applier, self.front)
         self.front.end_batch()
 
-    def standing_still(self) -> list[Applier]:
+    def stopped(self) -> list[Applier]:
         """Return who does not go on, and so does not find out what people did since."""
-        return [applier for applier in self._all if applier.stands_still]
+        return [applier for applier in self._all if applier.is_stopped]
 
     def _take_along(self, joining: Sequence[Applier], spans: Spans) -> None:
         """Bring those who join to where the batch starts; it is their next one then."""

@@ -19,7 +19,7 @@ from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
 from verdict.read_models.batches.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
-from verdict.read_models.versions.errors import AnotherBuild, StandsStill
+from verdict.read_models.versions.errors import AnotherBuild, Stopped
 from verdict.read_models.versions.steps import OnStep, Step, Tell
 from verdict.read_models.versions.whole_log import WholeLog
 
@@ -69,7 +69,7 @@ class Building:
 
         Raises:
             Gone: Neither Kafka nor the archive has all of it any more.
-            StandsStill: The projection failed at a record, or the database refuses a row.
+            Stopped: The projection failed at a record, or the database refuses a row.
             AnotherBuild: Somebody else has begun the version anew.
         """
         assert isinstance(projection, Rebuildable), "what has tables can be built"
@@ -140,7 +140,7 @@ class Building:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         errors, gaps = columns.pop(ERROR), columns.pop(GAP)
         if found := [*filter(None, errors)]:
-            raise StandsStill(projection, found[0])
+            raise Stopped(projection, found[0])
         table = projection.tables[0]
         found_gaps = Applied(gaps=[gap_of(gap) for gap in filter(None, gaps)])
         key = columns[next(iter(table.primary_key)).name]
@@ -154,7 +154,7 @@ class Building:
                     connection, projection, found_gaps, wall_clock(), held, seen=False
                 )
             except TooManyAtFault as error:
-                raise StandsStill(projection, str(error)) from error
+                raise Stopped(projection, str(error)) from error
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def _refusing_in_words(projection: Projection) -> Iterator[None]:
     """Say which projection has values that no database of this kind can keep.
 
     Raises:
-        StandsStill: The database, or its driver, refused some.
+        Stopped: The database, or its driver, refused some.
     """
     try:
         yield
@@ -171,4 +171,4 @@ def _refusing_in_words(projection: Projection) -> Iterator[None]:
             raise
         refused = getattr(error, "orig", None) or error  # without the statement and its rows
         said = f"the database refuses a row: {type(refused).__name__}: {one_line(refused)}"
-        raise StandsStill(projection, said) from error
+        raise Stopped(projection, said) from error

@@ -24,7 +24,7 @@ class AnotherBuild(VerdictError):
         )
 
 
-class StandsStill(VerdictError):
+class Stopped(VerdictError):
     """The version that is brought forward failed at a record."""
 
     def __init__(self, projection: Projection, error: str) -> None:
@@ -32,7 +32,7 @@ class StandsStill(VerdictError):
         # a state is written anew by others only, and a key waits for that
         mend = "the projection" if projection.waits_for_events else "what writes its topic"
         super().__init__(
-            f"projection {name} v{projection.version} stands still: {error}; readers see what they "
+            f"projection {name} v{projection.version} stopped: {error}; readers see what they "
             f"saw: mend {mend}, then build it again with `verdict projection rebuild {name}`"
         )
 
@@ -48,7 +48,7 @@ class NeverLevel(VerdictError):
 
 
 class NotComparable(VerdictError):
-    """The version that readers see stands still, and the other one is ahead of it."""
+    """The version that readers see is stopped, and the other one is ahead of it."""
 
     def __init__(self, name: str, live: int, other: int) -> None:
         super().__init__(

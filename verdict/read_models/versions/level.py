@@ -25,7 +25,7 @@ from verdict.read_models.versions.errors import (
     NotBuilt,
     NotComparable,
     SetOtherwise,
-    StandsStill,
+    Stopped,
 )
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
@@ -59,7 +59,7 @@ class Level:
 
         Raises:
             NotBuilt: Somebody builds the other one anew.
-            StandsStill: The other one cannot be brought there.
+            Stopped: The other one cannot be brought there.
             Gone: Kafka has dropped what it needs, and the archive has not got it.
             NeverLevel: The live one is behind it, and does not move.
             NotComparable: The live one is behind it, and stopped.
@@ -140,10 +140,10 @@ class Level:
 
 
 def apply(applier: Applier, batch: Batch) -> None:
-    """Apply a batch to a version that must not be parked.
+    """Apply a batch to a version that must not stop.
 
     Raises:
-        StandsStill: The projection failed.
+        Stopped: The projection failed.
         SetOtherwise: It was built with other settings.
     """
     applier.apply(batch)
@@ -151,4 +151,4 @@ def apply(applier: Applier, batch: Batch) -> None:
     if isinstance(failure, BuiltOtherwise):
         raise SetOtherwise(projection, failure.found) from failure
     if failure is not None:
-        raise StandsStill(projection, str(failure)) from failure
+        raise Stopped(projection, str(failure)) from failure

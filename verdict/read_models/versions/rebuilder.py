@@ -69,7 +69,7 @@ class Rebuilder:
 
         Raises:
             Gone: Neither Kafka nor the archive has all of it any more.
-            StandsStill: The projection failed.
+            Stopped: The projection failed.
             AnotherBuild: Somebody else has begun the version anew.
         """
         with self._alone() as lock, self._database() as engine, self._whole_log(lock) as log:
@@ -84,7 +84,7 @@ class Rebuilder:
 
         Raises:
             NotBuilt: There is none.
-            StandsStill: It cannot be brought to the live one's position.
+            Stopped: It cannot be brought to the live one's position.
             Gone: Neither Kafka nor the archive has what it needs to come there.
             NeverLevel: The live version is behind, and does not move.
             NotComparable: It is behind, and stopped.
@@ -102,7 +102,7 @@ class Rebuilder:
             Differs: It does not; readers see what they saw.
             ViewsInUse: A view of somebody else's stands on one of the projection's.
             StillRead: Somebody reads from one, and does not come to an end.
-            NotBuilt, StandsStill, Gone, NeverLevel, NotComparable: As `verify`.
+            NotBuilt, Stopped, Gone, NeverLevel, NotComparable: As `verify`.
         """
         with self._level(beside.built) as level:
             if not accept_differences:
@@ -115,7 +115,7 @@ class Rebuilder:
 
         Raises:
             VerdictError: None is kept.
-            ViewsInUse, StillRead, StandsStill, Gone, NeverLevel: As `swap`.
+            ViewsInUse, StillRead, Stopped, Gone, NeverLevel: As `swap`.
         """
         with self._level(beside.before) as level:
             swapping.swap(level, self._settings.roles, self._on_step)

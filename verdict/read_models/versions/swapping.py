@@ -50,7 +50,7 @@ def verify(level: Level) -> Verified:
 
     Raises:
         NotBuilt: Somebody else builds it anew.
-        StandsStill: The built version cannot be brought to the live one's position.
+        Stopped: The built version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
         NotComparable: It is behind, and stopped.
     """
@@ -66,7 +66,7 @@ def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
 
     It stands at the position of the live one then, which a running service cannot move meanwhile;
     the service goes on with the version that it finds. It may be ahead of a live one that is
-    parked. The version that readers saw is kept, and the one before that is dropped.
+    stopped. The version that readers saw is kept, and the one before that is dropped.
 
     Args:
         level: Of the two versions.
@@ -78,7 +78,7 @@ def swap(level: Level, roles: Roles, on_step: OnStep) -> None:
         StillRead: Somebody reads from one, and does not come to an end.
         VerdictError: Somebody else has swapped the projection meanwhile.
         NotBuilt: Somebody else builds the other version anew.
-        StandsStill: The other version cannot be brought to the live one's position.
+        Stopped: The other version cannot be brought to the live one's position.
         NeverLevel: The live version is behind, and does not move.
     """
     deadline = time.monotonic() + PATIENCE_S

@@ -27,7 +27,9 @@ from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 HELD = "SELECT aggregate_id, version_needed, version_seen, error FROM projection_held"
-PARKED = 'SELECT projection, version, topic, partition, "offset", parked_at FROM projection_parked'
+STOPPED = (
+    'SELECT projection, version, topic, partition, "offset", stopped_at FROM projection_stopped'
+)
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ def test_an_aggregate_that_cannot_be_applied_waits_with_the_error_and_the_others
     log.add("p-2", opened("dora"))
     applier.apply(log.batch())
 
-    assert not applier.stands_still
+    assert not applier.is_stopped
     assert buggy.holders() == {"ada": 1, "bob": 1, "dora": 1}
     assert buggy.select(HELD) == [
         (
@@ -123,7 +125,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
 
 
 @pytest.mark.proves("B-09")
-def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_parked(
+def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_stopped(
     buggy: ReadSide, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holding, "MOST_AT_FAULT", 2)
@@ -131,15 +133,15 @@ def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_parked(
     for name in ("p-1", "p-2"):
         log.add(name, opened("bob"), PositionAdjusted(amount=13))
     applier.apply(log.batch())
-    assert buggy.select(PARKED) == []
+    assert buggy.select(STOPPED) == []
     log.add("p-3", opened("ada"), PositionAdjusted(amount=13))
 
     applier.apply(log.batch())
 
-    assert applier.stands_still
-    assert buggy.select(PARKED) == [("us_holder", 1, None, None, None, iso_time(NOW))]
+    assert applier.is_stopped
+    assert buggy.select(STOPPED) == [("us_holder", 1, None, None, None, iso_time(NOW))]
     assert buggy.holders() == {"bob": 2}
-    ((error,),) = buggy.select("SELECT error FROM projection_parked")
+    ((error,),) = buggy.select("SELECT error FROM projection_stopped")
     assert "more than 2 aggregates cannot be applied, the last: record position" in error
 
 
@@ -151,16 +153,16 @@ def test_what_is_parked_is_left_alone_until_the_next_start(
     (readable,) = log.deliveries
     bad = readable._replace(record=Unreadable("broken"))
     applier.apply(Batch([bad], {Partition(TOPIC, 0): Span(0, 1)}))
-    assert applier.stands_still
+    assert applier.is_stopped
     before = read_side.dump()
 
     assert applier.apply(log.everything()).applied == 0
     assert read_side.dump() == before
 
     mended = read_side.applier("us_holder")
-    assert read_side.select(PARKED) == [("us_holder", 1, TOPIC, 0, 0, iso_time(NOW))]
+    assert read_side.select(STOPPED) == [("us_holder", 1, TOPIC, 0, 0, iso_time(NOW))]
     mended.apply(log.everything())
-    assert read_side.select(PARKED) == []
+    assert read_side.select(STOPPED) == []
     assert read_side.holders() == {"ada": 1}
 
 
@@ -178,8 +180,8 @@ def test_an_undecodable_record_is_not_skipped(read_side: ReadSide, log: EventLog
 
     applier.apply(Batch([bad, readable], {Partition(TOPIC, 0): Span(0, 2)}))
 
-    assert applier.stands_still
-    assert read_side.select('SELECT error, topic, partition, "offset" FROM projection_parked') == [
+    assert applier.is_stopped
+    assert read_side.select('SELECT error, topic, partition, "offset" FROM projection_stopped') == [
         (
             "record position.events:0:1: not readable: Undecodable: schema id 99 is unknown here",
             TOPIC,
@@ -199,7 +201,7 @@ def test_a_failure_does_not_stop_the_others(read_side: ReadSide, log: EventLog) 
     for applier in appliers.values():
         applier.apply(batch)
 
-    still = {name for name, applier in appliers.items() if applier.stands_still}
+    still = {name for name, applier in appliers.items() if applier.is_stopped}
     followers = {"client_overview", "event_archive", "position_state", "us_holder"}
     assert still == followers, "those that follow what is broken"
     assert appliers["outcome"].positions == {responses: 1}
@@ -275,10 +277,8 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
     rest = Batch(log.deliveries[2:], {place: Span(2, 3)})
     stopped = read_side.applier("event_archive")
     stopped.apply(rest)
-    parked = read_side.select(
-        'SELECT projection, topic, partition, "offset" FROM projection_parked'
-    )
-    assert parked == [("event_archive", TOPIC, 0, 0)]
+    seen = read_side.select('SELECT projection, topic, partition, "offset" FROM projection_stopped')
+    assert seen == [("event_archive", TOPIC, 0, 0)]
     assert f"verdict letters evict {TOPIC}:0:0 --why" in str(stopped.failure)
 
     for until in (1, 2):  # the first decision reaches not far enough
@@ -293,7 +293,7 @@ def test_what_kafka_has_dropped_for_good_is_passed_over_once_that_is_decided(
 
     assert read_side.applier("event_archive").apply(rest).applied == 1
     assert read_side.select("SELECT aggregate_id FROM event_archive") == [("p-3",)]
-    assert read_side.select("SELECT * FROM projection_parked") == []
+    assert read_side.select("SELECT * FROM projection_stopped") == []
 
 
 @pytest.mark.proves("B-09")
@@ -309,7 +309,7 @@ def test_what_was_decided_before_a_run_began_is_no_reason_to_begin_again(
 
     see_that_it_must_stand(stopped, NOTHING_PASSED_OVER, NOTHING_PASSED_OVER)
     see_that_it_must_stand(stopped, decided, known=decided)
-    with pytest.raises(PassedOverSince, match=f"{TOPIC}:0:0, which us_holder waits at"):
+    with pytest.raises(PassedOverSince, match=f"{TOPIC}:0:0, which stopped us_holder"):
         see_that_it_must_stand(stopped, decided, known=NOTHING_PASSED_OVER)
 
 

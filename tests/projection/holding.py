@@ -1,4 +1,4 @@
-"""A read side whose `us_holder` cannot take one client, and people who look after what it parks."""
+"""A read side whose `us_holder` cannot take one client, and people who look after what it holds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ BAD = PositionTransferred(client="mallory")
 BY = By("ada", "it was mistyped")
 
 
-class ParkingLot:
+class Holding:
     """The archive and `us_holder` of a running service, and an operator at another connection.
 
     Args:
@@ -60,7 +60,7 @@ class ParkingLot:
         batch = self.log.batch()
         for applier in (self.archive, self.holder):
             applier.apply(batch)
-        assert not self.holder.stands_still
+        assert not self.holder.is_stopped
         return batch
 
     def restart(self) -> None:
@@ -68,7 +68,7 @@ class ParkingLot:
         self.holder = self.read_side.applier("us_holder")
         self.holder.apply(Batch([], {}))
 
-    def park(self, name: str, *behind: Event) -> None:
+    def hold(self, name: str, *behind: Event) -> None:
         """Let an event that cannot be applied happen, and others behind it, one a batch."""
         self.happen(name, opened("ada"))
         self.happen(name, BAD)
