@@ -166,12 +166,14 @@ def test_a_partition_that_has_no_leader_for_a_moment_is_asked_again(
         assert log.bounds([FIVE]) == {FIVE: Span(7, 7)}
 
 
-def test_who_is_refused_does_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_refused_asks_when_it_is_started_again_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     client = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
     with (
         opened(monkeypatch, client) as log,
-        pytest.raises(VerdictError, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
+        pytest.raises(Unreachable, match=f"offsets of {TOPIC} cannot be read .*uthorization"),
     ):
         log.bounds([FIVE])
 

@@ -341,7 +341,9 @@ class KafkaLog:
         if self._deadline is not None and reason.code() not in FINAL:  # it may pass, in more time
             what += f" within {self._deadline.seconds:g} s"
             error = KafkaException(KafkaError(KafkaError._TIMED_OUT, reason.str()))
-        return kafka_failed(what, self._servers, error, self._last_failure())
+        failed = kafka_failed(what, self._servers, error, self._last_failure())
+        # a service that may not read goes on as soon as somebody lets it
+        return failed if self._deadline is None else Unreachable(str(failed))
 
     def _last_failure(self) -> str:
         for client in self._clients:
