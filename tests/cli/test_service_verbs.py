@@ -116,6 +116,10 @@ def test_status_shows_what_runs_and_what_is_stopped(
 ) -> None:
     place = (topics.responses("order"), 0)
     with sqlite3.connect(read_side.engine.url.database or "") as connection:
+        connection.execute(
+            "INSERT INTO projection_version_v1 (projection, version, role, settings) "
+            "VALUES ('q', 1, 'live', '')"
+        )
         connection.execute("INSERT INTO projection_position_v1 VALUES ('q', 1, ?, ?, 0)", place)
         connection.execute(
             "INSERT INTO projection_held_v1 "
