@@ -25,6 +25,7 @@ from verdict.wire.topics import FOREVER, Topic, Topics
 
 FOLDER = Path(__file__).parent / "reference"
 DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
 WRITTEN = "<!-- written by `make reference` -->"
 
 HOLDS = {
@@ -38,6 +39,7 @@ HOLDS = {
     "POS": "invoices as tills send them: JSON, key = store",
     "shipment": "every home delivery's invoice, for who delivers: JSON, key = invoice number",
     "loyalty": "what an invoice earned and the total with it: JSON, key = card",
+    ".replies": "copies of answers, keyed by what the header `reply_to` of a command names",
     ".markers": "how far the decider, the reactions and the lake have come",
     ".decisions": "what a person has decided to pass over, by whom and why",
     "owners": "which deployment the topics under this prefix belong to, by their ids",
@@ -162,7 +164,10 @@ def kept(topic: Topic) -> str:
     retention = topic.settings.get("retention.ms")
     if retention is None:
         return "compacted"
-    return "for ever" if retention == FOREVER else f"{int(retention) // DAY_MS} days"
+    if retention == FOREVER:
+        return "for ever"
+    days, rest = divmod(int(retention), DAY_MS)
+    return f"{days} days" if days else f"{rest // HOUR_MS} h"
 
 
 def _settings() -> Iterator[str]:

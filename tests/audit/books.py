@@ -17,7 +17,6 @@ from verdict.decision.received import CommandRecord
 from verdict.event_log.placed import laid
 from verdict.exactly_once.decider_query import NAME
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.murmur2 import partition_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
@@ -29,6 +28,7 @@ from verdict.projection.batch import Batch, Delivery
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.batches.stream import Decoder
 from verdict.wire.marker import Marker
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import encode
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics

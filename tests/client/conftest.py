@@ -13,6 +13,7 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.wire.commands import decode_command
 from verdict.wire.records import encode
+from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Response, Status
 from verdict.wire.topics import Topics
 
@@ -71,7 +72,13 @@ class Responder(threading.Thread):
     def run(self) -> None:
         options = {"bootstrap.servers": self._servers, "group.id": "responder"}
         consumer = Consumer(options | {"fetch.wait.max.ms": 10})
-        producer = Producer({"bootstrap.servers": self._servers, "linger.ms": 0})
+        producer = Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "linger.ms": 0,
+                "partitioner": "murmur2_random",
+            }
+        )
         topics = map(self._topics.commands, TYPES)
         consumer.assign([TopicPartition(t, p, 0) for t in topics for p in range(PARTITIONS)])
         while not self._stopping.is_set():
@@ -82,6 +89,7 @@ class Responder(threading.Thread):
                 aggregate_type = self._topics.aggregate_of(topic)
                 sent = decode_command(aggregate_type, value)
                 self.received.append(sent)
+                reply_to = dict(message.headers() or ()).get(REPLY_TO)
                 partition, offset = message.partition(), message.offset()
                 assert partition is not None
                 assert offset is not None
@@ -93,6 +101,8 @@ class Responder(threading.Thread):
                         encode(response),
                         response.aggregate_id.encode(),
                     )
+                    if reply_to is not None:
+                        producer.produce(self._topics.replies, encode(response), reply_to)
             producer.poll(0)
         producer.flush()
         consumer.close()
@@ -114,7 +124,8 @@ def topics(broker: EmbeddedBroker, request: pytest.FixtureRequest) -> Topics:
     """The topics of this test alone, created."""
     prefix = re.sub(r"\W", "-", request.node.name)[:80]
     topics = Topics(prefix=f"{prefix}.", partitions=PARTITIONS)
-    names = [*map(topics.commands, TYPES), *map(topics.responses, TYPES)]
+    responses = map(topics.responses, TYPES)
+    names = [*map(topics.commands, TYPES), *responses, topics.replies]
     create(broker.bootstrap_servers, topics, names)
     await_leaders(broker.bootstrap_servers, names)
     return topics

@@ -221,7 +221,9 @@ def _frame(batch: list[Record]) -> pd.DataFrame:
         value = whole[:COMMAND_LIMIT] if cut_off else record.value
         digest = sha256(whole).digest() if cut_off else None
         key = (len(record.key or b""), None)
-        rows.append((*record[:3], record.timestamp, record.key, value, len(whole), digest, 0, *key))
+        rows.append(
+            (*record[:3], record.timestamp, record.key, value, len(whole), digest, 0, *key, None)
+        )
     return pd.DataFrame(rows, columns=list(INPUT_COLUMNS))
 
 

@@ -39,6 +39,7 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import pairs
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
 from verdict.wire.records import decode, encode
+from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Rejection, Response
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
@@ -144,10 +145,11 @@ def records() -> Iterator[tuple[str, bytes | None, bytes | None, int, Headers]]:
         yield "order.commands", *kind(random), now, HEADERS
     fields: dict[str, Any] = {"client": "ada", "ticker": "A", "side": "BUY", "quantity": 1}
     placed = {"type": "PlaceOrder", "limit_price_cents": 1} | fields
-    yield "order.commands", KEY, envelope(placed, command_id="placed"), now, []
+    both = [(REPLY_TO, b"them"), (REPLY_TO, b"us")]
+    yield "order.commands", KEY, envelope(placed, command_id="placed"), now, both
     slow = {"type": "CancelOrder", "cause": "too slow"}
     for number, attempt in enumerate(ATTEMPTS):
-        tried = [(RETRY_ATTEMPT, attempt)]
+        tried = [(RETRY_ATTEMPT, attempt), (REPLY_TO, bytes(number * 8))]
         yield "order.commands", KEY, envelope(slow, command_id=f"slow-{number}"), now, tried
         yield "POS", b"till", b"{", now, tried
         named = [(RETRY_REACTION, attempt), *tried]
@@ -178,7 +180,8 @@ def take_times_from_senders(servers: Servers, topics: Topics) -> None:
 def everything(servers: str, topics: Topics) -> dict[str, list[LogRecord]]:
     """Return what lies on each topic but the books of the service."""
     partitions = {one.name: one.partitions for one in topics.all()}
-    found: dict[str, list[LogRecord]] = {name: [] for name in topics.of_the_log()}
+    named = (*topics.of_the_log(), topics.replies)
+    found: dict[str, list[LogRecord]] = {name: [] for name in named}
     for message in read_all(servers, {name: partitions[name] for name in found}):
         one = as_log_record(message)
         found[one.topic].append(one)
@@ -249,6 +252,7 @@ def without_what_kafka_gave(record: LogRecord) -> LogRecord:
     return record._replace(value=value, headers=tuple(headers.items()))
 
 
+REPLIES = f"{NAME}.replies"
 OUTPUTS = [
     f"{kind}.{what}"
     for kind in faulty.app.aggregate_types
@@ -257,7 +261,7 @@ OUTPUTS = [
 
 
 @pytest.mark.proves("B-16")
-@pytest.mark.parametrize("topic", [*OUTPUTS, "dead-letters", "shipment", "loyalty"])
+@pytest.mark.parametrize("topic", [*OUTPUTS, "dead-letters", "shipment", "loyalty", REPLIES])
 def test_each_partition_has_the_same_records_in_the_same_order(both: Both, topic: str) -> None:
     name = both.topics.named(topic)
     service, memory = lanes(both.service.log[name]), lanes(both.memory.log[name])
@@ -287,6 +291,6 @@ def test_what_is_compared_is_of_every_kind(both: Both) -> None:
                    "UNKNOWN_TYPE"):  # fmt: skip
         assert reason in outcomes
     written = Counter(name.rpartition(".")[2] for name, of in both.service.log.items() for _ in of)
-    assert min(written[what] for what in ("events", "rejected", "dead-letters")) > 10
+    assert min(written[what] for what in ("events", "rejected", "dead-letters", "replies")) > 10
     assert any("'WAITING'" in one for one in both.service.shown["letter"])
     assert any("'PARKED'" in one for one in both.service.shown["letter"])

@@ -130,6 +130,7 @@ def test_topics_are_named_after_their_aggregate_and_the_markers_after_the_deploy
         *(f"x.position.{kind}" for kind in ("commands", "events", "responses", "rejected")),
         "x.dead-letters",
         "x.retry",
+        "x.blue.replies",
         "x.share-holders",
         "x.POS",
         "x.shipment",

@@ -34,6 +34,8 @@ class Client:
         topics: Topics | None = None,
         config: Mapping[str, str] | None = None,
         command_limit_bytes: int = COMMAND_BYTES,
+        *,
+        own_replies: bool = False,
     ) -> None:
         """Prepare to send; nothing is connected before the first command.
 
@@ -42,8 +44,13 @@ class Client:
             topics: Of the deployment to talk to; default: no prefix.
             config: Further settings of librdkafka, such as `security.protocol`.
             command_limit_bytes: What the deciding side reads at most of one command.
+            own_replies: Have answers copied for this client, and read them alone: for the answers
+                of many clients, where each would otherwise read all; a copy costs the decider a
+                record.
         """
-        self._connection = Connection(bootstrap_servers, topics, config, command_limit_bytes)
+        self._connection = Connection(
+            bootstrap_servers, topics, config, command_limit_bytes, own_replies
+        )
 
     def send(
         self,

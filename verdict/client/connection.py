@@ -61,16 +61,17 @@ class Connection:
         topics: Topics | None,
         config: Mapping[str, str] | None,
         command_limit_bytes: int,
+        own_replies: bool,
     ) -> None:
         self._topics = topics or Topics()
         self._limit = command_limit_bytes
         self._made_by = os.getpid()
         self._trouble = Trouble()
         self.waiting = Waiting()
-        extra = config or {}
-        self.outbox = Outbox(bootstrap_servers, extra, self.waiting, self._trouble)
+        extra, name = config or {}, uuid7().bytes if own_replies else None
+        self.outbox = Outbox(bootstrap_servers, extra, self.waiting, self._trouble, name)
         self.responses = Responses(
-            bootstrap_servers, self._topics, extra, self.waiting, self._trouble
+            bootstrap_servers, self._topics, extra, self.waiting, self._trouble, name
         )
         self._followed: frozenset[str] = frozenset()
         self._closing = False

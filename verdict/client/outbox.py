@@ -11,16 +11,25 @@ from verdict.client.options import producer_options
 from verdict.client.pending import Pending, Trouble
 from verdict.client.waiting import Waiting
 from verdict.model.source import Source
+from verdict.wire.reply import REPLY_TO
 
 REMEMBERED_LOSSES = 1_000
+
+Headers = list[tuple[str, str | bytes | None]]
 
 
 class Outbox:
     """Puts commands on their topics and tells whoever waits where they lie, or that they do not."""
 
     def __init__(
-        self, bootstrap_servers: str, config: Mapping[str, str], waiting: Waiting, trouble: Trouble
+        self,
+        bootstrap_servers: str,
+        config: Mapping[str, str],
+        waiting: Waiting,
+        trouble: Trouble,
+        reply_to: bytes | None = None,
     ) -> None:
+        self._headers: Headers = [] if reply_to is None else [(REPLY_TO, reply_to)]
         self._waiting = waiting
         self._trouble = trouble
         self._losses: deque[NotDelivered] = deque(maxlen=REMEMBERED_LOSSES)
@@ -36,8 +45,9 @@ class Outbox:
         acknowledged = partial(self._acknowledged, pending)
         self._waiting.add(pending)
         try:
+            key = pending.aggregate_id.encode()
             self.producer.produce(
-                topic, value, pending.aggregate_id.encode(), on_delivery=acknowledged
+                topic, value, key, on_delivery=acknowledged, headers=self._headers
             )
         except BufferError:
             self._waiting.withdraw(pending)

@@ -24,6 +24,7 @@ from verdict.client.outbox import source_of
 from verdict.client.pending import Trouble
 from verdict.client.waiting import Aggregate, Waiting
 from verdict.wire.codec import Undecodable
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import decode_response
 from verdict.wire.topics import Topics
 
@@ -56,6 +57,8 @@ class Asked(NamedTuple):
 class Responses:
     """Reads the responses to the aggregates that are followed, from the moment of following.
 
+    With a name of its own for replies it reads their one partition instead, where most are its own.
+
     Once the thread runs, only it touches the consumer: librdkafka lets the one who polls in a loop
     go first, and another thread may wait for a minute.
     """
@@ -67,7 +70,9 @@ class Responses:
         config: Mapping[str, str],
         waiting: Waiting,
         trouble: Trouble,
+        reply_to: bytes | None = None,
     ) -> None:
+        self._reply_to = reply_to
         self._servers = bootstrap_servers
         self._topics = topics
         self._waiting = waiting
@@ -87,7 +92,8 @@ class Responses:
         Raises:
             KafkaUnavailable: Kafka does not answer, or has no such topic.
         """
-        topic = self._topics.responses(aggregate_type)
+        own = self._reply_to is not None
+        topic = self._topics.replies if own else self._topics.responses(aggregate_type)
         if current_thread() is self._thread:  # that of a callback
             if topic not in self._followed:
                 self._begin(topic, aggregate_type)
@@ -144,6 +150,8 @@ class Responses:
                 f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
                 "create what is missing with `verdict topics create`"
             )
+        if self._reply_to is not None:
+            return [partition_of(self._reply_to, len(known.partitions))]
         return sorted(known.partitions)
 
     def _end(self, topic: str, partition: int) -> TopicPartition:
@@ -188,18 +196,23 @@ class Responses:
 
     def _take(self, messages: Iterable[Message]) -> None:
         """Hand on what somebody waits for; of the rest no more than the key is looked at."""
-        expects, types = self._waiting.expects, self._followed
+        expects, types, own = self._waiting.expects, self._followed, self._reply_to
         for message in messages:
             if (error := message.error()) is not None:
                 if error.code() not in PASSING:
                     raise KafkaException(error)
                 continue
             self._trouble.text = ""
+            if own is not None:
+                if message.key() == own:
+                    self._answered(message, None)
+                continue
             about = types[message.topic() or ""], message.key() or b""
             if expects(about):
                 self._answered(message, about)
 
-    def _answered(self, message: Message, about: Aggregate) -> None:
+    def _answered(self, message: Message, about: Aggregate | None) -> None:
+        """Hand a response on; a reply to us says itself what it is about, if it can be read."""
         try:
             if (value := message.value()) is None:
                 raise Undecodable("it has no value")
@@ -207,11 +220,15 @@ class Responses:
         except Undecodable as fault:
             self._pass_over(message, about, fault)
         else:
-            self._waiting.answer(about, response)
+            named = response.aggregate_type, response.aggregate_id.encode()
+            self._waiting.answer(about or named, response)
 
-    def _pass_over(self, message: Message, about: Aggregate, fault: Undecodable) -> None:
+    def _pass_over(self, message: Message, about: Aggregate | None, fault: Undecodable) -> None:
         """Count a response that cannot be read; whoever it may have been meant for is told."""
         self.unreadable += 1
+        if about is None:  # so whoever waits will say that the outcome is unknown
+            LOG.warning("the reply at %s cannot be read: %s", source_of(message), fault)
+            return
         aggregate_type, key = about
         failure = ResponseUnreadable(
             f"the response at {source_of(message)} about {aggregate_type} "

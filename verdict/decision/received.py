@@ -46,6 +46,7 @@ class CommandRecord(NamedTuple):
         attempt: How many times a retry has brought it back so far.
         key_length: Of the whole key, in bytes.
         key_sha256: Of the whole key when that was cut, else None.
+        reply_to: Says for whom the answer is to be copied, see `verdict.wire.reply`.
     """
 
     source: Source
@@ -57,6 +58,7 @@ class CommandRecord(NamedTuple):
     attempt: int = 0
     key_length: int = 0
     key_sha256: bytes | None = None
+    reply_to: bytes | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:

@@ -67,7 +67,8 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
 
 def _sender(topics: Topics) -> Iterator[Acl]:
     yield from _topics(Role.SENDER, "Write", topics.every_commands())
-    yield from _topics(Role.SENDER, "Read", map(topics.responses, current().aggregate_types))
+    heard = [topics.replies, *map(topics.responses, current().aggregate_types)]
+    yield from _topics(Role.SENDER, "Read", heard)
     yield Acl(Role.SENDER, "group", "literal", "verdict-client", "Describe")
 
 

@@ -22,7 +22,7 @@ from verdict.client.listing import list_topics
 from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Deadline
 from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
-from verdict.kafka.murmur2 import partition_of
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.spans import Partition, Span, Spans
 

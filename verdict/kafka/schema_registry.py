@@ -50,6 +50,7 @@ def every_subject(topics: Topics) -> Iterator[Placed]:
         topics.dead_letters: "dead_letter",
         topics.markers: "marker",
         topics.decisions: "decision",
+        topics.replies: "response",
     }
     for name in current().aggregate_types:
         homes[topics.commands(name)] = f"{name}_command"

@@ -70,4 +70,6 @@ def is_verdicts_own(topic: str) -> bool:
     every = Topics()
     of_aggregates = (every.commands, every.events, every.responses, every.rejected)
     endings = [of(name) for of in of_aggregates for name in current().aggregate_types]
-    return topic.endswith((*endings, every.dead_letters, every.owners, ".markers", ".decisions"))
+    return topic.endswith(
+        (*endings, every.dead_letters, every.owners, ".markers", ".decisions", ".replies")
+    )

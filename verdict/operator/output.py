@@ -10,6 +10,7 @@ from verdict.wire.cloud_events import dead_letter_headers, event_headers, respon
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import joined
 from verdict.wire.records import encode
+from verdict.wire.reply import reply_name
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
 
@@ -62,7 +63,10 @@ class Outputs:
         record: CommandRecord,
         traceparent: str | None = None,
     ) -> Iterator[Output]:
-        """Yield the rejection of `response` if it is a new one, then the response itself."""
+        """Yield the rejection of `response` if it is a new one, then the response itself.
+
+        Who asked for it by a name gets a copy under that, behind it.
+        """
         key = response.aggregate_id.encode()
         replayable = response.reason != Reason.HANDLER_ERROR
         if response.reason is not None and not response.duplicate:
@@ -75,6 +79,8 @@ class Outputs:
         topic = self._topics.responses(response.aggregate_type)
         headers = joined(response_headers(traceparent))
         yield Output(topic, key, encoded, headers, replayable)
+        if (name := reply_name(record.reply_to)) is not None:
+            yield Output(self._topics.replies, name, encoded, "", replayable)
 
     def of_dead_letter(self, letter: DeadLetter) -> Output:
         """Return the record that keeps what could not be read."""

@@ -26,7 +26,7 @@ from verdict.wire.topics import Topics
 
 INPUT_COLUMNS = (
     "topic", "partition", "offset", "timestamp", "key", "value", "length", "sha256",
-    "attempt", "key_length", "key_sha256",
+    "attempt", "key_length", "key_sha256", "reply_to",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from verdict.operator.output import DECIDED_SCHEMA
 from verdict.operator.processor import CommandProcessor
 from verdict.wire.letter import RETRY_ATTEMPT
+from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
 from verdict.wire.topics import KEY_BYTES
 
 
@@ -83,7 +84,8 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
     the workers' memory nor, twice, a dead letter.
 
     Args:
-        records: As `decisions` takes them; without `headers`, none is a retry.
+        records: As `decisions` takes them; without `headers`, none is a retry, and
+            none asks for a copy of its answer.
         limit: Bytes of a value.
         more: Further columns, of Kafka's.
     """
@@ -100,6 +102,7 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
         (_attempt() if "headers" in records.columns else F.lit(0)).alias("attempt"),
         F.coalesce(F.length("key"), F.lit(0)).alias("key_length"),
         F.when(~whole_key, F.unhex(F.sha2("key", 256))).alias("key_sha256"),
+        _reply_to("headers" in records.columns).alias("reply_to"),
         *more,
     )
 
@@ -107,11 +110,12 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
 def header(name: str) -> Column:
     """Return the last header of that name as the bytes it has, null where there is none.
 
-    Never as a text: what is none in UTF-8 would end the query on its way to Python.
+    Never as a text: what is none in UTF-8 would end the query on its way to Python. Records without
+    headers, as most commands are, cost next to nothing.
     """
     names, values = F.reverse(F.col("headers.key")), F.reverse(F.col("headers.value"))
     place = F.array_position(names, F.lit(name)).cast("int") - 1
-    return F.get(values, place)
+    return F.when(F.size("headers") > 0, F.get(values, place))
 
 
 def _attempt() -> Column:
@@ -121,3 +125,10 @@ def _attempt() -> Column:
     """
     found = header(RETRY_ATTEMPT).cast("string").try_cast("int")
     return F.greatest(F.coalesce(found, F.lit(0)), F.lit(0))
+
+
+def _reply_to(given: bool) -> Column:
+    """Read who is to be answered besides; too long a name is left too long, so that it is none."""
+    if not given:
+        return F.lit(None).cast("binary")
+    return F.substring(header(REPLY_TO), 1, REPLY_TO_BYTES + 1)

@@ -13,6 +13,7 @@ from verdict.reactions.reaction import Reactions
 from verdict.testing.log import LogRecord, MemoryLog
 from verdict.wire.headers import pairs
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_REACTION, Pairs
+from verdict.wire.reply import REPLY_TO
 from verdict.wire.topics import OUTPUT_BYTES
 
 # as Spark reads an integer of 32 bits in a text, see `verdict.operator.stream`
@@ -113,9 +114,10 @@ class Consequences:
 
 
 def _taken(record: LogRecord, limit: int) -> CommandRecord:
-    return arrived(
+    taken = arrived(
         record.source, record.timestamp, record.key, record.value, limit, _attempt(record)
     )
+    return taken._replace(reply_to=_header(record, REPLY_TO))
 
 
 def _attempt(record: LogRecord) -> int:

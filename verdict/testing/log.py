@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from verdict.kafka.murmur2 import partition_of
 from verdict.model.source import Source
 from verdict.wire.letter import Pairs
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 

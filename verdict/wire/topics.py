@@ -14,6 +14,7 @@ LARGEST_BYTES = 3 * 2**19
 KEY_BYTES = 4 * 256  # the longest aggregate id in UTF-8; what is longer is nobody's id
 COMMAND_TOPIC_BYTES = 1_000_000  # what Kafka takes on a topic of commands unless told otherwise
 COMMAND_RETENTION = timedelta(days=30)
+REPLY_RETENTION = timedelta(hours=1)
 PARTITIONS = 4
 
 
@@ -88,6 +89,10 @@ class Topics:
         return f"{self.prefix}{self.deployment}.decisions"
 
     @property
+    def replies(self) -> str:
+        return f"{self.prefix}{self.deployment}.replies"
+
+    @property
     def owners(self) -> str:
         return f"{self.prefix}owners"
 
@@ -104,9 +109,9 @@ class Topics:
         return [self.commands(aggregate_type) for aggregate_type in current().aggregate_types]
 
     def of_the_log(self) -> list[str]:
-        """Return all but the books that the deployment keeps for itself."""
-        books = {self.markers, self.decisions, self.owners}
-        return [topic.name for topic in self.all() if topic.name not in books]
+        """Return all but the books that the deployment keeps for itself, and copies."""
+        others = {self.markers, self.decisions, self.owners, self.replies}
+        return [topic.name for topic in self.all() if topic.name not in others]
 
     def all(self) -> Iterator[Topic]:
         """Yield what must exist, with the settings that must hold."""
@@ -117,6 +122,7 @@ class Topics:
             yield Topic(self.rejected(aggregate_type), self.partitions, _output())
         yield Topic(self.dead_letters, self.partitions, _output())
         yield Topic(self.retry, self.partitions, _output())
+        yield Topic(self.replies, self.partitions, _replies())
         for name in self.states:
             yield Topic(name, self.partitions, _states())
         for name in self.inbound:
@@ -141,6 +147,15 @@ def _output() -> dict[str, str]:
         "cleanup.policy": "delete",
         "retention.ms": FOREVER,
         "retention.bytes": FOREVER,
+        "max.message.bytes": str(OUTPUT_BYTES),
+    }
+
+
+def _replies() -> dict[str, str]:
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(REPLY_RETENTION // timedelta(milliseconds=1)),
+        "segment.ms": str(REPLY_RETENTION // timedelta(milliseconds=1)),
         "max.message.bytes": str(OUTPUT_BYTES),
     }
 

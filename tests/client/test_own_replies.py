@@ -1,0 +1,92 @@
+"""Clients that have answers copied for themselves, and read nothing else."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Producer
+
+from commands.order import CancelOrder
+from commands.position import ClosePosition
+from tests.client.conftest import Responder
+from verdict.client.client import Client
+from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.topics import Topics
+
+WAIT_S = 60
+
+
+@pytest.fixture
+def clients(broker: EmbeddedBroker, topics: Topics) -> Iterator[list[Client]]:
+    """Return three, of which the last reads the answers to everybody."""
+    with ExitStack() as open_ones:
+        yield [
+            open_ones.enter_context(
+                Client(broker.bootstrap_servers, topics=topics, own_replies=own)
+            )
+            for own in (True, True, False)
+        ]
+
+
+def read_by(client: Client) -> set[str]:
+    """Return the topics of which a client reads a partition, each as often as it does."""
+    places = client._connection.responses._consumer.assignment()
+    assert len(places) == len({(one.topic, one.partition) for one in places})
+    return {f"{one.topic}:{sum(p.topic == one.topic for p in places)}" for one in places}
+
+
+@pytest.mark.proves("C-12")
+def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
+    clients: list[Client], responder: Responder, topics: Topics
+) -> None:
+    asked = [
+        (f"{number}-{of}", client.send("order-1", CancelOrder(), 1, command_id=f"{number}-{of}"))
+        for number in range(20)
+        for of, client in enumerate(clients)
+    ]
+
+    assert [pending.wait(WAIT_S).command_id for _, pending in asked] == [name for name, _ in asked]
+    assert read_by(clients[0]) == read_by(clients[1]) == {f"{topics.replies}:1"}
+    assert read_by(clients[2]) == {f"{topics.responses('order')}:4"}
+
+
+def test_two_aggregate_types_are_answered_in_one_place(
+    clients: list[Client], responder: Responder, topics: Topics
+) -> None:
+    first = clients[0].send("same", CancelOrder(), 1)
+    second = clients[0].send("same", ClosePosition(), 1)
+
+    assert first.wait(WAIT_S).aggregate_type == "order"
+    assert second.wait(WAIT_S).aggregate_type == "position"
+    assert read_by(clients[0]) == {f"{topics.replies}:1"}
+
+
+def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
+    clients: list[Client], responder: Responder, topics: Topics, broker: EmbeddedBroker
+) -> None:
+    client = clients[0]
+    client.send("order-1", CancelOrder(), 1).wait(WAIT_S)
+    responder.answers = lambda response: []
+    lost = client.send("order-1", CancelOrder(), 1)
+    client.flush()
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"}
+    )
+    producer.produce(topics.replies, b"garbage", client._connection.responses._reply_to)
+    producer.flush()
+
+    with pytest.raises(OutcomeUnknown):
+        lost.wait(1)
+    responder.answers = lambda response: [response]
+    assert client.send("order-2", CancelOrder(), 1).wait(WAIT_S).status == "ACCEPTED"
+    assert client.unreadable == 1
+
+
+def test_a_deployment_without_the_topic_is_named(broker: EmbeddedBroker) -> None:
+    nowhere = Topics(prefix="no-replies.")
+    with (
+        Client(broker.bootstrap_servers, topics=nowhere, own_replies=True) as client,
+        pytest.raises(KafkaUnavailable, match=r"no-replies\.verdict\.replies .*topics create"),
+    ):
+        client.send("order-1", CancelOrder(), 1)

@@ -1,0 +1,67 @@
+"""Copies of responses for those who ask for them, beside the record that stays."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.decision.desk import PLACE
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.testing import InMemory, LogRecord
+from verdict.wire.commands import encode_command
+from verdict.wire.murmur2 import partition_of
+from verdict.wire.reply import REPLY_TO, REPLY_TO_BYTES
+
+ENVELOPE = CommandEnvelope(command_id="c", aggregate_id="o", expected_version=0, payload={})
+COMMAND = encode_command("order", ENVELOPE, PLACE)
+
+
+@pytest.fixture
+def app() -> Iterator[InMemory]:
+    with InMemory() as running:
+        yield running
+
+
+def sent(app: InMemory, value: bytes, *names: bytes | None) -> None:
+    app.put("order.commands", value, b"o", [(REPLY_TO, name) for name in names])
+
+
+def answers(app: InMemory) -> tuple[list[LogRecord], list[LogRecord]]:
+    return app.events("order.responses"), app.events("verdict.replies")
+
+
+@pytest.mark.proves("C-12")
+def test_who_gives_a_name_finds_the_same_bytes_under_it(app: InMemory) -> None:
+    """Accepted, again, rejected: whatever the answer is; of two names the last counts."""
+    sent(app, COMMAND, b"first", b"us")
+    sent(app, COMMAND, b"us")
+    sent(app, COMMAND.replace(b"\x02c", b"\x02d", 1), b"us")
+
+    responses, replies = answers(app)
+    assert [one.value for one in replies] == [one.value for one in responses]
+    assert {(one.key, one.partition, one.headers) for one in replies} == {
+        (b"us", partition_of(b"us", app.topics.partitions), ())
+    }
+    assert len(replies) == 3
+
+
+@pytest.mark.parametrize("name", [None, b"", b"x" * (REPLY_TO_BYTES + 1)])
+def test_who_gives_none_that_may_be_one_is_answered_as_ever(
+    app: InMemory, name: bytes | None
+) -> None:
+    sent(app, COMMAND, name)
+
+    responses, replies = answers(app)
+    assert (len(responses), replies) == (1, [])
+
+
+def test_what_cannot_be_answered_has_no_copy(app: InMemory) -> None:
+    sent(app, b"garbage", b"us")
+
+    assert answers(app) == ([], [])
+    assert len(app.events("dead-letters")) == 1
+
+
+def test_the_longest_name_is_one(app: InMemory) -> None:
+    sent(app, COMMAND, b"x" * REPLY_TO_BYTES)
+
+    assert [one.key for one in app.events("verdict.replies")] == [b"x" * REPLY_TO_BYTES]
