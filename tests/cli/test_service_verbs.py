@@ -30,7 +30,7 @@ def test_topics_are_checked_and_all_is_well(verdict: Run) -> None:
     [as_json] = verdict("topics", "check", "--json").lines
 
     assert (checked.exit_code, checked.stdout) == (0, "")
-    assert "29 topics are as they must be" in checked.stderr
+    assert "30 topics are as they must be" in checked.stderr
     assert as_json["differences"] == []
 
 
@@ -43,8 +43,8 @@ def test_missing_topics_are_listed_then_created(run: Run, broker: EmbeddedBroker
     again = run("topics", "create", "--json", *where)
 
     assert missing.exit_code == 1
-    assert "29 topic settings are not what they must be" in missing.stderr
-    assert len(created.lines[0]["created"]) == 29
+    assert "30 topic settings are not what they must be" in missing.stderr
+    assert len(created.lines[0]["created"]) == 30
     assert again.lines == [{"created": []}]
 
 
