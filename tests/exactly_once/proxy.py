@@ -17,7 +17,8 @@ CHUNK = 1 << 16
 DELAY_S = 0.05
 # it looks for overdue transactions every half second, where others do every ten seconds
 SOON_ABORTED = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
-END_TXN = (26).to_bytes(2, "big")  # of Kafka's protocol; in a request it stands behind the length
+LENGTH, HEAD = 4, 6  # bytes of Kafka's protocol: a request begins with its length, then its kind
+END_TXN = (26).to_bytes(HEAD - LENGTH, "big")
 
 
 class Fault(StrEnum):
@@ -82,9 +83,9 @@ class Proxy:
         """Note that a request or an answer was lost."""
         self._lost.set()
 
-    def requested(self, chunk: bytes) -> None:
+    def requested(self, kind: bytes) -> None:
         """See what somebody asks for, before it is handled."""
-        if self._armed is not None and chunk[4:6] == END_TXN:
+        if self._armed is not None and kind == END_TXN:
             fault, self._armed = self._armed, None
             self.fail(fault)
 
@@ -151,6 +152,8 @@ class _Connection:
         self.damaged = False
         self.held = False
         self.late = False  # was held once; whoever waited may be gone
+        self._begun = b""  # a request whose kind is not known yet
+        self._rest = 0  # bytes of a request whose kind is
 
         self._threads = [
             threading.Thread(target=forward, daemon=True)
@@ -175,7 +178,8 @@ class _Connection:
 
     def _requests(self) -> None:
         for chunk in _chunks(self._client):
-            self._proxy.requested(chunk)
+            for kind in self._kinds(chunk):
+                self._proxy.requested(kind)
             fault = self._proxy.fault
             if fault is Fault.BLACK_HOLE:
                 self.damaged = True
@@ -189,6 +193,17 @@ class _Connection:
                 self._broker.sendall(chunk)
         if not self.late:  # else the broker must not hear that nobody waits any more
             self.cut()
+
+    def _kinds(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the kind of each request that begins here: several may come in one piece."""
+        behind = min(self._rest, len(chunk))
+        self._rest -= behind
+        self._begun += chunk[behind:]
+        while len(self._begun) >= HEAD:
+            yield self._begun[LENGTH:HEAD]
+            whole = LENGTH + int.from_bytes(self._begun[:LENGTH], "big")
+            self._rest = max(0, whole - len(self._begun))
+            self._begun = self._begun[whole:]
 
     def _replies(self) -> None:
         for chunk in _chunks(self._broker):
