@@ -183,13 +183,13 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:
-    names = [f"ada-{n}" for n in range(8)]
+    names = [f"ada-{n}" for n in range(5)]
     events = [event for name in names for event in deployment.happens(f"p-{name}", opened(name))]
     aborted = deployment.happens("p-x", opened("nobody"))
-    deployment.write(*events[:7])
+    deployment.write(*events[:3])
     deployment.write(*aborted, commit=False)
     huge = deployment.happens("p-huge", opened("x" * 100_000))
-    deployment.write(*events[7:], *huge, *deployment.happens("p-ada-3", PositionClosed()))
+    deployment.write(*events[3:], *huge, *deployment.happens("p-ada-3", PositionClosed()))
     left = {*names, "x" * 100_000} - {"ada-3"}
     count = "SELECT count(*) FROM us_holder"
 
