@@ -4,7 +4,7 @@ KILLS ?= 20
 SEED ?= 1
 SECTIONS ?=
 NEEDS := kafka or spark or postgresql or process or slow
-SERVICES := tests/e2e
+SERVICES := tests/e2e tests/demo tests/testing
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
