@@ -1,5 +1,6 @@
 """Clients that have answers copied for themselves, and read nothing else."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -9,6 +10,7 @@ from confluent_kafka import Producer
 from commands.order import CancelOrder
 from commands.position import ClosePosition
 from tests.client.conftest import Responder
+from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
 from verdict.local.broker import EmbeddedBroker
@@ -49,6 +51,29 @@ def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
     assert [pending.wait(WAIT_S).command_id for _, pending in asked] == [name for name, _ in asked]
     assert read_by(clients[0]) == read_by(clients[1]) == {f"{topics.replies}:1"}
     assert read_by(clients[2]) == {f"{topics.responses('order')}:4"}
+
+
+def test_tasks_of_one_loop_hear_their_own_answers(
+    broker: EmbeddedBroker, responder: Responder, topics: Topics
+) -> None:
+    async def asked(client: AsyncClient, name: str) -> list[str]:
+        outcomes = [
+            client.send("order-1", CancelOrder(), 1, command_id=f"{name}-{number}")
+            for number in range(20)
+        ]
+        return [outcome.command_id for outcome in await asyncio.gather(*outcomes)]
+
+    async def both() -> list[list[str]]:
+        servers = broker.bootstrap_servers
+        async with (
+            AsyncClient(servers, topics=topics, own_replies=True) as one,
+            AsyncClient(servers, topics=topics, own_replies=True) as other,
+        ):
+            return await asyncio.gather(asked(one, "one"), asked(other, "other"))
+
+    assert asyncio.run(both()) == [
+        [f"{name}-{number}" for number in range(20)] for name in ("one", "other")
+    ]
 
 
 def test_two_aggregate_types_are_answered_in_one_place(
