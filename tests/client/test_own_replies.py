@@ -69,7 +69,7 @@ def test_tasks_of_one_loop_hear_their_own_answers(
             AsyncClient(servers, topics=topics, own_replies=True) as one,
             AsyncClient(servers, topics=topics, own_replies=True) as other,
         ):
-            return await asyncio.gather(asked(one, "one"), asked(other, "other"))
+            return [*await asyncio.gather(asked(one, "one"), asked(other, "other"))]
 
     assert asyncio.run(both()) == [
         [f"{name}-{number}" for number in range(20)] for name in ("one", "other")
