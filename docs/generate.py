@@ -16,7 +16,10 @@ from verdict.cli.connection import PANEL
 from verdict.cli.schema_words import type_of
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
+from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
+from verdict.page.application import page_of
+from verdict.page.metrics import METRICS
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
 from verdict.projection.processor_tables import views_of
@@ -81,6 +84,7 @@ def pages() -> dict[str, str]:
         "topics.md": _topics(),
         "settings.md": _settings(),
         "command-line.md": _command_line(),
+        "page.md": _page(),
         "proofs.md": _proofs(),
     }
     return {name: "\n".join((WRITTEN, "", *lines, "")) for name, lines in written.items()}
@@ -116,6 +120,7 @@ def _index() -> Iterator[str]:
     yield "- [Topics](topics.md): names, retention and settings; the headers of dead letters"
     yield "- [Settings](settings.md): names, types, defaults"
     yield "- [Command line](command-line.md): verbs, options, exit codes"
+    yield "- [Page](page.md): addresses, and metrics for Prometheus"
     yield "- [Proofs](proofs.md): which tests show which promise of GUARANTEES.md"
 
 
@@ -243,6 +248,32 @@ def _option(param: object) -> tuple[str, str, str]:
     default = getattr(param, "default", None)
     given = said if isinstance(said, str) else "" if default in (None, False, ()) else str(default)
     return f"`{shown}`", getattr(param, "help", "") or "", given
+
+
+def _page() -> Iterator[str]:
+    yield "# Page"
+    yield ""
+    yield "What `verdict up` and `verdict page` serve; see [operating](../operating.md#the-page)."
+    yield ""
+    yield from table(("address", "answers"), ((f"`{path}`", said) for path, said in addresses()))
+    yield ""
+    yield "## Metrics"
+    yield ""
+    yield "At `/metrics`: gauges, asked for at each scrape, and those of the page's process"
+    yield "(`process_…`). What is unknown just then has no value. A `part` is `decider`,"
+    yield "`reactions`, `lake`, `letters` or a read model that readers see."
+    yield ""
+    yield from table(
+        ("metric", "labels", "meaning"),
+        ((f"`{one.name}`", ", ".join(one.labels), one.about) for one in METRICS),
+    )
+
+
+def addresses() -> Iterator[tuple[str, str]]:
+    """Yield the addresses of the page, and what each answers."""
+    for path, methods in page_of(settings_alone()).openapi()["paths"].items():
+        for method, told in methods.items():
+            yield f"{method.upper()} {path}", told["summary"]
 
 
 def _proofs() -> Iterator[str]:

@@ -56,6 +56,7 @@ FLOORS = [
     "testing",
     "service",
     "scaffold",
+    "page",
     "cli",
 ]
 # what a user types is `app.in_memory()`: whoever asks for it gets what lies above, nobody else

@@ -12,7 +12,10 @@ import pytest
 
 from tests.documents import ROOT
 
-OF_A_SERVICE = ("pyspark", "pandas", "pyarrow", "lmdb", "google.protobuf", "numpy")
+OF_A_SERVICE = (
+    "pyspark", "pandas", "pyarrow", "lmdb", "google.protobuf", "numpy",
+    "fastapi", "uvicorn", "jinja2", "prometheus_client",
+)  # fmt: skip
 REFUSING = f"""
 import sys
 
@@ -77,14 +80,29 @@ def test_a_verb_that_needs_a_service_says_what_to_install() -> None:
     )
 
 
-def test_what_a_service_needs_is_an_extra() -> None:
+@pytest.mark.process
+def test_a_page_says_what_to_install() -> None:
+    ran = run("from verdict.cli.main import main; sys.argv = ['verdict', 'page']; main()")
+
+    assert ran.returncode == 6
+    assert "which is not installed: pip install 'verdict-cqrs[page]'\n" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("extra", "packages"),
+    [
+        ("service", ("pyspark", "pandas", "pyarrow", "lmdb", "protobuf")),
+        ("page", ("fastapi", "jinja2", "prometheus-client", "uvicorn")),
+    ],
+)
+def test_what_a_service_needs_is_an_extra(extra: str, packages: tuple[str, ...]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     base = " ".join(project["dependencies"])
-    service = " ".join(project["optional-dependencies"]["service"])
+    needed = " ".join(project["optional-dependencies"][extra])
 
-    for package in ("pyspark", "pandas", "pyarrow", "lmdb", "protobuf"):
+    for package in packages:
         assert package not in base
-        assert package in service
+        assert package in needed
 
 
 # as who sends and reads would type it; what `sql` reads is made by the engine itself

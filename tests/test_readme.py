@@ -225,7 +225,8 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
         try:
             await_ready(service)
             found = json.loads((folder / ".verdict" / "verdict.json").read_text())
-            assert shape(ready) == f"ready: Kafka {'SERVERS'}, database DATABASE"
+            page = "page http://SERVERS/"
+            assert shape(ready) == f"ready: Kafka {'SERVERS'}, {page}, database DATABASE"
             with subprocess.Popen(
                 ["bash"], cwd=folder, env=environment, stdin=PIPE, stdout=PIPE, text=True
             ) as bash:

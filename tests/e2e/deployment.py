@@ -80,6 +80,7 @@ class Deployment:
             "VERDICT_DATABASE_URL": self.database_url,
             "VERDICT_DEPLOYMENT": name,
             "VERDICT_TOPIC_PREFIX": self.topics.prefix,
+            "VERDICT_PAGE": "false",  # but where it is looked at
         }
 
     def start(

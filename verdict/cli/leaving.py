@@ -2,14 +2,15 @@
 
 import logging
 import os
+import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-from verdict.cli.escapes import spelled_lines
 from verdict.errors import VerdictError
+from verdict.wire.escapes import spelled_lines
 
 LOG = logging.getLogger("verdict.leaving")
 LEAVE_S = 10.0
@@ -52,3 +53,14 @@ def _end(seconds: float, code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def stop_on_signals(stopped: threading.Event) -> None:
+    """Let the first SIGTERM or Ctrl-C set `stopped`; a second one ends the process at once."""
+
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from verdict.cli.escapes import spelled, spelled_json, spelled_lines, spelled_text
+from verdict.wire.escapes import spelled, spelled_json, spelled_lines, spelled_text
 from verdict.wire.json_lines import json_line
 
 WIDEST = 1 << 16  # columns of a terminal that there is none of

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from verdict.cli.escapes import spelled
+from verdict.wire.escapes import spelled
 
 
 @contextmanager

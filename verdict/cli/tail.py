@@ -9,11 +9,11 @@ from rich.text import Text
 
 from verdict.application import current
 from verdict.cli.decoding import Fields, Kind, decoded, topic_of
-from verdict.cli.escapes import spelled_json
 from verdict.cli.options import kafka_options, known_aggregate, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
 from verdict.kafka.log import KafkaLog
+from verdict.wire.escapes import spelled_json
 from verdict.wire.json_lines import json_line
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics

@@ -1,7 +1,6 @@
 """`verdict up`: everything in one process, until it is stopped."""
 
 import logging
-import signal
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,14 +8,15 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from verdict.cli.escapes import spelled_lines
-from verdict.cli.leaving import LEAVE_S, end_within, leave
+from verdict.cli.leaving import LEAVE_S, end_within, leave, stop_on_signals
 from verdict.cli.options import settings_of
+from verdict.cli.output import note
 from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.projection.database import parse, shown
 from verdict.service.running import Running
+from verdict.wire.escapes import spelled_lines
 
 app = typer.Typer()
 
@@ -38,16 +38,18 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     """
     _log_to_stderr()
     stopped = threading.Event()
-    _stop_on_signals(stopped)
+    stop_on_signals(stopped)
     said = Console(stderr=True)
     with ExitStack() as parts:
+        page_url = _page(settings, parts)
         with progress("starting Kafka and Spark") as tell:
-            started = Running(settings, on_step, tell)
+            started = Running(settings, on_step, tell, page_url)
             running = parts.enter_context(started)
-        _stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
+        stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         service = running.service
         database = shown(parse(service.database_url))
-        typer.echo(f"ready: Kafka {service.bootstrap_servers}, database {database}")
+        page = f"page {page_url}, " if page_url else ""
+        typer.echo(f"ready: Kafka {service.bootstrap_servers}, {page}database {database}")
         failure = _until(stopped, running)
         if failure is not None:
             leave(failure, parts.close)
@@ -56,6 +58,22 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
         else:
             said.print("stopping: Kafka is away, what is under way is left to the next start")
             end_within(LEAVE_S, 0)
+
+
+def _page(settings: Settings, parts: ExitStack) -> str | None:
+    """Begin to serve the page, which tells of the start too; return where, if it is wanted.
+
+    Raises:
+        VerdictError: It cannot listen where it should.
+    """
+    if not settings.page:
+        return None
+    try:
+        from verdict.page.serving import Serving
+    except ModuleNotFoundError as error:
+        note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
+        return None
+    return parts.enter_context(Serving(settings, beside=True)).url
 
 
 def _until(stopped: threading.Event, running: Running) -> Exception | None:
@@ -89,12 +107,3 @@ def _log_to_stderr() -> None:
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
-
-
-def _stop_on_signals(stopped: threading.Event) -> None:
-    def stop(number: int, frame: object) -> None:
-        stopped.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)

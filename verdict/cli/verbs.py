@@ -27,6 +27,7 @@ def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
 VERBS = (
     _listed("up", "Run broker, decider and projections until stopped.", RUN),
     _listed("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
+    _listed("page", "Serve a page, metrics and REST by themselves.", RUN),
     _listed("status", "Show what runs, how far it has come, and what is stopped.", RUN),
     _listed("send", "Send a command, or a file of them; wait for the outcome.", ASK),
     _listed("tail", "Print the records of a topic, decoded, as they come.", ASK),
@@ -48,7 +49,9 @@ VERBS = (
 )
 
 
-OF_A_SERVICE = {"pyspark", "pandas", "pyarrow", "lmdb", "google"}  # see pyproject.toml
+OF_A_SERVICE = dict.fromkeys(("pyspark", "pandas", "pyarrow", "lmdb", "google"), "service")
+OF_A_PAGE = dict.fromkeys(("fastapi", "jinja2", "prometheus_client", "uvicorn"), "page")
+EXTRAS = OF_A_SERVICE | OF_A_PAGE  # package → the extra of pyproject.toml that brings it
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {
@@ -96,7 +99,7 @@ class Verbs(TyperGroup):
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:
-            from verdict.cli.escapes import spelled_lines
+            from verdict.wire.escapes import spelled_lines
 
             typer.echo(f"verdict: {spelled_lines(str(error))}", err=True)
             sys.exit(error.exit_code)
@@ -113,11 +116,11 @@ def loaded(verb: Verb) -> Any:
     try:
         command = typer.main.get_command(import_module(verb.module).app)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in OF_A_SERVICE:
+        if (extra := EXTRAS.get((error.name or "").partition(".")[0])) is None:
             raise
         raise EnvironmentIncomplete(
             f"`verdict {verb.name}` needs {error.name}, which is not installed: "
-            "pip install 'verdict-cqrs[service]'"
+            f"pip install 'verdict-cqrs[{extra}]'"
         ) from error
     command.name = verb.name
     if not verb.alone:

@@ -39,7 +39,7 @@ class Service:
     pid: int
     bootstrap_servers: str
     database_url: str
-    page_url: str | None = None  # there is no page yet; the file has its place already
+    page_url: str | None = None
     stopped: Mapping[str, str] = field(default_factory=dict)
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
     kafka_away_since: float | None = None

@@ -162,6 +162,24 @@ class Settings(BaseSettings):
     kafka: PassThrough = Field({}, description="More for librdkafka, by its names.")
     spark_kafka: PassThrough = Field({}, description="More for Spark's Kafka, by Java's names.")
 
+    page: bool = Field(
+        True, description="Beside `verdict up`: a page, metrics, REST; needs the extra `page`."
+    )
+    page_host: str = Field(
+        "127.0.0.1", description="Address that the page listens on; 0.0.0.0: all of this machine."
+    )
+    page_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
+        0, description="Its port; 0: any that is free, which `ready` and `verdict status` name."
+    )
+    page_names: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
+        (), description="Host names that it answers to, besides localhost and IP addresses."
+    )
+    page_token: SecretStr | None = Field(
+        None,
+        min_length=16,
+        description="Who gives it sees what is personal and sends commands; unset: nobody does.",
+    )
+
     schema_registry_url: SecretStr | None = Field(
         None, description="Where `verdict schemas publish` puts schemas for other tools."
     )

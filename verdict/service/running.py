@@ -61,14 +61,20 @@ class Running:
         settings: All that can be chosen.
         on_step: Called at each step of publishing a batch.
         tell: Called with what a person who waits for the start may want to know.
+        page_url: Of the page that is served beside it, for those who look for the service.
     """
 
     def __init__(
-        self, settings: Settings, on_step: OnStep = unobserved, tell: Tell = untold
+        self,
+        settings: Settings,
+        on_step: OnStep = unobserved,
+        tell: Tell = untold,
+        page_url: str | None = None,
     ) -> None:
         self.settings = settings
         self._on_step = on_step
         self._tell = tell
+        self._page_url = page_url
         self._parts = ExitStack()
         self._vitals: Vitals | None = None
         self._spark: SparkSession | None = None
@@ -189,7 +195,7 @@ class Running:
         retrying.await_ready(self.check)
         rehearsal.result()  # who is told `ready` may rely on workers that connect
         self._retrying = retrying
-        service = Service(os.getpid(), ground.servers, database_url(settings))
+        service = Service(os.getpid(), ground.servers, database_url(settings), self._page_url)
         self._vitals = Vitals(settings.data_dir, service, settings.batch_limit_s)
         parts.callback(withdraw, settings.data_dir)
 

@@ -34,12 +34,13 @@ class CommandsStanding:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorStanding:
-    """How many offsets what runs beside the decider is behind."""
+    """How many offsets what runs beside the decider is behind, and how many it has come by."""
 
     processor: str
     generation: int
     owner: str
     lag: int | None
+    reached: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,13 @@ def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
     markers = {name: marker for name, marker in found.items() if marker is not None}
     ends = ends_of(settings, {topic for marker in markers.values() for topic in marker.offsets})
     return tuple(
-        ProcessorStanding(name, marker.generation, marker.owner, total(_lags(marker, ends)))
+        ProcessorStanding(
+            name,
+            marker.generation,
+            marker.owner,
+            total(_lags(marker, ends)),
+            sum(map(sum, marker.offsets.values())),
+        )
         for name, marker in markers.items()
     )
 

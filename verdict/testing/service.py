@@ -44,10 +44,11 @@ class Service:
 
     Args:
         data_dir: Its data directory, which stays; its log is `up.log` there.
-        settings: What is not to be as by default, by name.
+        settings: What is not to be as by default, by name; it has no page unless `page` is true.
     """
 
     def __init__(self, data_dir: Path, **settings: str | int) -> None:
+        settings = {"page": False} | settings
         self.settings = settings_alone(data_dir=data_dir.absolute(), **settings)
         self.ready = ""
         self._up: psutil.Popen | None = None

@@ -1,0 +1,88 @@
+"""A page of a read side that was filled in memory, and of facts as a test wants them."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from starlette.testclient import TestClient
+
+from verdict.configuration.found import Service
+from verdict.configuration.loading import settings_alone
+from verdict.page.application import page_of
+from verdict.standing.facts import (
+    CommandsStanding,
+    DeciderStanding,
+    LettersStanding,
+    PositionStanding,
+    ProcessorStanding,
+    ProjectionStanding,
+    Standing,
+)
+
+TOKEN = "a token of sixteen"
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+
+
+def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) -> Standing:
+    """Return a service that decides, with a reader and a read model."""
+    shown = ProjectionStanding(
+        "outcome", 1, "live", lag, None, (), (PositionStanding("r", 0, reached, lag),)
+    )
+    return Standing(
+        service=Service(os.getpid(), "127.0.0.1:9", "sqlite:////nowhere"),
+        data_dir=Path("/nowhere"),
+        decider=DeciderStanding("me", 1, 4, 2, "order=1"),
+        commands=(CommandsStanding("order.commands", 0, decided, end, end - decided),),
+        processors=(ProcessorStanding("reactions", 1, "me", 0, 3),),
+        projections=(shown,),
+        letters=LettersStanding(0, 0, 0),
+    )
+
+
+class Looked:
+    """What the next look finds."""
+
+    def __init__(self) -> None:
+        self.now = standing()
+
+    def __call__(self) -> Standing:
+        return self.now
+
+    def find(self, **changed: object) -> None:
+        self.now = replace(self.now, **changed)  # type: ignore[arg-type]
+
+
+class Page(NamedTuple):
+    """A browser on a page, and what the page will find."""
+
+    browser: TestClient
+    looked: Looked
+
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Open pages of a data directory."""
+    browsers: list[TestClient] = []
+
+    def open_page(beside: bool = False, **settings: object) -> Page:
+        looked = Looked()
+        page = page_of(settings_alone(**({"data_dir": tmp_path} | settings)), looked, beside)
+        browser = TestClient(page, "http://127.0.0.1:8300", raise_server_exceptions=False)
+        browsers.append(browser.__enter__())
+        return Page(browser, looked)
+
+    yield open_page
+    for browser in browsers:
+        browser.__exit__()
+
+
+@pytest.fixture
+def page(opened: Opened) -> Page:
+    """A page without a token."""
+    return opened()

@@ -1,0 +1,119 @@
+"""U-05: health, metrics and facts for machines."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.page.conftest import Opened, Page, standing
+from verdict.configuration.found import FILE, Overdue
+from verdict.page.metrics import METRICS
+from verdict.standing.told import SILENT_S
+
+
+def samples(page: Page) -> dict[tuple[str, ...], float]:
+    """Return the value of each metric, by its name and the values of its labels."""
+    families = text_string_to_metric_families(page.browser.get("/metrics").text)
+    return {(s.name, *s.labels.values()): s.value for one in families for s in one.samples}
+
+
+def test_who_decides_is_ready(page: Page) -> None:
+    answer = page.browser.get("/readyz")
+
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "why": []})
+    assert page.browser.get("/livez").status_code == 200
+
+
+def test_who_does_not_decide_says_why(page: Page) -> None:
+    page.looked.find(service=None)
+
+    answer = page.browser.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["why"] == ["no verdict runs on /nowhere: start `verdict up`"]
+
+
+def test_a_kafka_that_is_away_is_why(page: Page) -> None:
+    page.looked.find(unreachable=True, problems=("Kafka is away",))
+
+    assert page.browser.get("/readyz").json() == {"ready": False, "why": ["Kafka is away"]}
+
+
+def test_a_batch_of_the_decider_that_does_not_end_is_why(page: Page) -> None:
+    service = page.looked.now.service
+    assert service is not None
+    said = "batch 5 of decider has been under way"
+    page.looked.find(
+        service=replace(service, overdue={"decider": Overdue(5, 0)}), problems=(said, "else")
+    )
+
+    assert page.browser.get("/readyz").json()["why"] == [said]
+
+
+def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page: Page) -> None:
+    page.looked.find(problems=("projection outcome v1 is stopped: why",))
+
+    assert page.browser.get("/readyz").status_code == 200
+    status = page.browser.get("/status").json()
+    assert (status["colour"], status["complaints"]) == (
+        "amber",
+        ["projection outcome v1 is stopped: why"],
+    )
+
+
+def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
+    page.looked.now = standing(decided=5, end=7, lag=3)
+    found = samples(page)
+
+    assert {name for name, *_ in found} >= {metric.name for metric in METRICS}
+    assert found["verdict_ready",] == found["verdict_service_running",] == 1
+    assert found["verdict_lag_records", "decider"] == 2
+    assert found["verdict_lag_records", "outcome"] == 3
+    assert found["verdict_projection_lag_records", "outcome", "live", "1"] == 3
+    assert found["verdict_commands_end_offset", "0", "order.commands"] == 7
+    assert found["verdict_letters", "parked"] == 0
+
+
+def test_what_is_unknown_has_no_value(page: Page) -> None:
+    page.looked.find(commands=None, decider=None, projections=None, letters=None, processors=None)
+
+    assert not {name for name, *_ in samples(page) if "lag" in name or "decider" in name}
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8300", "localhost", "[::1]:80", "10.0.0.7", "v.example"]
+)
+def test_who_asks_for_us_is_let_in(opened: Opened, host: str) -> None:
+    page = opened(page_names=("v.example",))
+
+    assert page.browser.get("/livez", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8300", "127.0.0.1.evil.example", ""]
+)
+def test_a_name_that_was_made_to_point_here_is_not(page: Page, host: str) -> None:
+    answer = page.browser.get("/status", headers={"host": host})
+
+    assert answer.status_code == 421
+    assert "page_names" in answer.text
+
+
+def test_every_answer_lets_nobody_elses_page_in(page: Page) -> None:
+    for path in ("/livez", "/metrics", "/nowhere"):
+        headers = page.browser.get(path, headers={"origin": "https://evil.example"}).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+
+
+def test_whose_service_gives_no_sign_of_life_is_not_alive(opened: Opened, tmp_path: Path) -> None:
+    """Only beside the service: a page by itself lives."""
+    silent = tmp_path / FILE
+    silent.touch()
+    then = time.time() - SILENT_S - 1
+    os.utime(silent, (then, then))
+
+    assert opened(beside=True).browser.get("/livez").status_code == 503
+    assert opened().browser.get("/livez").status_code == 200

@@ -1,0 +1,90 @@
+"""The page as one application of FastAPI: what a request meets first, and what answers it."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from verdict.application import current
+from verdict.configuration.found import silent_s
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.page.door import guarded
+from verdict.page.health import colour, unready
+from verdict.page.metrics import Standings
+from verdict.page.watch import Watch
+from verdict.reading.reader import NotForReaders
+from verdict.standing.asking import standing_of
+from verdict.standing.facts import Standing, as_json
+from verdict.standing.told import SILENT_S
+from verdict.wire.json_lines import json_line
+
+
+class Json(Response):
+    """JSON as the verbs print it."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return a value as one line."""
+        return json_line(content) + b"\n"
+
+
+def page_of(
+    settings: Settings, look: Callable[[], Standing] | None = None, beside: bool = False
+) -> FastAPI:
+    """Return the page of a deployment.
+
+    Args:
+        settings: Of the deployment.
+        look: Returns how far everything has come; default: as `verdict status` finds it.
+        beside: Whether the service runs in this process.
+    """
+    page = FastAPI(
+        title=current().name,
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+        default_response_class=Json,
+    )
+    page.middleware("http")(partial(guarded, names=settings.page_names))
+    page.exception_handler(VerdictError)(_failed)
+    watch = Watch(look or partial(standing_of, settings))
+    _add_health(page, watch, settings.data_dir if beside else None)
+    return page
+
+
+def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
+    registry = CollectorRegistry()
+    registry.register(Standings(watch.look))
+    ProcessCollector(registry=registry)
+
+    @page.get("/livez", summary="Whether this process lives; 503 when its service hangs.")
+    def livez() -> Any:
+        silent = 0.0 if ours is None else silent_s(ours)
+        answer = {"live": silent <= SILENT_S, "silent_s": round(silent, 1)}
+        return Json(answer, 200 if answer["live"] else 503)
+
+    @page.get("/readyz", summary="Whether commands are decided; 503 and why, if not.")
+    def readyz() -> Any:
+        why = [*unready(watch.look())]
+        return Json({"ready": not why, "why": why}, 503 if why else 200)
+
+    @page.get("/metrics", summary="For Prometheus.")
+    def metrics() -> Any:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+    @page.get("/status", summary="All that is known, as `verdict status --json`.")
+    def status() -> Any:
+        look = watch.look()
+        return as_json(look.standing) | {"colour": colour(look), "complaints": look.complaints}
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Say what happened, as the verbs do."""
+    status = 403 if isinstance(error, NotForReaders) else 400
+    return JSONResponse({"error": str(error)}, 503 if isinstance(error, Unreachable) else status)

@@ -1,0 +1,172 @@
+"""What Prometheus gets: how far everything has come, asked for when it scrapes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from verdict.page.health import unready
+from verdict.page.watch import Look
+
+Value = tuple[tuple[str, ...], float]
+
+
+class Metric(NamedTuple):
+    """A name, what it says, its labels, and its values in a look."""
+
+    name: str
+    about: str
+    labels: tuple[str, ...]
+    values: Callable[[Look], Iterable[Value | None]]
+
+
+class Standings(Collector):
+    """Looks whenever it is asked; it keeps no counts, so a restart loses none."""
+
+    def __init__(self, look: Callable[[], Look]) -> None:
+        self._look = look
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the names, without looking."""
+        yield from (_family(metric, ()) for metric in METRICS)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield every metric; what is unknown has no value."""
+        look = self._look()
+        for metric in METRICS:
+            yield _family(metric, (one for one in metric.values(look) if one is not None))
+
+
+def _family(metric: Metric, values: Iterable[Value]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(metric.name, metric.about, labels=metric.labels)
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+def _known(label: str | tuple[str, ...], value: float | None) -> Value | None:
+    labels = (label,) if isinstance(label, str) else label
+    return None if value is None else (labels, value)
+
+
+def _service(look: Look) -> Iterable[Value]:
+    return [((), look.standing.service is not None)]
+
+
+def _ready(look: Look) -> Iterable[Value]:
+    return [((), not [*unready(look)])]
+
+
+def _problems(look: Look) -> Iterable[Value]:
+    return [((), len(look.complaints))]
+
+
+def _stopped(look: Look) -> Iterable[Value]:
+    service = look.standing.service
+    told: Mapping[str, str] = service.stopped if service else {}
+    return [((name,), name in told) for name in sorted({*look.parts, *told})]
+
+
+def _rules(look: Look) -> Iterable[Value]:
+    decider = look.standing.decider
+    return [] if decider is None else [((decider.handler_version,), 1)]
+
+
+def _generation(look: Look) -> Iterable[Value]:
+    decider = look.standing.decider
+    return [] if decider is None else [((), decider.generation)]
+
+
+def _batch(look: Look) -> Iterable[Value]:
+    decider = look.standing.decider
+    return [] if decider is None else [((), decider.batch_id)]
+
+
+def _decided(look: Look) -> Iterable[Value]:
+    every = look.standing.commands or ()
+    return [((one.topic, str(one.partition)), one.decided) for one in every]
+
+
+def _ends(look: Look) -> Iterable[Value]:
+    every = look.standing.commands or ()
+    return [((one.topic, str(one.partition)), one.end) for one in every]
+
+
+def _lag(look: Look) -> Iterable[Value | None]:
+    return (_known(name, one.waiting) for name, one in look.parts.items())
+
+
+def _seconds(look: Look) -> Iterable[Value | None]:
+    return (_known(name, one.seconds) for name, one in look.parts.items())
+
+
+def _still(look: Look) -> Iterable[Value | None]:
+    return (_known(name, one.still_s) for name, one in look.parts.items())
+
+
+def _projection_lag(look: Look) -> Iterable[Value | None]:
+    for one in look.standing.projections or ():
+        yield _known((one.projection, str(one.version), one.role), one.lag)
+
+
+def _projection_stopped(look: Look) -> Iterable[Value]:
+    for one in look.standing.projections or ():
+        yield (one.projection, str(one.version), one.role), one.stopped_by is not None
+
+
+def _held(look: Look) -> Iterable[Value]:
+    for one in look.standing.projections or ():
+        yield (one.projection, str(one.version), one.role), len(one.held)
+
+
+def _letters(look: Look) -> Iterable[Value]:
+    if (letters := look.standing.letters) is not None:
+        yield from ((("waiting",), letters.waiting), (("parked",), letters.parked))
+
+
+PLACE = ("topic", "partition")
+VERSION = ("projection", "version", "role")
+
+METRICS = (
+    Metric("verdict_service_running", "1 when a service runs on the data directory.", (), _service),
+    Metric("verdict_ready", "1 when commands are decided, as /readyz says.", (), _ready),
+    Metric(
+        "verdict_problems", "What somebody should look after, as the page lists.", (), _problems
+    ),
+    Metric("verdict_part_stopped", "1 when a part of the service is stopped.", ("part",), _stopped),
+    Metric(
+        "verdict_lag_records",
+        "What waits for a part, in offsets: a transaction takes one more than its records.",
+        ("part",),
+        _lag,
+    ),
+    Metric(
+        "verdict_lag_seconds",
+        "Since when what waits for a part has been there, as scrapes and page saw it.",
+        ("part",),
+        _seconds,
+    ),
+    Metric(
+        "verdict_no_progress_seconds",
+        "For how long a part has taken nothing while something waited.",
+        ("part",),
+        _still,
+    ),
+    Metric("verdict_commands_decided_offset", "The first that is not decided.", PLACE, _decided),
+    Metric("verdict_commands_end_offset", "Behind the last that was sent.", PLACE, _ends),
+    Metric("verdict_decider_info", "1; the versions of the rules.", ("rules",), _rules),
+    Metric("verdict_decider_generation", "Counts who became the decider.", (), _generation),
+    Metric("verdict_decider_batch", "The last batch that was published.", (), _batch),
+    Metric(
+        "verdict_projection_lag_records",
+        "What a version of a read model has not read, in offsets.",
+        VERSION,
+        _projection_lag,
+    ),
+    Metric(
+        "verdict_projection_stopped", "1 when a version is stopped.", VERSION, _projection_stopped
+    ),
+    Metric("verdict_projection_held", "Aggregates that wait in a version.", VERSION, _held),
+    Metric("verdict_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
+)

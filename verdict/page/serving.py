@@ -1,0 +1,74 @@
+"""Serves the page in a thread, on a socket that is there before anything else is."""
+
+import socket
+import threading
+from types import TracebackType
+
+import uvicorn
+
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.page.application import page_of
+
+STOP_S = 3.0  # for answers under way
+
+
+class Serving:
+    """A page that answers inside the block.
+
+    Args:
+        settings: Where, and of which deployment.
+        beside: Whether the service of the deployment runs in this process.
+
+    Raises:
+        VerdictError: It cannot listen there.
+    """
+
+    def __init__(self, settings: Settings, beside: bool = False) -> None:
+        self._socket = _listening(settings.page_host, settings.page_port)
+        config = uvicorn.Config(
+            page_of(settings, beside=beside),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=int(STOP_S),
+        )
+        self._server = uvicorn.Server(config)
+        # whoever ends the process at once does not wait for a page
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="page", daemon=True
+        )
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        host, port, *_ = self._socket.getsockname()
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)
+        return (
+            f"http://{f'[{shown}]' if shown.count(':') > 1 and shown[0] != '[' else shown}:{port}/"
+        )
+
+    def __enter__(self) -> "Serving":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.should_exit = True
+        self._thread.join(STOP_S)
+        self._socket.close()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise VerdictError(
+            f"the page cannot listen on {host} port {port} ({error}): set page_port to another, or "
+            "0 for any that is free, or page to false"
+        ) from error

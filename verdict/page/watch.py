@@ -1,0 +1,153 @@
+"""Looks again and again: how far each part is behind, since when it takes nothing, how fast it is.
+
+What a look alone cannot tell comes from the looks before it, so it is told from the second one on.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from verdict.standing.facts import ProjectionStanding, Standing, total
+
+FRESH_S = 1.0  # a look that is younger is given to the next who asks
+KEPT = 400  # looks: some 15 minutes of a page that is open
+STILL_S = 30.0  # without progress while something waits, and it is said
+RATE_S = 10.0
+DECIDER = "decider"
+
+
+class Place(NamedTuple):
+    """How many offsets a part has come by, and how many wait for it; None: unknown."""
+
+    reached: int | None
+    waiting: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """How far a part is behind.
+
+    `seconds` is since when, as the looks saw the end of its topics, what it has not got is there;
+    `still_s` for how long nothing was taken while something waited; `rate` in offsets a second.
+    """
+
+    reached: int | None
+    waiting: int | None
+    seconds: float | None
+    still_s: float
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is known at one time: what `verdict status` says, and each part's way by its name."""
+
+    at: float
+    standing: Standing
+    parts: Mapping[str, Behind]
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """All that somebody should look after."""
+        return (*self.standing.complaints, *self.still())
+
+    def still(self) -> Iterator[str]:
+        """Say of each part that takes nothing for how long, and how much waits."""
+        for name, one in self.parts.items():
+            if one.still_s >= STILL_S and one.waiting:
+                yield f"{name}: no progress for {one.still_s:.0f} s while {one.waiting:,} wait"
+
+
+class Watch:
+    """Looks when it is asked; safe between threads.
+
+    Args:
+        look: Returns how far everything has come.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(
+        self, look: Callable[[], Standing], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._look = look
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._looks: deque[Look] = deque(maxlen=KEPT)
+
+    def look(self) -> Look:
+        """Return what is known now, or was a second ago.
+
+        Raises:
+            VerdictError: The service's own announcement is damaged.
+        """
+        with self._lock:
+            if self._looks and self._clock() - self._looks[-1].at < FRESH_S:
+                return self._looks[-1]
+            found = self._look()
+            places, at = places_of(found), self._clock()
+            parts = {name: self._behind(name, place, at) for name, place in places.items()}
+            self._looks.append(Look(at, found, parts))
+            return self._looks[-1]
+
+    def _behind(self, name: str, place: Place, at: float) -> Behind:
+        before = [(look.at, one) for look in self._looks if (one := look.parts.get(name))]
+        found = Behind(*place, None, 0.0, None)
+        if place.reached is None or place.waiting is None:
+            return found
+        seconds = _seconds(place.reached, before, at) if place.waiting > 0 else 0.0
+        return replace(
+            found,
+            seconds=seconds,
+            still_s=_still_s(found, before, at),
+            rate=_rate(found, before, at),
+        )
+
+
+def places_of(found: Standing) -> dict[str, Place]:
+    """Return how far each part has come: the decider, what runs beside it, what readers see."""
+    places: dict[str, Place] = {}
+    if found.commands is not None:
+        lags = total(one.lag for one in found.commands)
+        places[DECIDER] = Place(sum(one.decided for one in found.commands), lags)
+    for beside in found.processors or ():
+        places[beside.processor] = Place(beside.reached, beside.lag)
+    for shown in found.projections or ():
+        if shown.role == "live":
+            places[shown.projection] = Place(_reached(shown), shown.lag)
+    if found.letters is not None:
+        places["letters"] = Place(None, found.letters.lag)
+    return places
+
+
+def _reached(shown: ProjectionStanding) -> int:
+    return sum(one.next_offset for one in shown.positions)
+
+
+def _seconds(reached: int, before: list[tuple[float, Behind]], at: float) -> float:
+    """Return how long ago the end was where the part is now; at least so long, if never seen."""
+    for then, one in reversed(before):
+        if (one.reached or 0) + (one.waiting or 0) <= reached:
+            return at - then
+    return at - before[0][0] if before else 0.0
+
+
+def _still_s(found: Behind, before: list[tuple[float, Behind]], at: float) -> float:
+    since = at
+    for then, one in reversed(before):
+        if one.reached != found.reached or not one.waiting or not found.waiting:
+            break
+        since = then
+    return at - since
+
+
+def _rate(found: Behind, before: list[tuple[float, Behind]], at: float) -> float | None:
+    """Return offsets a second over the last seconds."""
+    for then, one in reversed(before):
+        if at - then >= RATE_S or then == before[0][0]:
+            if found.reached is None or one.reached is None or at <= then:
+                return None
+            return max(0, found.reached - one.reached) / (at - then)
+    return None
