@@ -18,7 +18,6 @@ from verdict.decision.recording import record
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.model.source import Source
 from verdict.operator.output import Outputs
-from verdict.wire.records import encode, encode_event
 from verdict.wire.topics import Topics
 
 REPEATS, CALLS = 600, 60  # so short that a neighbour spares some of them
@@ -70,20 +69,18 @@ def _steps() -> dict[str, Callable[[], object]]:
     modify = _received(1)
     verdict = handle(decider, snapshot, modify, None, limits)
     events = decider.decide(snapshot.state, modify.payload)
-    outputs, answer = Outputs(Topics()), encode(verdict.response)
+    outputs = Outputs(Topics())
     return {
         "read the command": lambda: receive("order", modify.record),
         "read the snapshot": lambda: codec.decode(stored),
         "the rules: decide": lambda: decider.decide(snapshot.state, modify.payload),
         "the rules: evolve": lambda: decider.evolve(snapshot.state, events[0]),
-        "number and chain the events": lambda: record(decider, snapshot, modify, events),
-        "of these: write the event": lambda: encode_event(verdict.events[0].event),
+        "number, chain and write the events": lambda: record(decider, snapshot, modify, events),
         "write the snapshot": lambda: codec.encode(verdict.snapshot),
-        "make the response": lambda: acceptance(
-            decider, snapshot, modify, verdict.events, verdict.snapshot
+        "write the response": lambda: acceptance(
+            decider, snapshot, modify, verdict.recorded, verdict.snapshot
         ),
-        "write the response": lambda: encode(verdict.response),
-        "headers and topics": lambda: list(outputs.of_verdict(verdict, answer, modify)),
+        "headers and topics": lambda: list(outputs.of_verdict(verdict, modify)),
         "all checks and rules together": lambda: handle(decider, snapshot, modify, None, limits),
     }
 

@@ -20,7 +20,14 @@ def published(record: Record, answer: Answer) -> Iterator[Output]:
         yield Output(topic, key, stored.value, "{}", True)
     if answer.response is not None:
         response = answer.response
-        yield from OUTPUTS.of_response(response, encode(response), command_record(record))
+        key, refused = response.aggregate_id.encode(), response.reason
+        yield from OUTPUTS.of_answer(
+            response.aggregate_type,
+            key,
+            command_record(record),
+            encode(response),
+            None if response.duplicate else refused,
+        )
     if answer.letter is not None:
         yield OUTPUTS.of_dead_letter(answer.letter)
 

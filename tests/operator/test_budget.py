@@ -22,8 +22,8 @@ from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
 
 COMMANDS = 500
-CALLS = 270
-HELD_BYTES = 1645
+CALLS = 210
+HELD_BYTES = 1400
 OUTPUT_BYTES = 1040
 
 

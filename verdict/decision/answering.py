@@ -1,14 +1,25 @@
 """The responses: what the sender of a command is told."""
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from verdict.application import current
 from verdict.decision.received import MalformedCommand, ReceivedCommand
-from verdict.decision.recording import StoredEvent, decided_at
+from verdict.decision.recording import DIGEST, EVENT_ID, Recorded, decided_at
 from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
+from verdict.wire.avro_pieces import known_long, known_text, write_bytes, write_long, write_text
+from verdict.wire.avro_writer import Writer, field_writer
+from verdict.wire.codec import prefix_of
 from verdict.wire.response import Details, Response, Status
+from verdict.wire.schema_files import newest
+
+NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"
+NONE_OF_THEM = b"\0"  # the end of a list or a map
+ACCEPTED, REJECTED = (write_long(index) for index, _ in enumerate(Status))
+STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
 
 
 class Rejected(Exception):  # an answer, not an error
@@ -25,28 +36,22 @@ def acceptance(
     decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
-    events: tuple[StoredEvent, ...],
+    events: tuple[Recorded, ...],
     after: Snapshot[Any],
-) -> Response:
-    """Return the response to a command that caused `events`, from `snapshot` to `after`."""
-    return Response.trusted(
-        {
-            **_about(decider, command),
-            "status": Status.ACCEPTED,
-            "from_version": snapshot.version,
-            "to_version": after.version,
-            "event_ids": [stored.event.event_id for stored in events],
-            "reason": None,
-            "message": None,
-            "details": {},
-            "expected_version": command.envelope.expected_version,
-            "actual_version": None,
-            "actual_state": None,
-            "retriable": False,
-            "decided_at": decided_at(snapshot, command),
-            "last_hash": after.last_hash,
-        }
-    )
+) -> bytes:
+    """Return the response to a command that caused `events`, from `snapshot` to `after`.
+
+    Answers are written as `encode` would write a `Response`, from slices of the command.
+    """
+    return b"".join(
+        (
+            *_begun(command, ACCEPTED),
+            SOME, known_long(snapshot.version), SOME, known_long(after.version),  # from, to
+            _event_ids(events), NOTHING * 2, NONE_OF_THEM,  # no reason, no message, no details
+            command.envelope.expected, NOTHING * 2, NO,  # no actual version and state, retriable
+            *_ended(decider, snapshot, command, after.last_hash),
+        )
+    )  # fmt: skip
 
 
 def rejection(
@@ -54,40 +59,56 @@ def rejection(
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     rejected: Rejected,
-) -> Response:
+) -> bytes:
     """Return the response to a command that failed a check against `snapshot`."""
-    return Response.trusted(
-        {
-            **_about(decider, command),
-            "status": Status.REJECTED,
-            "from_version": snapshot.version,
-            "to_version": snapshot.version,
-            "event_ids": [],
-            "reason": rejected.reason,
-            "message": rejected.message,
-            "details": rejected.details,
-            "expected_version": command.envelope.expected_version,
-            "actual_version": snapshot.version,
-            "actual_state": snapshot.life_cycle,
-            "retriable": rejected.reason.retriable,
-            "decided_at": decided_at(snapshot, command),
-            "last_hash": snapshot.last_hash,
-        }
-    )
+    version = SOME + known_long(snapshot.version)
+    return b"".join(
+        (
+            *_begun(command, REJECTED),
+            version, version, NONE_OF_THEM,  # from, to; no events
+            SOME, known_text(rejected.reason), SOME, write_text(rejected.message),
+            _response().write_details(rejected.details),
+            command.envelope.expected, version, STATES[snapshot.life_cycle],
+            YES if rejected.reason.retriable else NO,
+            *_ended(decider, snapshot, command, snapshot.last_hash),
+        )
+    )  # fmt: skip
 
 
-def _about(decider: Aggregate[Any], command: ReceivedCommand) -> dict[str, Any]:
-    return {
-        "command_id": command.envelope.command_id,
-        "command_digest": command.digest,
-        "aggregate_type": command.aggregate_type,
-        "aggregate_id": command.envelope.aggregate_id,
-        "command_type": type(command.payload).__name__,
-        "duplicate": False,
-        "correlation_id": command.correlation_id,
-        "source": command.record.source,
-        "handler_version": decider.handler_version,
-    }
+def _begun(command: ReceivedCommand, status: bytes) -> tuple[bytes, ...]:
+    envelope = command.envelope
+    return (
+        _response().prefix, envelope.command, SOME, DIGEST, command.digest,
+        known_text(command.aggregate_type), envelope.aggregate,
+        SOME, known_text(command.payload.__class__.__name__), status, NO,  # no duplicate
+    )  # fmt: skip
+
+
+def _ended(
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, last_hash: bytes
+) -> tuple[bytes, ...]:
+    return (
+        command.envelope.correlation, command.source, known_long(decided_at(snapshot, command)),
+        known_text(decider.handler_version), SOME, write_bytes(last_hash),
+    )  # fmt: skip
+
+
+def _event_ids(events: tuple[Recorded, ...]) -> bytes:
+    if not events:
+        return NONE_OF_THEM
+    ids = b"".join([EVENT_ID + one.event_id.encode() for one in events])
+    return write_long(len(events)) + ids + NONE_OF_THEM
+
+
+class _ResponseSchema(NamedTuple):
+    prefix: bytes
+    write_details: Writer
+
+
+@cache
+def _response() -> _ResponseSchema:
+    version = newest("response")
+    return _ResponseSchema(prefix_of(version), field_writer(version.schema, "details"))
 
 
 def malformed(command: MalformedCommand) -> Response:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from verdict.decision.answering import Rejected
 from verdict.decision.received import ReceivedCommand
-from verdict.decision.recording import StoredEvent, decided_at, record
+from verdict.decision.recording import Recorded, decided_at, record
 from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.model.aggregate import Aggregate
-from verdict.model.message import Event
+from verdict.model.command import Command
+from verdict.model.message import Event, Message
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
 
@@ -20,7 +21,7 @@ TEXT_CHARS = 500
 class Decision(NamedTuple):
     """What the rules said yes to; `stored` is None when nothing happened."""
 
-    events: tuple[StoredEvent, ...]
+    events: tuple[Recorded, ...]
     snapshot: Snapshot[Any]
     stored: bytes | None
 
@@ -34,7 +35,7 @@ def consult(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedC
         Rejected: BUSINESS_RULE with the rule's own words, or HANDLER_ERROR for any failure.
     """
     try:
-        events = _decided(decider, snapshot, command)
+        events = decided(decider, snapshot.state, command.payload)
         state = reduce(decider.evolve, events, snapshot.state)
         recorded, last_hash = record(decider, snapshot, command, events)
         if not events:
@@ -45,14 +46,18 @@ def consult(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedC
     except Rejected:
         raise
     except Exception as error:  # a bug in the rules of one aggregate must not stop the others
-        raise Rejected(Reason.HANDLER_ERROR, _described(error)) from error
+        raise Rejected(Reason.HANDLER_ERROR, described(error)) from error
 
 
-def _decided(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand
-) -> list[Event]:
+def decided(decider: Aggregate[Any], state: Message | None, command: Command) -> list[Event]:
+    """Return the events that the rules answer a command with.
+
+    Raises:
+        Rejected: BUSINESS_RULE, with the rule's own words.
+        TypeError: It is no list of events; else whatever the rules raise.
+    """
     try:
-        events = decider.decide(snapshot.state, command.payload)
+        events = decider.decide(state, command)
     except Refused as refused:
         details = {name: _fitting(value) for name, value in refused.numbers.items()}
         raise Rejected(
@@ -65,7 +70,8 @@ def _decided(
     return events
 
 
-def _described(error: Exception) -> str:
+def described(error: Exception) -> str:
+    """Return what is told of a bug, the same in a replay: no addresses, and not too long."""
     try:
         text = str(error)
     except Exception as broken:

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 from verdict.decision.answering import Rejected, acceptance, rejection
 from verdict.decision.consulting import consult
 from verdict.decision.received import ReceivedCommand
-from verdict.decision.recording import StoredEvent
+from verdict.decision.recording import Recorded, StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.reason import Reason
+from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
 
 
@@ -32,15 +33,32 @@ class Limits:
 class Verdict(NamedTuple):
     """What became of one command.
 
-    `snapshot` is the aggregate afterwards and `stored` its encoding, None when the command caused
-    no event. `remembered` says whether the response answers the same command id from now on.
+    `answer` is the response's bytes; `refused` says why, if it is a new rejection. `recorded` are
+    the events' bytes. `snapshot` is the aggregate afterwards and `stored` its encoding, None when
+    the command caused no event. `remembered` says whether the answer stands for the same command
+    id from now on.
     """
 
-    response: Response
-    events: tuple[StoredEvent, ...]
+    answer: bytes
+    refused: Reason | None
+    recorded: tuple[Recorded, ...]
     snapshot: Snapshot[Any]
     stored: bytes | None
     remembered: bool
+
+    @property
+    def response(self) -> Response:
+        """What the sender is told, read from its bytes."""
+        return decode(Response, self.answer)
+
+    @property
+    def events(self) -> tuple[StoredEvent, ...]:
+        """What happened, as it was recorded."""
+        of = self.response.aggregate_type
+        return tuple(
+            StoredEvent(event_around(payload, of, value), value)
+            for _, payload, value in self.recorded
+        )
 
 
 def handle(
@@ -71,24 +89,30 @@ def handle(
         _check_life_cycle(command, snapshot)
         return _accept(decider, snapshot, command, limits)
     except Rejected as rejected:
-        response = rejection(decider, snapshot, command, rejected)
-        return Verdict(response, (), snapshot, None, remembered=not response.retriable)
+        return _refuse(decider, snapshot, command, rejected)
+
+
+def _refuse(
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, rejected: Rejected
+) -> Verdict:
+    answer, reason = rejection(decider, snapshot, command, rejected), rejected.reason
+    return Verdict(answer, reason, (), snapshot, None, remembered=not reason.retriable)
 
 
 def _answer_again(
     decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
 ) -> Verdict:
     if earlier.command_digest == command.digest:
-        again = {"source": command.record.source, "correlation_id": command.correlation_id}
+        correlation_id = command.envelope.correlation_id
+        again = {"source": command.record.source, "correlation_id": correlation_id}
         response = earlier.model_copy(update={"duplicate": True, **again})
-    else:
-        taken = Rejected(
-            Reason.COMMAND_ID_REUSED,
-            f"command id {command.envelope.command_id!r} was already used for a "
-            f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
-        )
-        response = rejection(decider, snapshot, command, taken)
-    return Verdict(response, (), snapshot, None, remembered=False)
+        return Verdict(encode(response), None, (), snapshot, None, remembered=False)
+    taken = Rejected(
+        Reason.COMMAND_ID_REUSED,
+        f"command id {command.envelope.command_id!r} was already used for a "
+        f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
+    )
+    return _refuse(decider, snapshot, command, taken)._replace(remembered=False)
 
 
 def _check_deadline(command: ReceivedCommand) -> None:
@@ -104,14 +128,15 @@ def _check_deadline(command: ReceivedCommand) -> None:
 
 def _check_expectation(command: ReceivedCommand, snapshot: Snapshot[Any]) -> None:
     expected, state = command.envelope.expected_version, snapshot.life_cycle
-    if expected == Expectation.NO_STREAM and snapshot.version != 0:
-        raise Rejected(
-            Reason.ALREADY_EXISTS,
-            f"expected no {_name(command)}, it is {state} at version {snapshot.version}",
-        )
-    if expected == Expectation.EXISTS and state is not LifeCycle.ACTIVE:
-        raise _absent(command, snapshot)
-    if not isinstance(expected, Expectation) and expected != snapshot.version:
+    if isinstance(expected, Expectation):
+        if expected is Expectation.NO_STREAM and snapshot.version != 0:
+            raise Rejected(
+                Reason.ALREADY_EXISTS,
+                f"expected no {_name(command)}, it is {state} at version {snapshot.version}",
+            )
+        if expected is Expectation.EXISTS and state is not LifeCycle.ACTIVE:
+            raise _absent(command, snapshot)
+    elif expected != snapshot.version:
         raise Rejected(
             Reason.VERSION_CONFLICT,
             f"expected version {expected}, {_name(command)} is {state} at version "
@@ -154,5 +179,5 @@ def _accept(
             f"its {len(events)} events take {size} bytes: {limits.events_bytes} are allowed",
             {"bytes": size, "limit": limits.events_bytes},
         )
-    response = acceptance(decider, snapshot, command, events, after)
-    return Verdict(response, events, after, stored, remembered=True)
+    answer = acceptance(decider, snapshot, command, events, after)
+    return Verdict(answer, None, events, after, stored, remembered=True)

@@ -17,10 +17,12 @@ from verdict.model.digest import command_digest
 from verdict.model.message import Name
 from verdict.model.reason import Reason
 from verdict.model.source import Source
+from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import decode_command
+from verdict.wire.commands import decode_command, sound_commands
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.response import Details
+from verdict.wire.sliced_envelope import SlicedEnvelope, sliced
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES
 
 SHOWN_PROBLEMS = 10
@@ -107,18 +109,17 @@ def arrived(
 
 
 class ReceivedCommand(NamedTuple):
-    """A command that is well-formed; whether it may happen is for the aggregate to say."""
+    """A command that is well-formed; whether it may happen is for the aggregate to say.
+
+    `source` is the place of its record as Avro writes it.
+    """
 
     aggregate_type: str
-    envelope: CommandEnvelope
+    envelope: SlicedEnvelope
     payload: Command
     digest: bytes
+    source: bytes
     record: CommandRecord
-
-    @property
-    def correlation_id(self) -> str:
-        """The flow that this command belongs to; a command without one begins its own."""
-        return self.envelope.correlation_id or self.envelope.command_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +157,36 @@ def receive(
         return dead_letter(record, f"value has {record.length} bytes, more than a command may have")
     if record.value is None:
         return dead_letter(record, "record has no value")
+    return _sound(aggregate_type, record, record.value) or in_other_words(
+        aggregate_type, record, record.value
+    )
+
+
+def _sound(aggregate_type: str, record: CommandRecord, value: bytes) -> ReceivedCommand | None:
+    """Return a command as our clients write it; None for what is in another form, or malformed."""
     try:
-        sent = decode_command(aggregate_type, record.value)
+        envelope, payload = sound_commands(aggregate_type).read(value)
+    except Exception:  # what is wrong, others find the words for
+        return None
+    if text_in(envelope.aggregate) != record.key:
+        return None
+    return _received(aggregate_type, envelope, payload, record)
+
+
+def _received(
+    aggregate_type: str, envelope: SlicedEnvelope, payload: Command, record: CommandRecord
+) -> ReceivedCommand:
+    digest, place = command_digest(payload), record.source
+    source = known_text(place.topic) + known_long(place.partition) + write_long(place.offset)
+    return ReceivedCommand(aggregate_type, envelope, payload, digest, source, record)
+
+
+def in_other_words(
+    aggregate_type: str, record: CommandRecord, value: bytes
+) -> ReceivedCommand | MalformedCommand | DeadLetter:
+    """Read JSON, Avro of an older schema, and what is malformed; a command comes out as newest."""
+    try:
+        sent = decode_command(aggregate_type, value)
     except Undecodable as error:
         return dead_letter(record, str(error))
     try:
@@ -218,7 +247,7 @@ def _well_formed(
     except ValidationError as error:
         raise _invalid_fields(error) from error
     payload = _payload(aggregate_type, envelope.payload)
-    return ReceivedCommand(aggregate_type, envelope, payload, command_digest(payload), record)
+    return _received(aggregate_type, sliced(envelope), payload, record)
 
 
 def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:

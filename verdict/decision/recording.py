@@ -3,12 +3,19 @@
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from verdict.application import of_the_application
 from verdict.decision.received import ReceivedCommand
 from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.wire.records import encode_event
+from verdict.wire.avro_pieces import known_long, known_text, write_bytes, write_long
+from verdict.wire.avro_writer import Writer, field_writer
+from verdict.wire.codec import prefix_of
+from verdict.wire.schema_files import newest
+
+EVENT_ID = write_long(36)  # characters
+DIGEST = write_long(32)
 
 
 class StoredEvent(NamedTuple):
@@ -18,47 +25,72 @@ class StoredEvent(NamedTuple):
     value: bytes
 
 
+class Recorded(NamedTuple):
+    """An event with its id and the bytes that will lie on its topic."""
+
+    event_id: str
+    payload: Event
+    value: bytes
+
+
 def record(
     decider: Aggregate[Any],
     snapshot: Snapshot[Any],
     command: ReceivedCommand,
     events: list[Event],
-) -> tuple[tuple[StoredEvent, ...], bytes]:
+) -> tuple[tuple[Recorded, ...], bytes]:
     """Number the events without a gap, chain them by hash, and encode them; pure.
 
+    Each is written as `encode_event` would write a `RecordedEvent`, from slices of the command.
+
     Returns:
-        The events with their bytes, and the hash that the aggregate's next event will carry.
+        The events, and the hash that the aggregate's next event will carry.
 
     Raises:
         ValueError, TypeError, LookupError: An event does not fit the aggregate's schema.
     """
-    envelope, previous_hash, recorded = command.envelope, snapshot.last_hash, []
-    time = decided_at(snapshot, command)
+    opening, write_payload = _of_the_schema(decider.name)
+    aggregate_type, envelope = command.aggregate_type, command.envelope
+    aggregate_id, version = envelope.aggregate_id, snapshot.version
+    about = known_text(aggregate_type) + envelope.aggregate
+    count, common = write_long(len(events)), _common(decider, snapshot, command)
+    previous_hash, recorded = snapshot.last_hash, []
     for index, payload in enumerate(events):
-        version = snapshot.version + 1 + index
-        event = RecordedEvent(
-            event_id=event_id(command.aggregate_type, envelope.aggregate_id, version),
-            aggregate_type=command.aggregate_type,
-            aggregate_id=envelope.aggregate_id,
-            version=version,
-            index=index,
-            count=len(events),
-            command_id=envelope.command_id,
-            command_digest=command.digest,
-            correlation_id=command.correlation_id,
-            causation_id=envelope.command_id,
-            actor=envelope.actor,
-            traceparent=envelope.traceparent,
-            decided_at=time,
-            source=command.record.source,
-            handler_version=decider.handler_version,
-            previous_hash=previous_hash,
-            payload=payload,
-        )
-        value = encode_event(event)
+        version += 1
+        name = event_id(aggregate_type, aggregate_id, version)
+        pieces = (
+            opening, name.encode(), about, known_long(version), known_long(index), count, common,
+            write_bytes(previous_hash), write_payload(payload),
+        )  # fmt: skip
+        value = b"".join(pieces)
         previous_hash = sha256(value).digest()
-        recorded.append(StoredEvent(event, value))
+        recorded.append(Recorded(name, payload, value))
     return tuple(recorded), previous_hash
+
+
+def _common(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> bytes:
+    """Return what all events of a command say, from its id to the version of the rules."""
+    envelope = command.envelope
+    return b"".join(
+        (
+            envelope.command,
+            DIGEST,
+            command.digest,
+            envelope.correlation,
+            envelope.command,  # the cause
+            envelope.actor_and_trace,
+            known_long(decided_at(snapshot, command)),
+            command.source,
+            known_text(decider.handler_version),
+        )
+    )
+
+
+@of_the_application
+def _of_the_schema(aggregate_type: str) -> tuple[bytes, Writer]:
+    """Return how each event begins, and what writes its payload."""
+    version = newest(f"{aggregate_type}_event")
+    return prefix_of(version) + EVENT_ID, field_writer(version.schema, "payload")
 
 
 def decided_at(snapshot: Snapshot[Any], command: ReceivedCommand) -> int:

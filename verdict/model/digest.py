@@ -1,14 +1,24 @@
 """What makes two commands the same command."""
 
 import json
+from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
-
-from pydantic_core import to_json
+from json.encoder import encode_basestring
+from typing import Any
 
 from verdict.model.message import Message
 
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-FLAT = frozenset({int, str, bool, type(None)})  # of these, `to_json` writes the same bytes
+TEXTS: dict[type, Callable[[Any], str]] = {  # as `CANONICAL` writes them
+    int: str,
+    str: encode_basestring,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): lambda value: "null",
+}
+ALWAYS = object()  # equal to nothing: this field is written whatever it holds
+OWN_WORDS = {"serialization", "serialization_exclude"}  # a class says how it is shown
+NO_FIELD: list[tuple[str, str, object]] = [("", "", None)]
 
 
 def command_digest(payload: Message) -> bytes:
@@ -17,8 +27,50 @@ def command_digest(payload: Message) -> bytes:
     JSON and Avro of one command agree, and a field added later with a default changes no old
     digest. The envelope is left out: a retry may say another deadline or expected version.
     """
+    try:
+        text = _of_plain_values(payload)
+    except KeyError:
+        text = _canonical(payload)
+    return sha256(text.encode()).digest()
+
+
+def _canonical(payload: Message) -> str:
     fields = payload.__pydantic_serializer__.to_python(payload, exclude_defaults=True)
     fields["type"] = type(payload).__name__
-    if FLAT.issuperset(map(type, fields.values())):
-        return sha256(to_json(dict(sorted(fields.items())))).digest()
-    return sha256(CANONICAL.encode(fields).encode()).digest()
+    return CANONICAL.encode(fields)
+
+
+def _of_plain_values(payload: Message) -> str:
+    """Return what `_canonical` does, in half the time.
+
+    Raises:
+        KeyError: A field holds, or says that it is shown as, something else than a text or number.
+    """
+    kind = payload.__class__
+    fields = {**payload.__dict__, "type": kind.__name__}
+    texts = [
+        key + TEXTS[value.__class__](value)
+        for name, key, default in _plain(kind)
+        if (value := fields[name]) != default
+    ]
+    return f"{{{','.join(texts)}}}"
+
+
+@cache
+def _plain(kind: type[Message]) -> list[tuple[str, str, object]]:
+    """Return (field, what stands before its value, its default), sorted by field."""
+    fields = kind.model_fields
+    made = any(field.default_factory for field in fields.values())
+    if made or kind.model_computed_fields or _says_how(kind.__pydantic_core_schema__):
+        return NO_FIELD
+    defaults = {name: ALWAYS if one.is_required() else one.default for name, one in fields.items()}
+    return [
+        (name, f"{encode_basestring(name)}:", default)
+        for name, default in sorted((defaults | {"type": ALWAYS}).items())
+    ]
+
+
+def _says_how(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return not OWN_WORDS.isdisjoint(schema) or any(map(_says_how, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_says_how, schema))

@@ -9,7 +9,6 @@ from verdict.decision.answering import malformed
 from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import (
     CommandRecord,
-    MalformedCommand,
     ReceivedCommand,
     dead_letter,
     receive,
@@ -17,7 +16,8 @@ from verdict.decision.received import (
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.model.reason import Reason
 from verdict.operator.output import Output, Outputs
-from verdict.operator.shard_state import Entry, ShardState, outcome_key, snapshot_key
+from verdict.operator.shard_state import SEPARATOR, Entry, ShardState, outcome_key, snapshot_key
+from verdict.wire.avro_pieces import text_in
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
@@ -65,19 +65,20 @@ class ShardBatch:
         self._state.commit(self._changed, now)
 
     def _decide(self, record: CommandRecord) -> Iterator[Output]:
-        received = receive(self._topics.aggregate_of(record.source.topic), record)
+        aggregate_type = self._topics.aggregate_of(record.source.topic)
+        received = receive(aggregate_type, record)
+        if isinstance(received, ReceivedCommand):
+            return self._judge(received)
         if isinstance(received, DeadLetter):
-            yield self._outputs.of_dead_letter(received)
-        elif isinstance(received, MalformedCommand):
-            response = malformed(received)
-            yield from self._outputs.of_response(response, encode(response), record)
-        else:
-            yield from self._judge(received)
+            return iter([self._outputs.of_dead_letter(received)])
+        key, answer = received.aggregate_id.encode(), encode(malformed(received))
+        return self._outputs.of_answer(aggregate_type, key, record, answer, received.reason)
 
     def _judge(self, command: ReceivedCommand) -> Iterator[Output]:
-        aggregate_type, aggregate_id = command.aggregate_type, command.envelope.aggregate_id
-        at = snapshot_key(aggregate_type, aggregate_id)
-        asked = outcome_key(aggregate_type, aggregate_id, command.envelope.command_id)
+        aggregate_type, key = command.aggregate_type, command.record.key or b""
+        command_id = text_in(command.envelope.command)
+        at = snapshot_key(aggregate_type, "") + key
+        asked = outcome_key(aggregate_type, "", "")[:-1] + key + SEPARATOR + command_id
         verdict = handle(
             current().aggregate(aggregate_type),
             self._snapshot(aggregate_type, at),
@@ -85,19 +86,18 @@ class ShardBatch:
             self._earlier(asked),
             self._limits,
         )
-        response = encode(verdict.response)
-        self._keep(at, asked, verdict, response)
-        yield from self._outputs.of_verdict(verdict, response, command)
-        if verdict.response.reason == Reason.HANDLER_ERROR:
+        self._keep(at, asked, verdict)
+        yield from self._outputs.of_verdict(verdict, command)
+        if verdict.refused is Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
             yield self._outputs.of_failed(letter, command.record.attempt)
 
-    def _keep(self, at: bytes, asked: bytes, verdict: Verdict, response: bytes) -> None:
+    def _keep(self, at: bytes, asked: bytes, verdict: Verdict) -> None:
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
-            self._changed[asked] = outcome_entry(response, self._limits)
+            self._changed[asked] = outcome_entry(verdict.answer, self._limits)
 
     def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
         if key not in self._snapshots:

@@ -6,12 +6,11 @@ from typing import NamedTuple
 from verdict.decision.handle import Verdict
 from verdict.decision.received import CommandRecord, ReceivedCommand
 from verdict.model.reason import Reason
-from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, response_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import joined
-from verdict.wire.records import encode
+from verdict.wire.headers import NUL, joined
+from verdict.wire.records import encode, rejected_with
 from verdict.wire.reply import reply_name
-from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
 
 OUTPUT_SCHEMA = "outputs binary, file string"
@@ -37,50 +36,58 @@ class Outputs:
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
+        self._places: dict[str, _Places] = {}
 
-    def of_verdict(
-        self, verdict: Verdict, response: bytes, command: ReceivedCommand
-    ) -> Iterator[Output]:
+    def of_verdict(self, verdict: Verdict, command: ReceivedCommand) -> Iterator[Output]:
         """Yield the events of a verdict, then its rejection if it is a new one, then its response.
 
         Args:
             verdict: The decision.
-            response: Its encoded response.
             command: What was decided.
         """
-        for stored in verdict.events:
-            event = stored.event
-            topic = self._topics.events(event.aggregate_type)
-            headers = joined(event_headers(event))
-            yield Output(topic, event.aggregate_id.encode(), stored.value, headers, True)
-        traceparent = command.envelope.traceparent
-        yield from self.of_response(verdict.response, response, command.record, traceparent)
+        aggregate_type, _, _, _, _, record = command
+        topic, key, trace = self._of(aggregate_type).events, record.key, ""
+        if command.envelope.traceparent:
+            trace = joined(response_headers(command.envelope.traceparent))
+        for event_id, event, value in verdict.recorded:
+            before, behind = event_header_parts(
+                aggregate_type, event.__class__.__name__, record.source.topic
+            )
+            headers = before + event_id + behind
+            yield Output(topic, key, value, f"{headers}{NUL}{trace}" if trace else headers, True)
+        yield from self.of_answer(
+            aggregate_type, key, record, verdict.answer, verdict.refused, trace
+        )
 
-    def of_response(
+    def of_answer(
         self,
-        response: Response,
-        encoded: bytes,
+        aggregate_type: str,
+        key: bytes | None,
         record: CommandRecord,
-        traceparent: str | None = None,
+        answer: bytes,
+        refused: Reason | None,
+        headers: str = "",
     ) -> Iterator[Output]:
-        """Yield the rejection of `response` if it is a new one, then the response itself.
+        """Yield the rejection of a response if it is a new one, then the response itself.
 
         Who asked for it by a name gets a copy under that, behind it.
+
+        Args:
+            aggregate_type: Of the command.
+            key: The aggregate id.
+            record: The command's.
+            answer: The response's bytes.
+            refused: Why; None: it was accepted, or is answered again.
+            headers: Of both.
         """
-        key = response.aggregate_id.encode()
-        replayable = response.reason != Reason.HANDLER_ERROR
-        if response.reason is not None and not response.duplicate:
-            rejection = Rejection.trusted(
-                {**response.__dict__, "command_bytes": record.value or b""}
-            )
-            topic = self._topics.rejected(response.aggregate_type)
-            headers = joined(response_headers(traceparent))
-            yield Output(topic, key, encode(rejection), headers, replayable)
-        topic = self._topics.responses(response.aggregate_type)
-        headers = joined(response_headers(traceparent))
-        yield Output(topic, key, encoded, headers, replayable)
+        places, replayable = self._of(aggregate_type), True
+        if refused is not None:
+            replayable = refused is not Reason.HANDLER_ERROR
+            rejection = rejected_with(answer, record.value or b"")
+            yield Output(places.rejected, key, rejection, headers, replayable)
+        yield Output(places.responses, key, answer, headers, replayable)
         if (name := reply_name(record.reply_to)) is not None:
-            yield Output(self._topics.replies, name, encoded, "", replayable)
+            yield Output(self._topics.replies, name, answer, "", replayable)
 
     def of_dead_letter(self, letter: DeadLetter) -> Output:
         """Return the record that keeps what could not be read."""
@@ -96,3 +103,18 @@ class Outputs:
         """
         headers = joined(dead_letter_headers(letter, attempt))
         return Output(self._topics.dead_letters, letter.key, encode(letter), headers, False)
+
+    def _of(self, aggregate_type: str) -> "_Places":
+        if (found := self._places.get(aggregate_type)) is None:
+            of = self._topics
+            names = of.events(aggregate_type), of.responses(aggregate_type)
+            found = self._places[aggregate_type] = _Places(*names, of.rejected(aggregate_type))
+        return found
+
+
+class _Places(NamedTuple):
+    """The topics of one aggregate."""
+
+    events: str
+    responses: str
+    rejected: str

@@ -15,6 +15,7 @@ Reader = Callable[[bytes, int], tuple[Any, int]]
 BOOLEANS = (False, True)
 # an integer by its only byte; None where more bytes follow
 LONGS = [*(byte >> 1 ^ -(byte & 1) for byte in range(128)), *[None] * 128]
+CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
 SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
 
 
@@ -38,8 +39,16 @@ def avro_reader(schema: Any, names: bool = True) -> Reader:
     """
     source = _Source(names)
     source.value(schema, "value", "    ")
-    closing = "    if i > len(b): cut(i - len(b))\n    return value, i"
-    return source.compiled("read", "def read(b, i):", closing)
+    return source.compiled("read", "def read(b, i):", CLOSING)
+
+
+def last_field_reader(schema: Any) -> Reader:
+    """Return the function that reads the last field of a record, as `avro_reader` would."""
+    source = _Source(names=True)
+    for field in schema["fields"]:
+        source.omit()
+        source.value(field["type"], "value", "    ")
+    return source.compiled("read", "def read(b, i):", CLOSING)
 
 
 class _Source(AvroSource):

@@ -35,6 +35,10 @@ class AvroSource:
         function: Callable[..., Any] = self.known[name]
         return function
 
+    def omit(self) -> None:
+        """Leave out all lines so far; the types that were named in them stay known."""
+        self._lines.clear()
+
     def say(self, line: str, indent: str) -> None:
         """Add a line."""
         self._lines.append(indent + line)

@@ -8,11 +8,11 @@ https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from verdict.wire.avro_pieces import SMALL, write_long
 from verdict.wire.avro_source import AvroSource, kind_of
 
 Writer = Callable[[Any], bytes]
 
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
 CLASSES = {
     "boolean": "bool",
     "long": "int",
@@ -39,36 +39,24 @@ def avro_writer(schema: Any) -> Writer:
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    known = {"SMALL": SMALL, "write_long": write_long, "unfit": _unfit}
-    source = _Source(known, "write")
+    source = _new_source()
     written = source.joined(schema, "value", "    ")
     return source.compiled("write", "def write(value):", f"    return {written}")
 
 
-def write_long(value: int) -> bytes:
-    """Write an integer, zigzag and in groups of seven bits.
-
-    Raises:
-        TypeError: It is no integer; a bool is none either.
-        ValueError: It takes more than 64 bits.
-    """
-    if type(value) is not int:
-        raise TypeError(f"an integer is needed, not {value!r}")
-    if not SMALLEST <= value <= LARGEST:
-        raise ValueError(f"{value} takes more than 64 bits")
-    rest = value << 1 ^ value >> 63
-    written = b""
-    while rest >= GROUPS:
-        written += MORE[rest % GROUPS]
-        rest //= GROUPS
-    return written + LAST[rest]
+def field_writer(schema: Any, name: str) -> Writer:
+    """Return the function that writes the values of one field of a record, as `avro_writer`."""
+    source = _new_source()
+    for field in schema["fields"]:
+        source.omit()
+        written = source.joined(field["type"], "value", "    ")
+        if field["name"] == name:
+            break
+    return source.compiled("write", "def write(value):", f"    return {written}")
 
 
-# two groups of seven bits at a time: what ends an integer, and what others follow
-GROUPS = 2**14
-MORE = [bytes((two & 0x7F | 0x80, two >> 7 | 0x80)) for two in range(GROUPS)]
-LAST = [bytes((two & 0x7F | 0x80, two >> 7) if two > 0x7F else (two,)) for two in range(GROUPS)]
-SMALL = LAST[::2]  # most lengths and versions, by their values
+def _new_source() -> "_Source":
+    return _Source({"SMALL": SMALL, "write_long": write_long, "unfit": _unfit}, "write")
 
 
 class _Source(AvroSource):

@@ -4,14 +4,17 @@ Events and letters are CloudEvents 1.0 (Kafka binding, binary mode) with the att
 mandatory: to produce ten headers takes longer than to produce all else of a record.
 """
 
+from functools import lru_cache
+
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import Headers
+from verdict.wire.headers import Headers, joined
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_TOPIC
 
 CONTENT_TYPE = "application/avro"
 DEAD_LETTER = "verdict.DeadLetter"
 TRACE = "traceparent"
+HERE = "{}"  # no id, name or topic holds it
 
 
 def event_headers(event: RecordedEvent) -> Headers:
@@ -21,6 +24,20 @@ def event_headers(event: RecordedEvent) -> Headers:
     if event.traceparent:
         headers[TRACE] = event.traceparent
     return headers
+
+
+@lru_cache(maxsize=4096)
+def event_header_parts(aggregate_type: str, name: str, topic: str) -> tuple[str, str]:
+    """Return the headers of an event without a trace as one text, cut where its id stands.
+
+    Args:
+        aggregate_type: Of the event.
+        name: Of its class.
+        topic: The command's.
+    """
+    headers = _cloud_event(HERE, f"verdict.{aggregate_type}.{name}", f"/{topic}")
+    before, _, behind = joined(headers).partition(HERE)
+    return before, behind
 
 
 def response_headers(traceparent: str | None) -> Headers:

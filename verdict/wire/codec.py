@@ -32,7 +32,7 @@ class Codec:
     def __init__(self, subject: str) -> None:
         self._subject = subject
         self._newest = newest(subject)
-        self._prefix = MAGIC + self._newest.id.to_bytes(4, "big")
+        self._prefix = prefix_of(self._newest)
         self._write = avro_writer(self._newest.schema)
         self._read = avro_reader(self._newest.schema)
 
@@ -108,6 +108,11 @@ class Codec:
         if version.subject != self._subject:
             raise Undecodable(f"schema id {schema_id} is {version.subject}, not {self._subject}")
         return version
+
+
+def prefix_of(version: SchemaVersion) -> bytes:
+    """Return the bytes before each record that is written with this schema."""
+    return MAGIC + version.id.to_bytes(4, "big")
 
 
 def _id_of(value: bytes) -> int:

@@ -4,9 +4,14 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from verdict.application import current, of_the_application
+from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Message
-from verdict.wire.codec import Undecodable, codec
+from verdict.wire.avro_reader import last_field_reader
+from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
+from verdict.wire.schema_files import newest
+from verdict.wire.sliced_envelope import LAYOUT, SlicedEnvelope, Unsound, read_envelope
 
 JSON_OPENING = b"{"
 
@@ -39,3 +44,44 @@ def _from_json(value: bytes) -> dict[str, Any]:
         raise Undecodable(f"not JSON: {error}") from error
     assert isinstance(found, dict)  # it began with a brace
     return found
+
+
+class SoundCommands:
+    """Reads those commands of one aggregate that are as our clients write them.
+
+    Args:
+        aggregate_type: Of whom.
+    """
+
+    def __init__(self, aggregate_type: str) -> None:
+        written = newest(f"{aggregate_type}_command")
+        types = current().aggregate(aggregate_type).command_types
+        namespace = written.schema["namespace"]
+        self._prefix = prefix_of(written)
+        self._is_known = [field["name"] for field in written.schema["fields"]] == LAYOUT
+        self._read = last_field_reader(written.schema)
+        self._validators = {
+            f"{namespace}.{name}": kind.__pydantic_validator__.validate_python
+            for name, kind in types.items()
+        }
+
+    def read(self, value: bytes) -> tuple[SlicedEnvelope, Command]:
+        """Return the envelope and the command in `value`.
+
+        Raises:
+            Exception: Any, for what is written in another way, and for what is malformed.
+        """
+        if value[:HEADER_BYTES] != self._prefix or not self._is_known:
+            raise Unsound("another form")
+        envelope, begin = read_envelope(value, HEADER_BYTES)
+        (name, fields), end = self._read(value, begin)
+        if end != len(value):
+            raise Unsound("bytes are left over")
+        payload: Command = self._validators[name](fields)
+        return envelope, payload
+
+
+@of_the_application
+def sound_commands(aggregate_type: str) -> SoundCommands:
+    """Return what reads the sound commands of an aggregate, made once per process."""
+    return SoundCommands(aggregate_type)

@@ -13,11 +13,13 @@ from verdict.model.message import Event
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.wire.codec import Undecodable, codec
+from verdict.wire.avro_pieces import write_bytes
+from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.schema_files import newest
 
 Record = TypeVar("Record", Response, Rejection, DeadLetter, Decision, Marker)
 
@@ -42,6 +44,16 @@ SUBJECTS: dict[type, str] = {
 def encode(record: Response | Rejection | DeadLetter | Decision | Marker) -> bytes:
     """Return the framed bytes of `record`; equal records give equal bytes."""
     return codec(SUBJECTS[type(record)]).encode(record)
+
+
+def rejected_with(response: bytes, command: bytes) -> bytes:
+    """Return the rejection that a response tells of: the same fields, and the command as it came.
+
+    Args:
+        response: Framed, of the newest schema.
+        command: The whole value of the command's record.
+    """
+    return prefix_of(newest(SUBJECTS[Rejection])) + response[HEADER_BYTES:] + write_bytes(command)
 
 
 def decode(kind: type[Record], value: bytes) -> Record:
@@ -79,9 +91,16 @@ def decode_event(aggregate_type: str, value: bytes) -> RecordedEvent:
     """
     found = codec(f"{aggregate_type}_event").decode(value)
     name, payload = found["payload"]
-    found["payload"] = _event_type(aggregate_type, name).model_validate(payload)
-    found["source"] = Source(**found["source"])
-    return RecordedEvent(**found)
+    return _around(found, _event_type(aggregate_type, name).model_validate(payload))
+
+
+def event_around(payload: Event, aggregate_type: str, value: bytes) -> RecordedEvent:
+    """Return the event in `value`, which was written of `payload` by this process."""
+    return _around(codec(f"{aggregate_type}_event").decode(value), payload)
+
+
+def _around(found: dict[str, Any], payload: Event) -> RecordedEvent:
+    return RecordedEvent(**found | {"payload": payload, "source": Source(**found["source"])})
 
 
 def _made(kind: type[Record], found: dict[str, Any]) -> Record:

@@ -1,0 +1,315 @@
+"""The plain way to decide: each record becomes an object, each object is encoded as its class says.
+
+Slow, and obviously right: the reference for the way from bytes to bytes. What is malformed is read
+in one way only, so the words for it are not here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from hashlib import sha256
+from typing import Any
+
+from pydantic import ValidationError
+
+from verdict.application import current
+from verdict.decision.answering import Rejected, malformed
+from verdict.decision.consulting import decided, described
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, receive
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.model.command import Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.digest import CANONICAL
+from verdict.model.life_cycle import LifeCycle
+from verdict.model.message import Event, iso_time
+from verdict.model.reason import Reason
+from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.operator.batch import outcome_entry
+from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
+from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import decode_command
+from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.headers import joined
+from verdict.wire.records import decode, encode, encode_event
+from verdict.wire.reply import reply_name
+from verdict.wire.response import Rejection, Response, Status
+from verdict.wire.topics import Topics
+
+TOPICS = Topics()
+
+
+def outputs_of(
+    records: Iterable[CommandRecord], state: DictState, limits: Limits
+) -> Iterator[Output]:
+    """Yield what the operator puts out for one record after the other, each a batch of its own."""
+    for record in records:
+        aggregate_type = TOPICS.aggregate_of(record.source.topic)
+        asked = Asked.of(aggregate_type, record)
+        if asked is None:
+            yield from _unfit(aggregate_type, record)
+        else:
+            yield from asked.judged(state, limits)
+
+
+def _unfit(aggregate_type: str, record: CommandRecord) -> Iterator[Output]:
+    received = receive(aggregate_type, record)
+    assert not isinstance(received, ReceivedCommand), "the plain way cannot read it"
+    if isinstance(received, DeadLetter):
+        yield _letter(received, None)
+    else:
+        yield from _answers(malformed(received), record, None)
+
+
+def _letter(letter: DeadLetter, attempt: int | None) -> Output:
+    headers = joined(dead_letter_headers(letter, attempt))
+    return Output("dead-letters", letter.key, encode(letter), headers, attempt is None)
+
+
+def _answers(
+    response: Response, record: CommandRecord, traceparent: str | None
+) -> Iterator[Output]:
+    key, of = response.aggregate_id.encode(), response.aggregate_type
+    headers, replayable = joined(response_headers(traceparent)), response.reason != "HANDLER_ERROR"
+    if response.reason is not None and not response.duplicate:
+        rejection = Rejection(**dict(response), command_bytes=record.value or b"")
+        yield Output(TOPICS.rejected(of), key, encode(rejection), headers, replayable)
+    yield Output(TOPICS.responses(of), key, encode(response), headers, replayable)
+    if (name := reply_name(record.reply_to)) is not None:
+        yield Output(TOPICS.replies, name, encode(response), "", replayable)
+
+
+def digest(payload: Command) -> bytes:
+    """Return the digest of a command by what pydantic says of its fields."""
+    fields = payload.model_dump(exclude_defaults=True) | {"type": type(payload).__name__}
+    return sha256(CANONICAL.encode(fields).encode()).digest()
+
+
+class Asked:
+    """A well-formed command, all of it as objects."""
+
+    def __init__(
+        self, aggregate_type: str, envelope: CommandEnvelope, payload: Command, of: CommandRecord
+    ) -> None:
+        self.rules = current().aggregate(aggregate_type)
+        self.envelope = envelope
+        self.payload = payload
+        self.record = of
+        self.name = f"{aggregate_type} {envelope.aggregate_id!r}"
+
+    @classmethod
+    def of(cls, aggregate_type: str, record: CommandRecord) -> "Asked | None":
+        if record.cut or record.value is None:
+            return None
+        try:
+            sent = decode_command(aggregate_type, record.value)
+            envelope = CommandEnvelope.model_validate(sent)
+            fields = dict(envelope.payload)
+            kind = current().aggregate(aggregate_type).command_types[fields.pop("type")]
+            payload = kind.model_validate(fields)
+        except (Undecodable, ValidationError, KeyError, TypeError):
+            return None
+        if record.key != envelope.aggregate_id.encode():
+            return None
+        return cls(aggregate_type, envelope, payload, record)
+
+    def judged(self, state: DictState, limits: Limits) -> Iterator[Output]:
+        of, ids = self.rules.name, self.envelope
+        at, asked = (
+            snapshot_key(of, ids.aggregate_id),
+            outcome_key(of, ids.aggregate_id, ids.command_id),
+        )
+        kept, told = state.get(at), state.get(asked)
+        codec = snapshot_codec(of)
+        before = NEVER_EXISTED if kept is None else codec.decode(kept)
+        response, events, after = self._verdict(
+            before, None if told is None else decode(Response, told), limits
+        )
+        changed: dict[bytes, Entry] = {}
+        if events:
+            changed[at] = Entry(codec.encode(after))
+        if told is None and not response.retriable:
+            changed[asked] = outcome_entry(encode(response), limits)
+        state.commit(changed, 0)
+        for event in events:
+            topic, key = TOPICS.events(of), ids.aggregate_id.encode()
+            yield Output(topic, key, encode_event(event), joined(event_headers(event)), True)
+        yield from _answers(response, self.record, ids.traceparent)
+        if response.reason == Reason.HANDLER_ERROR:
+            letter = dead_letter(self.record, f"HANDLER_ERROR {response.message}")
+            yield _letter(letter, self.record.attempt)
+
+    def _verdict(
+        self, before: Snapshot[Any], earlier: Response | None, limits: Limits
+    ) -> tuple[Response, list[RecordedEvent], Snapshot[Any]]:
+        if earlier is not None and earlier.command_digest == digest(self.payload):
+            again = {"source": self.record.source, "correlation_id": self._correlation_id}
+            return earlier.model_copy(update={"duplicate": True} | again), [], before
+        try:
+            self._check(before, earlier)
+            events, after = self._accepted(before, limits)
+        except Rejected as rejected:
+            return self._refused(before, rejected), [], before
+        accepted = {
+            "status": Status.ACCEPTED, "from_version": before.version, "to_version": after.version,
+            "event_ids": [one.event_id for one in events], "reason": None, "message": None,
+            "details": {}, "actual_version": None, "actual_state": None, "retriable": False,
+            "last_hash": after.last_hash,
+        }  # fmt: skip
+        return self._response(before, accepted), events, after
+
+    def _check(self, before: Snapshot[Any], earlier: Response | None) -> None:
+        late = self.record.timestamp - (self.envelope.deadline or self.record.timestamp)
+        if self.envelope.deadline == 0:
+            late = self.record.timestamp
+        checks: list[tuple[bool, Callable[[], Rejected]]] = [
+            (earlier is not None, lambda: self._reused(earlier)),
+            (late > 0, lambda: self._expired(late)),
+            *self._checks_of_the_stand(before),
+        ]
+        for fails, rejected in checks:
+            if fails:
+                raise rejected()
+
+    def _checks_of_the_stand(
+        self, before: Snapshot[Any]
+    ) -> list[tuple[bool, Callable[[], Rejected]]]:
+        expected, stand = self.envelope.expected_version, before.life_cycle
+        at = f"{stand} at version {before.version}"
+        starts = stand in self.payload.starts_from
+        new = f"{type(self.payload).__name__} needs a new {self.rules.name}, {self.name} is {at}"
+        there, conflict = Reason.ALREADY_EXISTS, Reason.VERSION_CONFLICT
+        return [
+            (
+                expected is Expectation.NO_STREAM and before.version != 0,
+                lambda: Rejected(there, f"expected no {self.name}, it is {at}"),
+            ),
+            (
+                expected is Expectation.EXISTS and stand != LifeCycle.ACTIVE,
+                lambda: self._absent(before),
+            ),
+            (
+                not isinstance(expected, Expectation) and expected != before.version,
+                lambda: Rejected(conflict, f"expected version {expected}, {self.name} is {at}"),
+            ),
+            (not starts and stand == LifeCycle.ACTIVE, lambda: Rejected(there, new)),
+            (not starts, lambda: self._absent(before)),
+        ]
+
+    def _reused(self, earlier: Response | None) -> Rejected:
+        assert earlier is not None
+        return Rejected(
+            Reason.COMMAND_ID_REUSED,
+            f"command id {self.envelope.command_id!r} was already used for a "
+            f"{earlier.command_type} at {iso_time(earlier.decided_at)}: send a new id",
+        )
+
+    def _expired(self, late: int) -> Rejected:
+        arrived = self.record.timestamp
+        return Rejected(
+            Reason.EXPIRED,
+            f"reached Kafka at {iso_time(arrived)}, {late} ms after its deadline "
+            f"{iso_time(arrived - late)}",
+            {"late_ms": late},
+        )
+
+    def _absent(self, before: Snapshot[Any]) -> Rejected:
+        if before.life_cycle == LifeCycle.DELETED:
+            deleted = f"{self.name} was deleted at version {before.version}"
+            return Rejected(Reason.DELETED, deleted)
+        return Rejected(Reason.NOT_FOUND, f"{self.name} does not exist")
+
+    def _accepted(
+        self, before: Snapshot[Any], limits: Limits
+    ) -> tuple[list[RecordedEvent], Snapshot[Any]]:
+        try:
+            payloads = decided(self.rules, before.state, self.payload)
+            state = reduce(self.rules.evolve, payloads, before.state)
+            events, last_hash = self._recorded(before, payloads)
+            if not events:
+                return [], before
+            after = Snapshot(before.version + len(events), state, last_hash, self._time(before))
+            snapshot_codec(self.rules.name).encode(after)
+        except Rejected:
+            raise
+        except Exception as error:
+            raise Rejected(Reason.HANDLER_ERROR, described(error)) from error
+        if (size := sum(len(encode_event(one)) for one in events)) > limits.events_bytes:
+            limit = limits.events_bytes
+            raise Rejected(
+                Reason.TOO_LARGE,
+                f"its {len(events)} events take {size} bytes: {limit} are allowed",
+                {"bytes": size, "limit": limit},
+            )
+        return events, after
+
+    def _recorded(
+        self, before: Snapshot[Any], payloads: list[Event]
+    ) -> tuple[list[RecordedEvent], bytes]:
+        envelope, last_hash, found = self.envelope, before.last_hash, list[RecordedEvent]()
+        for index, payload in enumerate(payloads):
+            version = before.version + 1 + index
+            event = RecordedEvent(
+                event_id=event_id(self.rules.name, envelope.aggregate_id, version),
+                aggregate_type=self.rules.name,
+                aggregate_id=envelope.aggregate_id,
+                version=version,
+                index=index,
+                count=len(payloads),
+                command_id=envelope.command_id,
+                command_digest=digest(self.payload),
+                correlation_id=self._correlation_id,
+                causation_id=envelope.command_id,
+                actor=envelope.actor,
+                traceparent=envelope.traceparent,
+                decided_at=self._time(before),
+                source=self.record.source,
+                handler_version=self.rules.handler_version,
+                previous_hash=last_hash,
+                payload=payload,
+            )
+            last_hash = sha256(encode_event(event)).digest()
+            found.append(event)
+        return found, last_hash
+
+    def _refused(self, before: Snapshot[Any], rejected: Rejected) -> Response:
+        return self._response(
+            before,
+            {
+                "status": Status.REJECTED,
+                "from_version": before.version,
+                "to_version": before.version,
+                "event_ids": [],
+                "reason": rejected.reason,
+                "message": rejected.message,
+                "details": rejected.details,
+                "actual_version": before.version,
+                "actual_state": before.life_cycle,
+                "retriable": rejected.reason.retriable,
+                "last_hash": before.last_hash,
+            },
+        )
+
+    def _response(self, before: Snapshot[Any], more: dict[str, Any]) -> Response:
+        about = {
+            "command_id": self.envelope.command_id,
+            "command_digest": digest(self.payload),
+            "aggregate_type": self.rules.name,
+            "aggregate_id": self.envelope.aggregate_id,
+            "command_type": type(self.payload).__name__,
+            "duplicate": False,
+            "expected_version": self.envelope.expected_version,
+            "correlation_id": self._correlation_id,
+            "source": self.record.source,
+            "decided_at": self._time(before),
+            "handler_version": self.rules.handler_version,
+        }
+        return Response(**about | more)
+
+    def _time(self, before: Snapshot[Any]) -> int:
+        return max(self.record.timestamp, before.decided_at)
+
+    @property
+    def _correlation_id(self) -> str:
+        return self.envelope.correlation_id or self.envelope.command_id

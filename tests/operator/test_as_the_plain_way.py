@@ -1,0 +1,136 @@
+"""From bytes to bytes, and the plain way through objects: every output and entry is the same."""
+
+import json
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregates import order
+from commands.order import CancelOrder, DeleteOrder, FillOrder, ModifyOrder
+from compose.application import app
+from schemas.order import OrderFilled
+from tests.decision.desk import OPEN, PLACE, command_record
+from tests.decision.plain import outputs_of
+from tests.model import Model, Record
+from tests.traffic import START, Traffic
+from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, commands
+from verdict.application import current, using
+from verdict.decision.handle import Limits
+from verdict.decision.received import CommandRecord
+from verdict.model.command_envelope import CommandEnvelope
+from verdict.model.refused import Refused
+from verdict.operator.batch import ShardBatch
+from verdict.operator.output import Output
+from verdict.operator.shard_state import DictState
+from verdict.wire.commands import encode_command
+from verdict.wire.topics import Topics
+
+LIMITS = st.sampled_from([Limits(), Limits(events_bytes=700), Limits(events_bytes=0)])
+LIFE = st.sampled_from(
+    [
+        PLACE, ModifyOrder(quantity=5), FillOrder(quantity=10, price_cents=1), CancelOrder(),
+        FillOrder(quantity=2, price_cents=1), DeleteOrder(), CancelOrder(cause="ünïcode 客"),
+        ModifyOrder(limit_price_cents=1), OPEN,
+    ]
+)  # fmt: skip
+ANY_COMMAND = AGGREGATES.flatmap(commands)
+LONG_TEXTS = TEXTS | st.text(NO_NUL, min_size=60, max_size=200)
+
+
+@st.composite
+def records(draw: st.DrawFn, offset: int = 0) -> CommandRecord:
+    """Return a command for one of few aggregates, under one of few ids, in Avro or JSON."""
+    payload = draw(LIFE | ANY_COMMAND)
+    of = current().aggregate_of(type(payload))
+    named = {
+        "command_id": draw(st.sampled_from(["c-1", "c-2", "ç" * 128]) | LONG_TEXTS.filter(short)),
+        "aggregate_id": draw(st.sampled_from(["a", "é" * 100])),
+        "expected_version": draw(st.integers(0, 3) | st.just("ANY") | EXPECTED),
+        "deadline": draw(st.none() | st.sampled_from([0, START, START + 2]) | INSTANTS),
+        "correlation_id": draw(st.none() | LONG_TEXTS),
+        "causation_id": draw(st.none() | LONG_TEXTS),
+        "actor": draw(st.none() | LONG_TEXTS),
+        "traceparent": draw(st.none() | LONG_TEXTS),
+        "issued_at": draw(st.none() | INSTANTS),
+    }
+    envelope = CommandEnvelope.model_validate(named | {"payload": {}})
+    value = encode_command(of, envelope, payload)
+    if draw(st.booleans()):
+        fields = {"type": type(payload).__name__} | payload.model_dump(mode="json")
+        value = json.dumps(named | {"payload": fields}).encode()
+    at = START + draw(st.integers(-2, 3))
+    key = str(named["aggregate_id"]).encode()
+    found = command_record(Record(f"{of}.commands", draw(st.integers(0, 1)), 0, at, key, value))
+    return found._replace(
+        reply_to=draw(st.none() | st.just(b"me")), attempt=draw(st.integers(0, 2))
+    )
+
+
+def short(text: str) -> bool:
+    return len(text) <= 128
+
+
+def assert_same(log: list[CommandRecord], limits: Limits, cut: int) -> list[Output]:
+    """Decide a log in both ways, in batches of `cut` records; return the outputs."""
+    log = [
+        one._replace(source=replace(one.source, offset=n, partition=0)) for n, one in enumerate(log)
+    ]
+    state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
+    for begin in range(0, len(log), cut):
+        some = sorted(log[begin : begin + cut], key=lambda one: one.place)
+        expected += outputs_of(some, plain, limits)
+        batch = ShardBatch(Topics(), limits, state)
+        outputs += batch.decide(some)
+        batch.commit()
+    assert outputs == expected
+    assert state.entries == plain.entries
+    return outputs
+
+
+@given(st.lists(records(), min_size=1, max_size=12), LIMITS, st.integers(1, 12))
+def test_any_commands_are_decided_as_in_the_plain_way(
+    log: list[CommandRecord], limits: Limits, cut: int
+) -> None:
+    assert_same(log, limits, cut)
+
+
+@given(st.integers(0, 2**32), LIMITS, st.integers(1, 40))
+def test_careless_traffic_is_decided_as_in_the_plain_way(
+    seed: int, limits: Limits, cut: int
+) -> None:
+    traffic, model, log = Traffic(Random(seed), aggregates=2), Model(), list[Record]()
+    for _ in range(40):
+        log.append(traffic.next(model))
+        model.take(log[-1])
+
+    assert_same([command_record(one) for one in log], limits, cut)
+
+
+def careless(state: Any, command: Any) -> Any:
+    """Answer with what nobody may, or with many events."""
+    some = OrderFilled(quantity=1, price_cents=1)
+    answers: dict[type, Any] = {
+        ModifyOrder: [],
+        FillOrder: [some] * (command.quantity % 300 if isinstance(command, FillOrder) else 0),
+        CancelOrder: [some, "no event"],
+        DeleteOrder: None,
+    }
+    if isinstance(command, ModifyOrder) and command.quantity:
+        raise Refused("CODE\0", f"half \ud83d of {command!r}", number=2**63, other=-5, text="é")
+    if type(command) not in answers:
+        return order.order.decide(state, command)
+    return answers[type(command)]
+
+
+@given(st.lists(records(), min_size=1, max_size=12), LIMITS)
+def test_bugs_and_many_events_are_told_as_in_the_plain_way(
+    log: list[CommandRecord], limits: Limits
+) -> None:
+    buggy = replace(order.order, decide=careless, handler_version="7 ü")
+    others = (one for one in app.aggregates if one.name != "order")
+
+    with using(replace(app, aggregates=(buggy, *others))):
+        assert_same(log, limits, 5)
