@@ -4,10 +4,9 @@ import pytest
 
 from schemas.position import PositionAdjusted
 from tests.decision.test_history import OPENED, stored
-from verdict.cli.chapters import chapters, nowhere, reached
-from verdict.cli.decoding import Fields
 from verdict.cli.state import folded
 from verdict.errors import VerdictError
+from verdict.event_log.chapters import Fields, chapters, nowhere, reached
 from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.placed import Placed
 from verdict.model.source import Source

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 from starlette.testclient import TestClient
 
+from tests.page.filled import fill
 from verdict.configuration.found import Service
 from verdict.configuration.loading import settings_alone
 from verdict.page.application import page_of
@@ -80,6 +81,20 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     yield open_page
     for browser in browsers:
         browser.__exit__()
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data directory with the tables of what happened in `filled`."""
+    folder = tmp_path_factory.mktemp("filled")
+    fill(folder)
+    return folder
+
+
+@pytest.fixture
+def shown(opened: Opened, filled: Path) -> TestClient:
+    """A browser on a page of what happened in `filled`, which has a token."""
+    return opened(data_dir=filled, page_token=TOKEN).browser
 
 
 @pytest.fixture

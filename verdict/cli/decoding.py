@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
 
 from confluent_kafka import Message
 from pydantic import ValidationError
 
 from verdict.application import current
+from verdict.event_log.chapters import Fields
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
@@ -16,8 +16,6 @@ from verdict.wire.readable import readable
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
-
-Fields = dict[str, Any]
 
 
 class Kind(StrEnum):

@@ -7,14 +7,14 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from verdict.cli.chapters import chapters, nowhere, place_of, reached
-from verdict.cli.decoding import Fields, Kind
+from verdict.cli.decoding import Kind
 from verdict.cli.one_aggregate import Outcomes, Scanned, outcomes_of, scan
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.chapters import Fields, chapters, nowhere, place_of, reached
 from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.event_log import Gone

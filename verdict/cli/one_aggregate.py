@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from verdict.cli.decoding import Fields, Kind, decoded, topic_of
+from verdict.cli.decoding import Kind, decoded, topic_of
+from verdict.event_log.chapters import Fields
 from verdict.kafka.log import KafkaLog
 from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition

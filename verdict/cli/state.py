@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.cli.chapters import in_ranges
 from verdict.cli.options import AggregateType, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.positions import parse_time
@@ -18,6 +17,7 @@ from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
+from verdict.event_log.chapters import in_ranges
 from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.opened import event_log

@@ -8,10 +8,11 @@ from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 from verdict.application import current
-from verdict.cli.decoding import Fields, Kind, decoded, topic_of
+from verdict.cli.decoding import Kind, decoded, topic_of
 from verdict.cli.options import kafka_options, known_aggregate, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
+from verdict.event_log.chapters import Fields
 from verdict.kafka.log import KafkaLog
 from verdict.wire.escapes import spelled_json
 from verdict.wire.json_lines import json_line

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -16,7 +15,9 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.page.door import guarded
 from verdict.page.health import colour, unready
+from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
+from verdict.page.pages import Pages, add_pages
 from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
 from verdict.standing.asking import standing_of
@@ -52,9 +53,10 @@ def page_of(
         default_response_class=Json,
     )
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    page.exception_handler(VerdictError)(_failed)
     watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
+    pages = add_pages(page, settings, watch)
+    page.exception_handler(VerdictError)(partial(_failed, pages))
     return page
 
 
@@ -84,7 +86,10 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
         return as_json(look.standing) | {"colour": colour(look), "complaints": look.complaints}
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    """Say what happened, as the verbs do."""
-    status = 403 if isinstance(error, NotForReaders) else 400
-    return JSONResponse({"error": str(error)}, 503 if isinstance(error, Unreachable) else status)
+async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
+    """Say what happened: to a browser on a page, to programs as JSON."""
+    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404}
+    status = next((code for kind, code in said.items() if isinstance(error, kind)), 400)
+    if "text/html" in request.headers.get("accept", ""):
+        return pages.shown(request, "error", {"error": str(error)}, status)
+    return Json({"error": str(error)}, status)

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from verdict.cli.decoding import Fields
-
+Fields = dict[str, Any]
 Place = tuple[Any, ...]
 
 

@@ -1,0 +1,83 @@
+"""A trace, and why a command ended as it did, as verbs, page and REST tell it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.page.filled import FLOW, LATE
+from verdict.configuration.loading import settings_alone
+from verdict.page.flow import flow
+from verdict.page.life import NotThere, state_at
+from verdict.page.why import why
+from verdict.reading.reader import Reader, Sees, reader_of
+
+
+@pytest.fixture
+def reader(filled: Path) -> Iterator[Reader]:
+    with reader_of(settings_alone(data_dir=filled), Sees.READER) as opened:
+        yield opened
+
+
+def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: Reader) -> None:
+    recorded, refused = flow(reader, FLOW)
+    [event] = recorded["events"]
+    [asked] = event["asked"]
+
+    assert (recorded["policy"], recorded["response"]["command_type"]) == (None, "RecordInvoice")
+    assert (asked["policy"], asked["response"]["aggregate_id"]) == ("award_points", "card-1")
+    assert [one["event_type"] for one in asked["events"]] == ["PointsAwarded"]
+    assert refused["response"]["reason"] == "ALREADY_EXISTS"
+
+
+def test_a_flow_that_nobody_knows_is_empty(reader: Reader) -> None:
+    assert flow(reader, "nobody") == []
+    assert why(reader, "nobody") == []
+
+
+def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -> None:
+    [found] = why(reader, LATE)
+
+    assert found["met_version"] == 2
+    assert [(one["version"], one["command_id"]) for one in found["winners"]] == [(2, "first")]
+    assert found["instead"].startswith("expected_version 2,")
+
+
+def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
+    [found] = why(reader, "first")
+
+    assert (found["met_version"], found["winners"], found["instead"]) == (1, [], None)
+    assert [one["event_type"] for one in found["events"]] == ["OrderFilled"]
+
+
+@pytest.mark.parametrize(
+    ("command_id", "winners", "instead"),
+    [
+        ("twice", [1], "expected_version 1"),
+        ("again", [1, 2], "expected_version 2"),
+        ("nothing", [], "expected_version 0"),
+    ],
+)
+def test_who_expected_something_else_is_told_so(
+    reader: Reader, command_id: str, winners: list[int], instead: str
+) -> None:
+    [found] = why(reader, command_id)
+
+    assert [one["version"] for one in found["winners"]] == winners
+    assert found["instead"].startswith(instead)
+
+
+def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
+    settings = settings_alone(data_dir=filled)
+    first, last, none = (
+        state_at(settings, Sees.READER, "order", "gone", version) for version in (1, 2, 0)
+    )
+
+    assert (first["life_cycle"], first["state"]["quantity"]) == ("ACTIVE", 10)
+    assert first["position"]["topic"] == "order.events"
+    assert (last["life_cycle"], last["state"]) == ("DELETED", None)
+    assert (none["version"], none["state"], none["position"]) == (0, None, None)
+    with pytest.raises(NotThere, match="archived up to version 2, not 3"):
+        state_at(settings, Sees.READER, "order", "gone", 3)
+    with pytest.raises(NotThere, match="no order 'nobody'"):
+        state_at(settings, Sees.READER, "order", "nobody")

@@ -1,0 +1,192 @@
+"""What people see of it, and what they do not."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.page.conftest import TOKEN, Opened, standing
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL
+from verdict.page.pages import NOTHING
+from verdict.standing.facts import HeldAggregate
+
+EVERY = [
+    "/", "/live", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/flow?id=nobody", "/sql",
+    "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
+    "/life?aggregate=order&id=gone", "/life?aggregate=order&id=nobody", "/life?aggregate=x&id=y",
+    f"/why?id={LATE}", "/why?id=nobody", "/sql?q=select+1",
+    "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
+    "/why?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
+    "/sql?" + urlencode({"q": ODD}), "/refusals?" + urlencode({"reason": ODD}),
+]  # fmt: skip
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Elements(HTMLParser):
+    """Reads a page: which elements it has, and whether each is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: set[str] = set()
+        self.events: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.events |= {name for name, _ in attrs if name.startswith("on")}
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def text(answer: str) -> str:
+    """Return what a page says, without its elements."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", answer)).split())
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_every_page_is_whole_and_nothing_of_others_is_an_element(
+    shown: TestClient, path: str
+) -> None:
+    answer = shown.get(path)
+    found = Elements(answer.text)
+
+    assert answer.status_code == 200
+    assert found.open == []
+    assert found.names.isdisjoint({"img", "iframe", "object", "style"})
+    assert found.events == set()
+    assert "\u202e" not in answer.text
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_where_nothing_ever_ran_every_page_says_so(opened: Opened, path: str) -> None:
+    page = opened()
+    page.looked.find(service=None, commands=None, decider=None, projections=None, letters=None)
+
+    answer = page.browser.get(path, headers={"accept": "text/html"})
+    assert answer.status_code in (200, 503)
+    assert Elements(answer.text).open == []
+    assert answer.status_code == 200 or "no read side can be read" in answer.text
+
+
+def test_the_path_is_shown_from_commands_to_read_models(opened: Opened) -> None:
+    page = opened()
+    page.looked.now = standing(decided=5, end=1205)
+
+    said = text(page.browser.get("/live").text)
+    assert "All is well" in said
+    assert "Commands 1,200 wait sent 1,205" in said
+    assert "outcome 1 follows 0" in said
+
+
+def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
+    page = opened()
+    held = HeldAggregate("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
+    [model] = page.looked.now.projections or ()
+    page.looked.find(
+        problems=("2 letters are parked",),
+        projections=(type(model)("outcome", 1, "live", 0, "why", (held,), ()),),
+    )
+
+    answer = page.browser.get("/live").text
+    assert 'class="verdict amber"' in answer
+    assert "Somebody should look" in answer
+    assert "2 letters are parked" in answer
+    assert "needs version" in answer
+    assert Elements(answer).names.isdisjoint({"img"})
+
+
+def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
+    said = text(shown.get("/life?aggregate=order&id=o-1&version=1").text)
+
+    assert "At version 1 of 2: ACTIVE" in said
+    assert f"filled {NOTHING} 0" in said
+    assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
+    assert "FillOrder BUSINESS_RULE" in said
+    assert "2 OrderFilled quantity 4" in said
+    assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
+
+
+def test_a_flow_goes_over_policies_and_has_the_refused_too(shown: TestClient) -> None:
+    said = text(shown.get(f"/flow?id={FLOW}").text)
+
+    invoice, asked = said.index("RecordInvoice"), said.index("AwardPoints to loyalty card-1")
+    assert invoice < asked < said.index("ALREADY_EXISTS")
+    assert "asked for by award_points" in said
+
+
+def test_why_names_who_won(shown: TestClient) -> None:
+    said = text(shown.get(f"/why?id={LATE}").text)
+
+    assert "What its sender had not seen" in said
+    assert "2 OrderFilled" in said
+    assert "instead expected_version 2" in said
+
+
+def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
+    said = text(shown.get("/refusals?reason=VERSION_CONFLICT").text)
+
+    assert "BUSINESS_RULE order FillOrder 1" in said
+    assert "expected version 1, order 'o-1' is ACTIVE at version 2" in said
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/life?aggregate=invoice&id=inv-1", f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"],
+)
+def test_what_is_personal_is_seen_with_the_token_alone(shown: TestClient, path: str) -> None:
+    assert not [one for one in PERSONAL if one in shown.get(path).text]
+    assert shown.post("/token", content="token=wrong").status_code == 403
+    assert not [one for one in PERSONAL if one in shown.get(path).text]
+
+    entered = shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
+    assert entered.status_code == 200
+    cookie = entered.history[0].headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert [one for one in PERSONAL if one in shown.get(path).text] == [*PERSONAL]
+
+    shown.post("/token", content="token=")
+    assert not [one for one in PERSONAL if one in shown.get(path).text]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "delete from outcome", "select * from outcome_v1", "drop view outcome",
+        "select 1; select 2", "attach 'x' as y", "select * from letter",
+    ],
+)  # fmt: skip
+def test_a_query_reads_the_views_that_one_may_see_and_nothing_else(
+    shown: TestClient, query: str
+) -> None:
+    answer = shown.get("/sql", params={"q": query})
+
+    assert 'class="verdict red"' in answer.text
+    assert "<h2>Views" in answer.text
+
+
+def test_a_query_without_an_end_is_ended(opened: Opened, filled: object) -> None:
+    page = opened(data_dir=filled, sql_timeout_s=1)
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+    assert "the query was ended after 1 s" in page.browser.get("/sql", params={"q": endless}).text
+
+
+def test_of_many_rows_the_first_are_shown(shown: TestClient) -> None:
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+    assert "200 rows, there are more" in shown.get("/sql", params={"q": many}).text
+
+
+def test_what_a_page_loads_is_ours_and_there(shown: TestClient) -> None:
+    loaded = re.findall(r'(?:src|href)="([^"?]+)"', shown.get("/").text)
+
+    assert {shown.get(one).status_code for one in loaded} == {200}
+    assert all(one.startswith("/") for one in loaded)

@@ -1,0 +1,70 @@
+"""What is asked of the views for page, REST and verbs: by key or time, never without an end."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from verdict.event_log.chapters import Fields
+from verdict.reading.reader import Reader
+
+MOST = 500  # rows of one kind
+NEWEST = 20_000  # answers that refusals and verdicts are counted among
+
+EVENT = """\
+SELECT global_position, aggregate_type, aggregate_id, version, event_id, event_type, payload,
+metadata, topic, "partition", "offset", decided_at FROM event_archive"""
+
+OF_COMMAND = "SELECT * FROM outcome WHERE command_id = :command_id ORDER BY decided_at LIMIT :most"
+OF_FLOW = """\
+SELECT * FROM outcome WHERE correlation_id = :correlation_id
+ORDER BY decided_at, topic, "partition", "offset" LIMIT :most"""
+EVENTS_OF_FLOW = (
+    f"{EVENT} WHERE correlation_id = :correlation_id ORDER BY global_position LIMIT :most"
+)
+OF_AGGREGATE = """\
+SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+ORDER BY decided_at DESC, "offset" DESC LIMIT :most"""
+EVENTS_OF_AGGREGATE = f"""\
+{EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+AND version <= :version ORDER BY version DESC LIMIT :most"""
+EVENTS_BETWEEN = f"""\
+{EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+AND version > :after AND version <= :version ORDER BY version LIMIT :most"""
+
+_AMONG = f"(SELECT * FROM outcome ORDER BY decided_at DESC LIMIT {NEWEST}) AS newest"
+VERDICTS = f"SELECT status, reason, count(*) AS times FROM {_AMONG} GROUP BY 1, 2 ORDER BY 3 DESC"
+ARCHIVED = "SELECT max(global_position) AS archived FROM event_archive"
+REFUSALS = f"""\
+SELECT reason, aggregate_type, command_type, count(*) AS times, max(decided_at) AS newest_at
+FROM {_AMONG} WHERE reason IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3"""
+REFUSED = f"""\
+SELECT * FROM {_AMONG} WHERE reason = :reason ORDER BY decided_at DESC LIMIT :most"""
+
+JSON = ("payload", "metadata")
+
+
+def rows(reader: Reader, statement: str, most: int = MOST, /, **asked: object) -> list[Fields]:
+    """Return the rows of a query by column, JSON as values on either database."""
+    found = reader.select(statement, asked | ({"most": most} if ":most" in statement else {}))
+    return [_values(dict(zip(found.columns, row, strict=True))) for row in found.rows]
+
+
+def response(row: Mapping[str, Any]) -> Fields:
+    """Return a row of `outcome` with the place of its command as `source`."""
+    place = {name: row[name] for name in ("topic", "partition", "offset")}
+    return {name: value for name, value in row.items() if name not in place} | {
+        "duplicate": bool(row["duplicate"]),
+        "source": place,
+    }
+
+
+def event(row: Mapping[str, Any]) -> Fields:
+    """Return a row of `event_archive` with what was known of its command in place of `metadata`."""
+    told = row["metadata"]
+    known = {name: told[name] for name in ("command_id", "actor", "source")}
+    return {name: value for name, value in row.items() if name != "metadata"} | known
+
+
+def _values(row: Fields) -> Fields:
+    texts = (name for name in JSON if isinstance(row.get(name), str))
+    return row | {name: json.loads(row[name]) for name in texts}

@@ -1,0 +1,63 @@
+"""A flow as a tree: commands, what each caused, and what policies asked for because of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from verdict.application import current
+from verdict.event_log.chapters import Fields, chapters
+from verdict.model.policy import Policy, command_id
+from verdict.page.asked import EVENTS_OF_FLOW, OF_FLOW, event, response, rows
+from verdict.reading.reader import Reader
+
+
+def flow(reader: Reader, correlation_id: str) -> list[Fields]:
+    """Return the commands of a flow that nothing in it asked for, the others below their causes.
+
+    Each has `response` (null when that is nowhere), `policy` (who asked for it), and `events`, each
+    with the commands that were `asked` because of it. Refused ones and repetitions are among them.
+
+    Args:
+        reader: Of the read side, which says how far it tells.
+        correlation_id: Of the flow.
+    """
+    outcomes = [response(row) for row in rows(reader, OF_FLOW, correlation_id=correlation_id)]
+    events = [event(row) for row in rows(reader, EVENTS_OF_FLOW, correlation_id=correlation_id)]
+    return tree([*chapters((), outcomes, events)], current().policies)
+
+
+def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
+    """Return chapters, each below the event because of which a policy asked for it; pure.
+
+    The id of such a command is made of the policy's name and the event's id, so nothing else has to
+    be known, and a refused one has its place too.
+    """
+    by_id: dict[str, list[Fields]] = {}
+    nodes = [_node(chapter) for chapter in told]
+    for node in nodes:
+        by_id.setdefault(node["command_id"], []).append(node)
+    for cause in (one for node in nodes for one in node["events"]):
+        for name, asked in _asked(cause, policies, by_id):
+            asked["policy"] = name
+            cause["asked"].append(asked)
+    return [node for node in nodes if node["policy"] is None]
+
+
+def _node(chapter: Fields) -> Fields:
+    about = chapter["response"] or chapter["events"][0]
+    events = [one | {"asked": []} for one in chapter["events"]]
+    return {
+        "command_id": about["command_id"],
+        "policy": None,
+        "response": chapter["response"],
+        "events": events,
+    }
+
+
+def _asked(
+    cause: Fields, policies: Iterable[Policy], by_id: dict[str, list[Fields]]
+) -> Iterator[tuple[str, Fields]]:
+    for policy in policies:
+        if cause["aggregate_type"] in policy.follows:
+            index = 0
+            while found := by_id.get(command_id(policy.name, cause["event_id"], index)):
+                yield from ((policy.name, one) for one in found)
+                index += 1

@@ -1,0 +1,259 @@
+"""What people see: each page is a template, filled with what others in this room tell."""
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Annotated, Any
+from urllib.parse import parse_qs
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.staticfiles import StaticFiles
+
+from verdict.application import current
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.event_log.chapters import Fields
+from verdict.model.message import LARGEST
+from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
+from verdict.page.door import COOKIE, has_token, sees
+from verdict.page.flow import flow
+from verdict.page.health import colour, unready
+from verdict.page.life import NotThere, life, state_at
+from verdict.page.watch import DECIDER, Watch
+from verdict.page.why import why
+from verdict.projection.declared import projections
+from verdict.projection.described import about_view, columns_of
+from verdict.reading.reader import Reader, Sees, reader_of, views_for
+from verdict.standing.facts import total
+from verdict.wire.escapes import spelled_lines
+from verdict.wire.json_lines import as_json
+
+ROWS = 200  # of a query
+QUERY_S = 10
+NOTHING = "\u2013"
+SHOWN = 50  # refusals of a reason
+
+Text = Annotated[str, Query(max_length=20_000)]
+
+
+def _plain(value: Any) -> Any:
+    """Return what a template shows of a value: nobody's characters turn a line about."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return spelled_lines(value)
+    return NOTHING if value is None else value
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=as_json)
+    return NOTHING if value is None else str(value)
+
+
+def _count(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("verdict.page"),
+        autoescape=True,
+        finalize=_plain,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"cell": _cell, "count": _count}
+    return made
+
+
+class Pages:
+    """Fills templates for whoever asks, with what they may see.
+
+    Args:
+        settings: Of the deployment.
+        watch: Looks at it.
+    """
+
+    def __init__(self, settings: Settings, watch: Watch) -> None:
+        self._settings = settings
+        self._watch = watch
+        self._templates = _templates()
+        limit = min(QUERY_S, settings.sql_timeout_s)
+        self._asking = settings.model_copy(update={"sql_timeout_s": limit})
+
+    def shown(self, request: Request, name: str, told: Fields, status: int = 200) -> Response:
+        """Return a page."""
+        everywhere = {
+            "name": current().name,
+            "path": request.url.path,
+            "aggregates": current().aggregate_types,
+            "masked": sees(request, self._settings) is Sees.READER,
+            "has_token": self._settings.page_token is not None,
+        }
+        return HTMLResponse(
+            self._templates.get_template(f"{name}.html").render(told | everywhere), status
+        )
+
+    def _reader(self, request: Request) -> Reader:
+        """Open the views for who asks."""
+        return reader_of(self._asking, sees(request, self._settings))
+
+    def _picture(self) -> Fields:
+        """Return what the live picture shows."""
+        look = self._watch.look()
+        found = look.standing
+        why = [*unready(look)]
+        others = [one for one in look.complaints if one not in why]
+        commands = found.commands or ()
+        return {
+            "look": look,
+            "found": found,
+            "colour": colour(look),
+            "complaints": [*why, *others],
+            "decider": look.parts.get(DECIDER),
+            "sent": sum(one.end for one in commands) if commands else None,
+            "waiting": total(one.lag for one in commands) if found.commands else None,
+            "beside": [
+                (one.processor, look.parts[one.processor]) for one in found.processors or ()
+            ],
+            "newest": NEWEST,
+            **self._told(),
+        }
+
+    def overview(self, request: Request) -> Response:
+        """Show the path, and who follows whom."""
+        follows = _follows(self._settings)
+        return self.shown(request, "overview", self._picture() | {"follows": follows})
+
+    def live(self, request: Request) -> Response:
+        """Show the part of it that changes."""
+        return self.shown(request, "live", self._picture())
+
+    def life(
+        self, request: Request, aggregate: Text, id: Text, version: int | None = None
+    ) -> Response:
+        """Show what was asked of an aggregate, what happened, and what it was at a version."""
+        with self._reader(request) as reader:
+            found = life(reader, aggregate, id)
+        told = [event["version"] for chapter in found for event in chapter["events"]]
+        last = max(told, default=0)
+        at = last if version is None else version
+        who = sees(request, self._settings)
+        states = _states(self._asking, who, (aggregate, id), at) if told else []
+        about = {"aggregate": aggregate, "id": id, "at": at, "last": last}
+        return self.shown(request, "life", about | {"found": found, "states": states})
+
+    def flow(self, request: Request, id: Text = "") -> Response:
+        """Show the tree of a correlation id."""
+        with self._reader(request) as reader:
+            found = flow(reader, id) if id else []
+        return self.shown(request, "flow", {"id": id, "found": found})
+
+    def why(self, request: Request, id: Text) -> Response:
+        """Show why a command ended as it did."""
+        with self._reader(request) as reader:
+            return self.shown(request, "why", {"id": id, "found": why(reader, id)})
+
+    def refusals(self, request: Request, reason: Text = "") -> Response:
+        """Show how often what was refused, and the newest of a reason."""
+        with self._reader(request) as reader:
+            grouped = rows(reader, REFUSALS)
+            newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
+        told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
+        return self.shown(request, "refusals", told)
+
+    def sql(self, request: Request, q: Text = "") -> Response:
+        """Show what a query selects."""
+        views = views_for(self._settings, sees(request, self._settings))
+        described = [(name, about_view(view), columns_of(view)) for name, view in views.items()]
+        columns, found, error = self._selected(request, q)
+        told = {"q": q, "columns": columns, "found": found, "error": error, "views": described}
+        return self.shown(request, "sql", told | {"most": ROWS, "seconds": QUERY_S})
+
+    async def take_token(self, request: Request) -> Response:
+        """Let a browser keep the token, or forget it."""
+        body = parse_qs((await request.body()).decode(errors="replace"))
+        given = body.get("token", [""])[0]
+        if given and not has_token(given, self._settings):
+            return self.shown(
+                request, "error", {"error": "that is not the setting page_token"}, 403
+            )
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+        return answer
+
+    def _told(self) -> Fields:
+        """Return what the read side counts; a look says why it cannot be asked."""
+        try:
+            with reader_of(self._asking, Sees.READER) as reader:
+                return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
+        except VerdictError:
+            return {"archived": None, "verdicts": []}
+
+    def _selected(
+        self, request: Request, query: str
+    ) -> tuple[Sequence[str], list[tuple[Any, ...]], str]:
+        """Return columns, rows, and what is wrong with a query."""
+        if not query:
+            return (), [], ""
+        try:
+            with self._reader(request) as reader:
+                answer = reader.select(query)
+                return answer.columns, [*islice(answer.rows, ROWS + 1)], ""
+        except VerdictError as error:
+            return (), [], str(error)
+
+
+def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
+    """Let people see; return what shows them errors, too."""
+    pages = Pages(settings, watch)
+    page.mount("/static", StaticFiles(packages=[("verdict.page", "static")]))
+    shown: dict[str, Callable[..., Response]] = {
+        "/": pages.overview,
+        "/live": pages.live,
+        "/life": pages.life,
+        "/flow": pages.flow,
+        "/why": pages.why,
+        "/refusals": pages.refusals,
+        "/sql": pages.sql,
+    }
+    for path, answer in shown.items():
+        page.add_api_route(path, answer, include_in_schema=False)
+    page.add_api_route("/token", pages.take_token, methods=["POST"], include_in_schema=False)
+    return pages
+
+
+def _states(settings: Settings, who: Sees, whose: tuple[str, str], at: int) -> list[Any]:
+    """Return an aggregate at a version, and of each field the value before it and after it."""
+    if not 0 <= at <= LARGEST:
+        raise NotThere(f"there is no version {at}")
+    now = state_at(settings, who, *whose, at)
+    after = now["state"] or {}
+    before = (state_at(settings, who, *whose, at - 1)["state"] or {}) if at else {}
+    return [now, [(name, before.get(name), after.get(name)) for name in {**before, **after}]]
+
+
+def _follows(settings: Settings) -> list[tuple[str, dict[str, list[str]]]]:
+    """Return who follows each aggregate's events, as the application declares it."""
+    app, topics = current(), settings.topics
+    models = projections(settings.chosen)
+    return [
+        (
+            kind,
+            {
+                "commands": sorted(app.aggregate(kind).command_types),
+                "events": sorted(app.aggregate(kind).event_types),
+                "policies": [one.name for one in app.policies if kind in one.follows],
+                "told to others": [one.name for one in app.notifications if kind in one.follows],
+                "read models": [
+                    one.name for one in models if topics.events(kind) in one.topics(topics)
+                ],
+            },
+        )
+        for kind in app.aggregate_types
+    ]

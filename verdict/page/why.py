@@ -1,0 +1,59 @@
+"""Why a command ended as it did: what it met, who was before it, what would have been let in."""
+
+from typing import Any
+
+from verdict.event_log.chapters import Fields
+from verdict.model.reason import Reason
+from verdict.page.asked import EVENTS_BETWEEN, OF_COMMAND, event, response, rows
+from verdict.reading.reader import Reader
+
+
+def why(reader: Reader, command_id: str) -> list[Fields]:
+    """Return, of each record of a command, its `response` and why that is so.
+
+    `winners` are the events that its sender had not seen, each with the command that caused it;
+    `events` its own; `instead` says what could be sent now. It is empty when no such command was
+    answered, as far as the read side has come.
+    """
+    found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
+    return [
+        {
+            "response": one,
+            "met_version": one["from_version"] if one["reason"] is None else one["actual_version"],
+            "winners": _between(reader, one, *_unseen(one)),
+            "events": _between(reader, one, one["from_version"], one["to_version"]),
+            "instead": instead(one),
+        }
+        for one in found
+    ]
+
+
+def instead(answered: Fields) -> str | None:
+    """Return in words what would have been let in; None: it was accepted."""
+    if answered["reason"] is None:
+        return None
+    reason, actual = Reason(answered["reason"]), answered["actual_version"]
+    let_in = {
+        Reason.VERSION_CONFLICT: f"expected_version {actual}, if the rules agree with what is now",
+        Reason.ALREADY_EXISTS: f"expected_version {actual} or EXISTS, if it is not deleted",
+        Reason.NOT_FOUND: "expected_version 0, NO_STREAM or ANY, for a command that creates it",
+    }
+    advice = reason.advice
+    return f"{let_in[reason]}; {advice}" if reason in let_in else advice
+
+
+def _unseen(answered: Fields) -> tuple[int | None, int | None]:
+    """Return the versions between which lies what the sender of a refused command had not seen."""
+    expected = answered["expected_version"]
+    refused = answered["reason"] in (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS)
+    if not refused:
+        return None, None
+    return int(expected) if str(expected).isdigit() else 0, answered["actual_version"]
+
+
+def _between(reader: Reader, of: Fields, after: int | None, to: int | None) -> list[Any]:
+    if after is None or to is None or after >= to:
+        return []
+    whose = {name: of[name] for name in ("aggregate_type", "aggregate_id")}
+    found = rows(reader, EVENTS_BETWEEN, after=after, version=to, **whose)
+    return [event(row) for row in found]
