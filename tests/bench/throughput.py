@@ -26,7 +26,8 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, reader_of
-from verdict.service.running import Running, project
+from verdict.service.read_side import project
+from verdict.service.running import Running
 from verdict.spark.source import SOURCE
 
 AGGREGATES = 100_000

@@ -84,10 +84,16 @@ class Deployment:
         }
 
     def start(
-        self, doom: tuple[Step, int] | None = None, by: signal.Signals = signal.SIGKILL
+        self,
+        doom: tuple[Step, int] | None = None,
+        by: signal.Signals = signal.SIGKILL,
+        role: str | None = None,
     ) -> "subprocess.Popen[str]":
-        """Start the service, doomed or not; it is not ready yet. Close it as a context manager."""
-        command = [VERDICT, "up"]
+        """Start the service, doomed or not, or one role of it; it is not ready yet.
+
+        Close it as a context manager.
+        """
+        command = [VERDICT, "up"] if role is None else [VERDICT, "run", role]
         if doom is not None:
             doomed = [sys.executable, "-m", "tests.e2e.doomed"]
             command = [*doomed, doom[0], str(doom[1]), str(self.data_dir), by.name]

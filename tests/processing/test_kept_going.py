@@ -31,7 +31,7 @@ class Failing:
 
 def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
     processor = Failing(*endings)
-    going = KeptGoing("lake", processor, retry_s=0, over=processor.over)
+    going = KeptGoing(name="lake", runs=processor, retry_s=0, over=processor.over)
     going.start()
     return going, processor
 
@@ -47,7 +47,7 @@ def test_a_processor_that_meets_a_bug_is_stopped_and_says_why(
     for _ in range(3):
         going.check()
 
-    assert going.stopped == "a bug"
+    assert going.why == "a bug"
     assert (processor.starts, processor.stops) == (1, 1)
     [said] = caplog.records
     assert said.getMessage() == (
@@ -62,7 +62,7 @@ def test_what_a_person_can_act_on_is_said_without_a_traceback(
 ) -> None:
     going, processor = kept(VerdictError("the folder is gone: bring it back"))
 
-    assert going.stopped == "the folder is gone: bring it back"
+    assert going.why == "the folder is gone: bring it back"
     assert [record.exc_info for record in caplog.records] == [None]
     assert processor.stops == 1
 
@@ -73,7 +73,7 @@ def test_it_is_started_again_when_kafka_was_out_of_reach(caplog: pytest.LogCaptu
     said = []
     for _ in range(3):
         going.check()
-        said.append(going.stopped)
+        said.append(going.why)
 
     assert said == ["no answer", "still none", None]
     assert (processor.starts, processor.stops) == (3, 2)
@@ -90,7 +90,7 @@ def test_it_begins_again_at_once_with_what_people_decided(
 
     going.check()
 
-    assert going.stopped is None
+    assert going.why is None
     assert (processor.starts, processor.stops) == (2, 1)
     assert caplog.messages == [
         "o-1 is passed over: the lake begin again with what people decided",
@@ -103,7 +103,7 @@ def test_what_is_heeded_in_vain_needs_a_person() -> None:
 
     going.check()
 
-    assert going.stopped == "v2 is not configured"
+    assert going.why == "v2 is not configured"
     assert (processor.starts, processor.stops) == (2, 2)
 
 
@@ -113,3 +113,41 @@ def test_it_is_ended_at_the_end() -> None:
     going.stop()
 
     assert processor.stops == 1
+
+
+def test_what_ends_the_only_one_for_good_ends_its_process(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A passing failure does not."""
+    bug = ZeroDivisionError("a bug")
+    processor = Failing(None, Unreachable("no answer"), None, bug)
+    going = KeptGoing(name="lake", runs=processor, retry_s=0, over=processor.over, alone=True)
+    going.start()
+
+    for _ in range(2):
+        going.check()
+    assert going.stopped == {}
+    with pytest.raises(ZeroDivisionError):
+        going.check()
+
+    assert processor.why is bug
+    assert "a bug" not in caplog.text  # who ends the process says it
+
+
+@pytest.mark.parametrize(("alone", "must_begin"), [(True, False), (False, True)])
+def test_a_start_that_fails_is_for_who_starts_it(alone: bool, must_begin: bool) -> None:
+    fails = Failing(Unreachable("no answer"))
+    going = KeptGoing(name="lake", runs=fails, alone=alone, must_begin=must_begin)
+
+    with pytest.raises(Unreachable):
+        going.start()
+
+
+def test_nothing_is_tried_while_kafka_is_away() -> None:
+    processor = Failing(None, ZeroDivisionError("not asked"))
+    going = KeptGoing(name="lake", runs=processor, reachable=lambda: False)
+    going.start()
+
+    going.check()
+
+    assert going.stopped == {}

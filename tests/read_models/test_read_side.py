@@ -38,7 +38,7 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
     )
     ground = Ground(spark=spark, kafka=Kafka(settings={}), source={}, partitions=1, scratch=path)
     projecting = Projecting(ground, lambda: opened, fail, Topics())
-    going = KeptGoing("projections", projecting, over=projecting.note_end)
+    going = KeptGoing(name="projections", runs=projecting, over=projecting.note_end)
     going.start()
     return going
 
@@ -50,7 +50,7 @@ def test_what_ends_the_read_side_is_written_down_for_each_projection(tmp_path: P
 
     going = ended_by(ZeroDivisionError("a bug"), engine, tmp_path)
 
-    assert going.stopped == "a bug"
+    assert going.why == "a bug"
     with engine.begin() as connection:
         assert all(versions.of(connection, one).error == "a bug" for one in READ_MODELS)
     engine.dispose()
@@ -67,7 +67,7 @@ def test_nothing_is_written_into_a_database_file_that_is_another(
 
     going = ended_by(ZeroDivisionError("not reached"), engine, tmp_path)
 
-    assert "was removed or renamed while it was open" in str(going.stopped)
+    assert "was removed or renamed while it was open" in str(going.why)
     assert len(caplog.records) == 1
     assert not file.exists()
     engine.dispose()

@@ -16,7 +16,7 @@ def said(tmp_path: Path, code: int, *found: Giant) -> str:
     settings = load_settings(data_dir=tmp_path)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(dying, "_found", lambda *_: [*found])
-        return str(dying.jvm_ended(code, settings, NOWHERE))
+        return str(dying.jvm_ended(code, settings, NOWHERE, tmp_path / "spark.log"))
 
 
 def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
@@ -24,7 +24,7 @@ def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
 ) -> None:
     assert said(tmp_path, -9, Giant(Source("order.commands", 0, 17), 4 * 10**8)) == (
         "the JVM of Spark ended with -9: see whether the system ended it for want of memory, and "
-        f"the end of {tmp_path}/spark/spark.log, then start again; nothing is lost"
+        f"the end of {tmp_path}/spark.log, then start again; nothing is lost"
     )
     assert said(tmp_path, 52).startswith("the JVM of Spark ended with 52: see whether")
 

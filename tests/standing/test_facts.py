@@ -25,6 +25,7 @@ FULL = Standing(
         "postgresql://ada:secret@db/v",
         stopped={"lake": "no disk"},
         overdue={"decider": Overdue(3, 1.5)},
+        roles=("decider", "lake"),
     ),
     data_dir=Path("/data"),
     decider=DeciderStanding("me", 2, 9, 4, "order=1"),
@@ -51,7 +52,7 @@ def test_all_that_is_known_as_json() -> None:
     assert json_line(as_json(FULL)).decode() == (
         '{"service": {"pid": 7, "bootstrap_servers": "127.0.0.1:9092", "page_url": null, '
         '"stopped": {"lake": "no disk"}, "overdue": {"decider": {"batch_id": 3, "since": 1.5}}, '
-        '"kafka_away_since": null}, "data_dir": "/data", '
+        '"kafka_away_since": null, "roles": ["decider", "lake"]}, "data_dir": "/data", '
         '"decider": {"owner": "me", "generation": 2, "batch_id": 9, "shards": 4, '
         '"handler_version": "order=1"}, '
         '"commands": [{"topic": "order.commands", "partition": 0, "decided": 5, "end": 6, '
@@ -66,7 +67,7 @@ def test_all_that_is_known_as_json() -> None:
         '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
-        '"problems": ["the lake stopped: no disk"], "unreachable": false}'
+        '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": []}'
     )
 
 
@@ -74,7 +75,7 @@ def test_nothing_known_as_json() -> None:
     assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
-        '"problems": [], "unreachable": false}'
+        '"problems": [], "unreachable": false, "processes": []}'
     )
 
 

@@ -73,7 +73,7 @@ def _watch(settings: Settings) -> NoReturn:
 
 
 def _page(found: Standing) -> Iterator[Part]:
-    yield _service(found.service)
+    yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
         yield from (Text(), _commands(found.commands), Text())
@@ -91,7 +91,8 @@ def _service(service: Service | None) -> Text:
     if service is None:
         return Text("service  down", "red")
     page = f", page {service.page_url}" if service.page_url else ""
-    about = Text("service  ").append("up", "green")
+    name = " ".join(service.roles) if len(service.roles) == 1 else "service"
+    about = Text(f"{name}  ").append("up", "green")
     return about.append(f"  pid {service.pid}, Kafka {service.bootstrap_servers}{page}")
 
 

@@ -1,4 +1,4 @@
-"""`verdict up`: everything in one process, until it is stopped."""
+"""`verdict up` and `verdict run`: all roles in one process, or one, until it is stopped."""
 
 import logging
 import threading
@@ -12,9 +12,11 @@ from verdict.cli.leaving import LEAVE_S, end_within, leave, stop_on_signals
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
+from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.projection.database import parse, shown
+from verdict.service.roles import Crew
 from verdict.service.running import Running
 from verdict.wire.escapes import spelled_lines
 
@@ -24,14 +26,14 @@ app = typer.Typer()
 @app.command()
 def up() -> None:
     """Run broker, decider and projections until stopped."""
-    settings = settings_of()
-    serve(settings)
+    serve(settings_of())
 
 
-def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
+def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = None) -> None:
     """Run until SIGTERM or Ctrl-C, then stop cleanly; a second one stops at once.
 
-    When a part has stopped or died, that is said, and the process ends with the error's exit code.
+    Without a crew all roles run. When a part has stopped or died, that is said, and the process
+    ends with the error's exit code.
 
     Raises:
         VerdictError: Something is missing or does not fit: it did not start.
@@ -41,15 +43,12 @@ def serve(settings: Settings, on_step: OnStep = unobserved) -> None:
     stop_on_signals(stopped)
     said = Console(stderr=True)
     with ExitStack() as parts:
-        page_url = _page(settings, parts)
-        with progress("starting Kafka and Spark") as tell:
-            started = Running(settings, on_step, tell, page_url)
+        page_url = None if crew else _page(settings, parts)
+        with progress(_starting(crew)) as tell:
+            started = Running(settings, on_step, tell, crew, page_url)
             running = parts.enter_context(started)
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
-        service = running.service
-        database = shown(parse(service.database_url))
-        page = f"page {page_url}, " if page_url else ""
-        typer.echo(f"ready: Kafka {service.bootstrap_servers}, {page}database {database}")
+        typer.echo(_ready(running.service))
         failure = _until(stopped, running)
         if failure is not None:
             leave(failure, parts.close)
@@ -74,6 +73,16 @@ def _page(settings: Settings, parts: ExitStack) -> str | None:
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None
     return parts.enter_context(Serving(settings, beside=True)).url
+
+
+def _starting(crew: Crew | None) -> str:
+    return "starting Kafka and Spark" if crew is None else f"starting {' '.join(crew.names)}"
+
+
+def _ready(service: Service) -> str:
+    page = f", page {service.page_url}" if service.page_url else ""
+    database = f", database {shown(parse(service.database_url))}" if service.database_url else ""
+    return f"ready: Kafka {service.bootstrap_servers}{page}{database}"
 
 
 def _until(stopped: threading.Event, running: Running) -> Exception | None:

@@ -26,6 +26,7 @@ def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
 
 VERBS = (
     _listed("up", "Run broker, decider and projections until stopped.", RUN),
+    _listed("run", "Run one role alone: decider, read-models, lake and so on.", RUN),
     _listed("recover", "Rebuild the decider's state from Kafka; change the shards.", RUN),
     _listed("page", "Serve a page, metrics and REST by themselves.", RUN),
     _listed("status", "Show what runs, how far it has come, and what is stopped.", RUN),

@@ -1,4 +1,8 @@
-"""Finds the service that runs on a data directory, by the file that it leaves there."""
+"""Finds what runs on a data directory, by the files that it leaves there.
+
+`verdict up` leaves its file in the directory itself, a role that is a process of its own in the
+folder of that role.
+"""
 
 import contextlib
 import json
@@ -17,6 +21,7 @@ from verdict.local.lock import FILE as LOCK
 
 FILE = "verdict.json"
 DATABASE = "verdict.db"
+ROLES = "run"
 CLOCK_STEP_S = 60  # how far the clock may have been set back since the file was written
 
 
@@ -30,19 +35,26 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where a service that takes commands can be found, and what it says of itself.
+    """Where a process of a deployment can be found, and what it says of itself.
 
     `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
-    `kafka_away_since` is in seconds of the epoch.
+    `kafka_away_since` is in seconds of the epoch, `roles` are those that it has; one that needs
+    no database names none.
     """
 
     pid: int
     bootstrap_servers: str
-    database_url: str
+    database_url: str | None
     page_url: str | None = None
     stopped: Mapping[str, str] = field(default_factory=dict)
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
     kafka_away_since: float | None = None
+    roles: tuple[str, ...] = ()
+
+
+def home_of(data_dir: Path, role: str, *part: str) -> Path:
+    """Return the folder of a role as a process of its own: lock, announcement, Spark's scratch."""
+    return Path(data_dir, ROLES, role, *part)
 
 
 def announce(data_dir: Path, service: Service) -> None:
@@ -59,42 +71,66 @@ def withdraw(data_dir: Path) -> None:
     (data_dir / FILE).unlink(missing_ok=True)
 
 
-def find_service(data_dir: Path) -> Service | None:
-    """Return the service that runs on `data_dir`; None when none does, or it was killed.
+def find_service(folder: Path) -> Service | None:
+    """Return who runs on `folder`; None when nobody does, or who did was killed.
 
     Raises:
         VerdictError: The announcement is damaged.
     """
-    file = data_dir / FILE
+    service = _announced(folder)
+    return service if service is not None and _runs(service, folder) else None
+
+
+def running_on(data_dir: Path) -> dict[Path, Service]:
+    """Return all that runs on a data directory by folder, `verdict up` first; errors as above."""
+    found = {folder: find_service(folder) for folder in _folders(data_dir)}
+    return {folder: service for folder, service in found.items() if service is not None}
+
+
+def killed_on(data_dir: Path) -> list[Service]:
+    """Return the roles that ran as processes of their own, and ended without a last word."""
+    found = {folder: _announced(folder) for folder in _folders(data_dir)[1:]}
+    return [one for folder, one in found.items() if one is not None and not _runs(one, folder)]
+
+
+def _folders(data_dir: Path) -> list[Path]:
+    return [data_dir, *sorted(file.parent for file in data_dir.glob(f"{ROLES}/**/{FILE}"))]
+
+
+def _announced(folder: Path) -> Service | None:
+    file = folder / FILE
     try:
-        service = _service(json.loads(file.read_text()))
-        written = file.stat().st_mtime
+        return _service(json.loads(file.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (ValueError, TypeError) as error:
         raise VerdictError(
             f"{file} is damaged ({error}): remove it and start `verdict up` again"
         ) from error
-    with contextlib.suppress(psutil.Error):
+
+
+def _runs(service: Service, folder: Path) -> bool:
+    with contextlib.suppress(psutil.Error, FileNotFoundError):  # it has just ended
+        written = (folder / FILE).stat().st_mtime
         process = psutil.Process(service.pid)
         # a pid may have a new owner, who then began after the file was written; but that shows
         # of the right one, too, when the clock was set forward meanwhile
         began_before = process.create_time() <= written + CLOCK_STEP_S
-        if process.is_running() and (began_before or _has_open(process, data_dir / LOCK)):
-            return service
-    return None
+        return process.is_running() and (began_before or _has_open(process, folder / LOCK))
+    return False
 
 
-def silent_s(data_dir: Path) -> float:
-    """Return for how many seconds the service on `data_dir` has given no sign of life."""
+def silent_s(folder: Path) -> float:
+    """Return for how many seconds who runs on `folder` has given no sign of life."""
     with contextlib.suppress(FileNotFoundError):  # it has just ended
-        return time.time() - (data_dir / FILE).stat().st_mtime
+        return time.time() - (folder / FILE).stat().st_mtime
     return 0.0
 
 
 def _service(said: dict[str, Any]) -> Service:
     overdue = {query: Overdue(**batch) for query, batch in said.pop("overdue", {}).items()}
-    return Service(**said, overdue=overdue)
+    roles = tuple(said.pop("roles", ()))
+    return Service(**said, overdue=overdue, roles=roles)
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:
@@ -109,7 +145,7 @@ def bootstrap_servers(settings: Settings) -> str:
     """
     if settings.bootstrap_servers:
         return settings.bootstrap_servers
-    if service := find_service(settings.data_dir):
+    for service in running_on(settings.data_dir).values():
         return service.bootstrap_servers
     raise Unreachable(
         f"no verdict runs on {settings.data_dir}: start `verdict up`, or name its directory with "
@@ -121,8 +157,9 @@ def database_url(settings: Settings) -> str:
     """Return where the read side is: as set, else as the running service says, else SQLite."""
     if settings.database_url:
         return settings.database_url.get_secret_value()
-    if service := find_service(settings.data_dir):
-        return service.database_url
+    for service in running_on(settings.data_dir).values():
+        if service.database_url is not None:
+            return service.database_url
     return f"sqlite:///{settings.data_dir.absolute() / DATABASE}"
 
 

@@ -1,18 +1,21 @@
-"""What the service and its recovery both stand on: a locked directory, Kafka, topics, Spark."""
+"""What every process of a deployment stands on: locked folders, Kafka, its topics, Spark."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from verdict.configuration.batch_size import check_batch_size, transaction_timeout_s
-from verdict.configuration.found import withdraw
+from verdict.configuration.found import running_on, withdraw
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 from verdict.foundation.ensured_topics import ensured_topics
+from verdict.foundation.place import Place, whole_place
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local import private
@@ -40,44 +43,77 @@ class Foundation(Ground):
     broker: EmbeddedBroker | None
 
 
-def lay_foundation(settings: Settings, parts: ExitStack) -> Foundation:
-    """Lock the data directory, start Spark and, unless one is given, Kafka; check the topics.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutSpark:
+    """The same for who needs no Spark."""
+
+    kafka: Kafka
+    servers: str
+    broker: EmbeddedBroker | None
+
+
+def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = None) -> Foundation:
+    """Lock a place, start Spark and, unless there is one, Kafka; check the topics.
 
     Args:
         settings: All that can be chosen.
         parts: Takes what must be stopped, in reverse order.
+        place: Whose; unset: the whole data directory.
 
     Raises:
         VerdictError: Something is missing, in use, or does not fit.
     """
-    see_that_all_are_written()
-    lock = parts.enter_context(DataDirectoryLock(settings.data_dir))
-    private.close(settings.data_dir)
-    withdraw(settings.data_dir)  # that of a process that was killed
+    place = place or whole_place(settings.data_dir)
+    locks = _locked(settings, parts, place)
     check_batch_size(settings)
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
-        spark = _spark(settings, lock)
+        spark = _spark(settings, place.home / SPARK, locks)
         parts.callback(_stop, spark)
-        embedded = broker.result()
-    servers = settings.bootstrap_servers if embedded is None else embedded.bootstrap_servers
-    assert servers is not None
+        servers, embedded = broker.result()
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
-    kafka = Kafka(
-        settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
-        transaction_timeout_s=transaction_timeout_s(settings),
-    )
+    kafka = _kafka(settings, servers)
     return Foundation(
         spark=spark,
         kafka=kafka,
         source=spark_options(settings) | {"kafka.bootstrap.servers": servers},
         partitions=settings.partitions,
-        scratch=settings.data_dir / SPARK,
+        scratch=place.home / SPARK,
         servers=servers,
         marker=ensured_topics(settings, kafka),
         broker=embedded,
+    )
+
+
+def lay_without_spark(settings: Settings, parts: ExitStack, place: Place) -> WithoutSpark:
+    """Do what `lay_foundation` does, but for Spark."""
+    _locked(settings, parts, place)
+    _see_that_kafka_lets_us_in(settings)
+    servers, embedded = _broker(settings, parts)
+    kafka = _kafka(settings, servers)
+    ensured_topics(settings, kafka)
+    return WithoutSpark(kafka=kafka, servers=servers, broker=embedded)
+
+
+def _locked(settings: Settings, parts: ExitStack, place: Place) -> list[DataDirectoryLock]:
+    """Take the place, and see that this application can be run before anything is started."""
+    see_that_all_are_written()
+    locks = [
+        parts.enter_context(DataDirectoryLock(folder, kind))
+        for folder, kind in place.locked.items()
+    ]
+    private.close(settings.data_dir)
+    for folder in place.locked:
+        withdraw(folder)  # that of a process that was killed
+    return locks
+
+
+def _kafka(settings: Settings, servers: str) -> Kafka:
+    return Kafka(
+        settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
+        transaction_timeout_s=transaction_timeout_s(settings),
     )
 
 
@@ -94,10 +130,14 @@ def _see_that_kafka_lets_us_in(settings: Settings) -> None:
         )
 
 
-def _broker(settings: Settings, parts: ExitStack) -> EmbeddedBroker | None:
+def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker | None]:
+    """Return where Kafka is, and our own if nobody else's is known."""
     if settings.bootstrap_servers is not None:
-        return None
-    return parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
+        return settings.bootstrap_servers, None
+    for service in running_on(settings.data_dir).values():
+        return service.bootstrap_servers, None
+    embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
+    return embedded.bootstrap_servers, embedded
 
 
 def _stop(spark: SparkSession) -> None:
@@ -105,12 +145,12 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def _spark(settings: Settings, lock: DataDirectoryLock) -> SparkSession:
+def _spark(settings: Settings, scratch: Path, locks: Sequence[DataDirectoryLock]) -> SparkSession:
     return spark_session(
         f"verdict {settings.deployment}",
         settings.cores or os.cpu_count() or 1,
         settings.shards,
         settings.driver_memory,
-        settings.data_dir / SPARK,
-        keep_open=[lock.fileno()],  # the JVM writes there too, and may outlive us
+        scratch,
+        keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )

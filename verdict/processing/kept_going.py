@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from verdict.errors import BeginAgain, Late, Unreachable, VerdictError
@@ -28,6 +29,7 @@ class Running(Protocol):
         ...
 
 
+@dataclass(kw_only=True)
 class KeptGoing:
     """Starts again what Kafka, or its database, out of reach has ended.
 
@@ -39,37 +41,52 @@ class KeptGoing:
         runs: Not started.
         retry_s: Seconds from a failure that may pass to the next try.
         over: Called with what ended it for good, once it is stopped.
+        must_begin: Whether a first start that fails is for who starts it to handle.
+        alone: Whether what ends it for good is for who checks it to handle, as nobody else runs.
+        reachable: Whether Kafka is there; while it is not, nothing is tried.
 
     Attributes:
-        stopped: Why it is stopped, for good or until the next try; None: it does not.
+        why: It is stopped, for good or until the next try; None: it does not.
     """
 
-    def __init__(
-        self,
-        name: str,
-        runs: Running,
-        retry_s: float = RETRY_S,
-        over: Callable[[Exception], None] = lambda _: None,
-    ) -> None:
-        self.name = name
-        self.stopped: str | None = None
-        self._runs = runs
-        self._retry_s = retry_s
-        self._over = over
+    name: str
+    runs: Running
+    retry_s: float = RETRY_S
+    over: Callable[[Exception], None] = lambda _: None
+    must_begin: bool = False
+    alone: bool = False
+    reachable: Callable[[], bool] = lambda: True
+
+    def __post_init__(self) -> None:
+        self.why: str | None = None
         self._retry_at: float | None = None
 
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Its name and why it is stopped, if it is."""
+        return {} if self.why is None else {self.name: self.why}
+
     def start(self) -> None:
-        """Start it; returns whether or not that worked."""
-        try:
-            self._runs.start()
-        except Exception as error:
-            self._failed(error)
+        """Start it; unless it must begin, this returns whether or not that worked."""
+        if self.must_begin or self.alone:
+            self.runs.start()
+        else:
+            self._begin()
+
+    def await_ready(self, check: Callable[[], None]) -> None:
+        """Return at once: it has begun, or is tried again."""
 
     def check(self) -> None:
-        """Look after it; returns soon."""
-        if self.stopped is None:
+        """Look after it; returns soon.
+
+        Raises:
+            Exception: What ended it for good, if it is alone.
+        """
+        if not self.reachable():
+            return  # whatever is tried again would only wait
+        if self.why is None:
             try:
-                self._runs.check()
+                self.runs.check()
             except Exception as error:
                 self._failed(error)
         elif self._retry_at is not None and time.monotonic() >= self._retry_at:
@@ -77,33 +94,41 @@ class KeptGoing:
 
     def stop(self) -> None:
         """End it; what is not done yet comes after the next start."""
-        self._runs.stop()
+        self.runs.stop()
+
+    def _begin(self) -> None:
+        try:
+            self.runs.start()
+        except Exception as error:
+            self._failed(error)
 
     def _again(self) -> None:
-        self.stopped = self._retry_at = None
-        self.start()
-        if self.stopped is None:
+        self.why = self._retry_at = None
+        self._begin()
+        if self.why is None:
             LOG.warning("the %s started again", self.name)
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, BeginAgain):
             LOG.warning("%s: the %s begin again with what people decided", error, self.name)
-            self._runs.stop()
+            self.runs.stop()
             self._again()
             return
-        self.stopped = str(error) or type(error).__name__
+        self.why = str(error) or type(error).__name__
         passing = isinstance(error, Unreachable | Late | NotPublished)
         if passing:
-            self._retry_at = time.monotonic() + self._retry_s
+            self._retry_at = time.monotonic() + self.retry_s
             LOG.error(
                 "the %s stopped, commands are decided meanwhile; trying again in %g s: %s",
-                self.name, self._retry_s, error,
+                self.name, self.retry_s, error,
             )  # fmt: skip
-        else:
+        elif not self.alone:
             LOG.error(
                 "the %s stopped, commands are decided on; start again once it is mended: %s",
                 self.name, error, exc_info=None if isinstance(error, VerdictError) else error,
             )  # fmt: skip
-        self._runs.stop()
+        self.runs.stop()
         if not passing:
-            self._over(error)
+            self.over(error)
+            if self.alone:
+                raise error

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
-from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
 from verdict.kafka.offsets import Offsets
@@ -18,19 +18,18 @@ OUT_OF_MEMORY = 52  # with which Spark ends itself then
 SEARCH_S = 8.0
 
 
-def jvm_ended(code: int, settings: Settings, kafka: Kafka) -> VerdictError:
-    """Return what to say of a JVM that ended with `code`.
+def jvm_ended(code: int, settings: Settings, kafka: Kafka, log: Path) -> VerdictError:
+    """Return what to say of a JVM that ended with `code`, and whose log is `log`.
 
     After want of memory the records that came next are looked at, for some seconds: one that
     unpacks to hundreds of times its size would end each start again.
     """
     found = _found(settings, kafka) if code == OUT_OF_MEMORY else []
-    return VerdictError(_told(code, found, settings))
+    return VerdictError(_told(code, found, settings, log))
 
 
-def _told(code: int, found: Sequence[Giant], settings: Settings) -> str:
+def _told(code: int, found: Sequence[Giant], settings: Settings, log: Path) -> str:
     if not found:
-        log = settings.data_dir / SPARK / "spark.log"
         return (
             f"the JVM of Spark ended with {code}: see whether the system ended it for want of "
             f"memory, and the end of {log}, then start again; nothing is lost"

@@ -1,50 +1,34 @@
-"""Everything that runs, started in order and stopped in reverse."""
+"""The roles of a process, started in order and stopped in reverse."""
 
 import os
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from types import TracebackType
 
 from pyspark.sql import SparkSession
-from sqlalchemy import Engine
 
-from verdict.application import current
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.settings import Settings
 from verdict.decider.recovery.progress import Tell, untold
-from verdict.decider.recovery.recovering import recover_outdated
-from verdict.decider.running import Deciding
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import copied_decisions
-from verdict.event_log.followed_log import follow_this_log
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.foundation.foundation import Foundation, lay_foundation
-from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.log import log_bounds
-from verdict.kafka.reach import Reach
-from verdict.lake.running import lake
-from verdict.letters.retrying import Retrying
-from verdict.processing.kept_going import KeptGoing
-from verdict.projection.database import (
-    check_built,
-    check_server,
-    create_read_side,
-    live_versions,
-    open_database,
+from verdict.foundation.foundation import (
+    SPARK,
+    Foundation,
+    WithoutSpark,
+    lay_foundation,
+    lay_without_spark,
 )
-from verdict.projection.declared import projections
-from verdict.projection.projection import Projection
-from verdict.reactions.running import reacting
-from verdict.read_models.batches.source import KafkaBatches
-from verdict.read_models.running import Opened, Projecting
+from verdict.foundation.log_watch import LogWatch
+from verdict.kafka.reach import Reach
+from verdict.projection.database import check_server
 from verdict.service.dying import jvm_ended
+from verdict.service.parts import Part, Stage
+from verdict.service.read_side import check_tables
+from verdict.service.roles import Crew, everybody
 from verdict.service.vitals import Vitals
-from verdict.spark.session import jvm_exit_code
-from verdict.spark.source import Ground
+from verdict.spark.session import LOG, jvm_exit_code
 
 CHECK_S = 0.2
 DEATH_S = 2.0  # until a process that is being ended is known to have ended
@@ -52,15 +36,16 @@ LOOK_S = 0.05
 
 
 class Running:
-    """Broker (unless one is given), topics, decider, reactions, lake, projections, letters.
+    """A process of a deployment: what its roles stand on, and they themselves.
 
-    Use it as a context manager: inside, everything takes commands; on leaving, it is stopped
-    cleanly, whatever happened.
+    Use it as a context manager: inside, they do what they are there for; on leaving, they are
+    stopped cleanly, whatever happened.
 
     Args:
         settings: All that can be chosen.
-        on_step: Called at each step of publishing a batch.
+        on_step: Called at each step of publishing what was decided.
         tell: Called with what a person who waits for the start may want to know.
+        crew: The roles; unset: all, in this one process.
         page_url: Of the page that is served beside it, for those who look for the service.
     """
 
@@ -69,13 +54,16 @@ class Running:
         settings: Settings,
         on_step: OnStep = unobserved,
         tell: Tell = untold,
+        crew: Crew | None = None,
         page_url: str | None = None,
     ) -> None:
         self.settings = settings
         self._on_step = on_step
         self._tell = tell
+        self._crew = crew or everybody(settings)
         self._page_url = page_url
-        self._parts = ExitStack()
+        self._held = ExitStack()
+        self._parts: list[Part] = []
         self._vitals: Vitals | None = None
         self._spark: SparkSession | None = None
 
@@ -85,15 +73,15 @@ class Running:
         Raises:
             VerdictError: Something is missing, in use, or does not fit; nothing is left running.
         """
-        with ExitStack() as parts:
+        with ExitStack() as held:
             try:
-                self._start(parts)
+                self._start(held)
             except VerdictError:
                 raise
             except Exception:
                 self._check_jvm(DEATH_S)
                 raise
-            self._parts = parts.pop_all()
+            self._held = held.pop_all()
         return self
 
     def __exit__(
@@ -102,7 +90,7 @@ class Running:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._parts.close()
+        self._held.close()
 
     @property
     def service(self) -> Service:
@@ -117,7 +105,7 @@ class Running:
 
     @property
     def spark(self) -> SparkSession:
-        """Spark's session; only inside."""
+        """Spark's session; only inside, and if a role needs it."""
         assert self._spark is not None
         return self._spark
 
@@ -125,25 +113,24 @@ class Running:
         """Return when `stopped` is set.
 
         Raises:
-            VerdictError: The decider stopped, and a person can act on it.
+            VerdictError: A part stopped without which this process has no sense, and a person
+                can act on it.
         """
         while not stopped.wait(CHECK_S):
             self.check()
 
     def check(self) -> None:
-        """Return while commands are decided; look after what runs beside that.
+        """Return while all is well enough to go on; look after what passes.
 
         Raises:
             AnotherLog: A topic was deleted, whether created anew or not.
-            VerdictError: The decider, Spark's JVM or the embedded broker stopped, and a person can
-                act on it.
+            VerdictError: The decider, Spark's JVM, the embedded broker or the only role stopped,
+                and a person can act on it.
         """
-        if self._broker is not None:
-            self._broker.check()
         self._check_jvm()
         failure: Exception | None = None
         try:
-            self._check_parts()
+            self._check_all()
         except Exception as error:
             failure = error
         if failure is None:
@@ -160,134 +147,61 @@ class Running:
         while (code := jvm_exit_code(self._spark)) is None and time.monotonic() < deadline:
             time.sleep(LOOK_S)
         if code is not None:
-            raise jvm_ended(code, self.settings, self._kafka) from None
+            log = self._crew.place.home / SPARK / LOG
+            raise jvm_ended(code, self.settings, self._laid.kafka, log) from None
 
-    def _check_parts(self) -> None:
-        self._deciding.check()
+    def _check_all(self) -> None:
+        for part in self._parts:
+            part.check()
         if self._reach.there:  # else whatever is tried again would only wait
             self._log_watch.check()
-            for one in self._beside:
-                one.check()
         if self._vitals is not None:
             self._vitals.tell(self._reach.away_since, self._stopped())
 
-    def _start(self, parts: ExitStack) -> None:
-        settings = self.settings
-        check_server(database_url(settings))
-        ground = lay_foundation(settings, parts)
-        self._spark = ground.spark
-        self._broker, self._kafka = ground.broker, ground.kafka
-        self._log_watch = LogWatch(ground.kafka, settings.topics.of_the_log())
-        check_tables(ground, settings)  # before anything is decided beside tables of another log
-        recover_outdated(ground, settings, self._tell)
-        rehearsal = self._decide(ground, parts)
-        self._beside = processors(ground, settings)
-        for processor in self._beside:
-            parts.callback(processor.stop)
-            processor.start()
-        projecting = project(ground, settings)
-        parts.callback(projecting.stop)
-        projecting.start()  # who cannot even begin does not run
-        self._beside.append(KeptGoing("projections", projecting, over=projecting.note_end))
-        retrying = retry(ground, settings)
-        parts.callback(retrying.stop)
-        retrying.start()
-        retrying.await_ready(self.check)
-        rehearsal.result()  # who is told `ready` may rely on workers that connect
-        self._retrying = retrying
-        service = Service(os.getpid(), ground.servers, database_url(settings), self._page_url)
-        self._vitals = Vitals(settings.data_dir, service, settings.batch_limit_s)
-        parts.callback(withdraw, settings.data_dir)
-
     def _stopped(self) -> dict[str, str]:
         """Return what is stopped, and why; the decider only waits for Kafka, or a worker."""
-        beside = {one.name: one.stopped for one in self._beside if one.stopped is not None}
-        return self._deciding.stopped | beside | self._retrying.stopped
+        return {name: why for part in self._parts for name, why in part.stopped.items()}
 
-    def _decide(self, ground: Foundation, parts: ExitStack) -> Future[None]:
-        """Begin to decide; return what is done when the operator is known to work."""
-        self._reach = Reach(ground.kafka, self.settings.topics.markers)
-        parts.callback(self._reach.stop)
+    def _start(self, held: ExitStack) -> None:
+        settings, crew = self.settings, self._crew
+        database = database_url(settings) if crew.database else None
+        if database is not None:
+            check_server(database)
+        laid = self._laid = self._lay(held)
+        kafka, topics = laid.kafka, settings.topics
+        self._log_watch = LogWatch(kafka, topics.of_the_log())
+        if database is not None:  # before anything is decided beside tables of another log
+            check_tables(kafka, settings)
+        self._reach = Reach(kafka, topics.markers)
+        held.callback(self._reach.stop)
         self._reach.start()
-        self._deciding = Deciding(ground, self.settings, self._on_step, lambda: self._reach.there)
-        parts.callback(self._deciding.stop)
-        self._deciding.start()
-        return parts.enter_context(ThreadPoolExecutor(1)).submit(self._deciding.rehearse)
+        self._start_parts(held)
+        service = Service(os.getpid(), laid.servers, database, self._page_url, roles=crew.names)
+        self._vitals = Vitals(crew.place.home, service, settings.batch_limit_s)
+        held.callback(withdraw, crew.place.home)
 
+    def _lay(self, held: ExitStack) -> Foundation | WithoutSpark:
+        if not self._crew.spark:
+            return lay_without_spark(self.settings, held, self._crew.place)
+        ground = lay_foundation(self.settings, held, self._crew.place)
+        self._spark = ground.spark
+        return ground
 
-def processors(ground: Ground, settings: Settings) -> list[KeptGoing]:
-    """Return what runs beside the decider, not started: a lake only if the application has one."""
-    found = [KeptGoing("reactions", reacting(ground, settings))]
-    if (table := current().lake) is not None:
-        found.append(KeptGoing("lake", lake(ground, settings, table)))
-    return found
-
-
-def retry(ground: Ground, settings: Settings) -> Retrying:
-    """Return what tries dead letters again, not started; the read side has its tables.
-
-    Raises:
-        VerdictError: The database does not let us in.
-    """
-    return Retrying(
-        open_database(database_url(settings)),
-        ground.kafka,
-        settings.topics,
-        attempts=settings.retry_attempts,
-        backoff=settings.retry_backoff,
-        allowed=settings.retry_topics,
-        poll_s=settings.retry_poll_ms / 1000,
-    )
-
-
-def check_tables(ground: Ground, settings: Settings) -> None:
-    """Return when the read side's tables fit log and settings; those that were missing are there.
-
-    Raises:
-        AnotherLog: They were filled from other topics.
-        VerdictError: All that depend on a setting were built with another one, or the database
-            does not fit, or is out of reach.
-    """
-    database, read_models = made_read_side(ground, settings)
-    try:
-        check_built(database, read_models)
-    finally:
-        database.dispose()
-
-
-def made_read_side(ground: Ground, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
-    """Return the database, and the projections at the versions that readers see.
-
-    Tables and views that were missing are there.
-
-    Raises:
-        AnotherLog: The database was filled from other topics.
-        VerdictError: The database does not fit, or is out of reach.
-    """
-    database = open_database(database_url(settings))
-    try:
-        read_models = projections(settings.chosen, live_versions(database))
-        create_read_side(database, read_models, settings.roles)
-        follow_this_log(database, ground.kafka, settings.topics.of_the_log())
-    except BaseException:
-        database.dispose()
-        raise
-    return database, read_models
-
-
-def project(ground: Ground, settings: Settings) -> Projecting:
-    """Return the projections, not started: each start is at the versions that readers see."""
-    options = {name: str(value) for name, value in ground.kafka.settings.items()}
-
-    def opened() -> Opened:
-        database, read_models = made_read_side(ground, settings)
-        batches = KafkaBatches(
-            ground.spark,
-            {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
-            settings.topics,
-            passed_over=copied_decisions(options, settings.topics, database),
+    def _start_parts(self, held: ExitStack) -> None:
+        """Start them in order; return when all may be relied on."""
+        stage = Stage(
+            settings=self.settings,
+            laid=self._laid,
+            reach=self._reach,
+            alone=self._crew.alone,
+            chosen=self._crew.chosen,
+            on_step=self._on_step,
+            tell=self._tell,
         )
-        return Opened(database=database, projections=read_models, batches=batches)
-
-    bounds = partial(log_bounds, options)
-    return Projecting(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)
+        for role in self._crew.roles:
+            part = role.part(stage)
+            held.callback(part.stop)
+            part.start()
+            self._parts.append(part)
+        for part in reversed(self._parts):  # the last to start has looked after the others
+            part.await_ready(self.check)

@@ -1,20 +1,22 @@
 """Asks everybody, and says what could not be asked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
-from verdict.configuration.found import Service, find_service, silent_s
+from verdict.configuration.found import Service, killed_on, running_on, silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
+from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
 from verdict.standing.facts import Standing
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
 from verdict.standing.read_side import read_side
-from verdict.standing.told import kafka_away, told_by
+from verdict.standing.told import kafka_away, killed, told_by
 
 Answer = TypeVar("Answer")
 
@@ -32,10 +34,12 @@ def standing_of(settings: Settings) -> Standing:
     Raises:
         VerdictError: The service's own announcement is damaged.
     """
-    service = find_service(settings.data_dir)
-    away = [] if service is None else [*kafka_away(service)]
+    running = running_on(settings.data_dir)
+    processes = tuple(running.values())
+    away = [said for service in processes for said in kafka_away(service)][:1]
     asking = _Asking(settings, away)
-    found = Standing(service, settings.data_dir)
+    decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
+    found = Standing(decides, settings.data_dir, processes=processes)
     if not away:
         found = _with_kafka(asking, found)
     if (reads := asking.ask(read_side)) is not None:
@@ -45,7 +49,7 @@ def standing_of(settings: Settings) -> Standing:
             scattered=reads.scattered,
             letters=reads.letters,
         )
-    problems = (*asking.problems, *_told(settings, service), *problems_of(found))
+    problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
@@ -78,8 +82,11 @@ class _Asking:
             return None
 
 
-def _told(settings: Settings, service: Service | None) -> Iterable[str]:
-    return () if service is None else told_by(service, silent_s(settings.data_dir))
+def _told(settings: Settings, running: Mapping[Path, Service]) -> Iterator[str]:
+    for folder, service in running.items():
+        yield from told_by(service, silent_s(folder))
+    for service in killed_on(settings.data_dir):
+        yield killed(service)
 
 
 def _markers_of_this_log(settings: Settings) -> None:

@@ -116,7 +116,8 @@ class Standing:
     """The whole: service, decider, processors, projections, letters.
 
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
-    `unreachable` whether that is Kafka or the database.
+    `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
+    directory, with their roles; `service` is the one that decides.
     """
 
     service: Service | None
@@ -129,6 +130,7 @@ class Standing:
     letters: LettersStanding | None = None
     problems: tuple[str, ...] = ()
     unreachable: bool = False
+    processes: tuple[Service, ...] = ()
 
     @property
     def lag(self) -> int | None:
@@ -146,7 +148,7 @@ class Standing:
     @property
     def complaints(self) -> tuple[str, ...]:
         """All that somebody should look after: the problems, and that no service runs."""
-        if self.service is not None:
+        if self.service is not None or self.processes:
             return self.problems
         return (f"no verdict runs on {self.data_dir}: start `verdict up`", *self.problems)
 

@@ -18,6 +18,15 @@ def kafka_away(service: Service) -> Iterator[str]:
         )
 
 
+def killed(service: Service) -> str:
+    """Say that a role that ran by itself does so no more, and nobody has stopped it."""
+    role = " ".join(service.roles)
+    return (
+        f"the role {role}, pid {service.pid}, has ended without a last word (kill -9, want of "
+        f"memory): start `verdict run {role}` again"
+    )
+
+
 def told_by(service: Service, silent_s: float) -> Iterator[str]:
     """Say what is stopped, and what does not end.
 

@@ -1,0 +1,134 @@
+"""Which process has which roles, and whom it keeps out."""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from verdict.configuration.found import (
+    Service,
+    announce,
+    bootstrap_servers,
+    database_url,
+    home_of,
+    killed_on,
+)
+from verdict.configuration.loading import SettingsInvalid, load_settings
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.foundation.place import whole_place
+from verdict.local.lock import DataDirectoryLock
+from verdict.service.roles import Crew, alone, everybody, with_kafka
+from verdict.standing.told import killed
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings without a Kafka of somebody's."""
+    return load_settings(data_dir=tmp_path)
+
+
+def test_one_process_has_all_roles_but_a_broker_when_kafka_is_elsewhere(settings: Settings) -> None:
+    elsewhere = settings.model_copy(update={"bootstrap_servers": "kafka:9092"})
+
+    names = ("broker", "decider", "reactions", "lake", "read-models", "letters")
+    assert everybody(settings).names == names
+    assert everybody(elsewhere).names == names[1:]
+
+
+@pytest.mark.proves("C-18")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("decider",), ("decider",)),
+        (("read-models",), ("read-models", "us_holder")),
+        (("read-models", "outcome", "us_holder"), ("read-models", "us_holder")),
+    ],
+)
+def test_two_of_a_kind_refuse_each_other(
+    settings: Settings, first: tuple[str, ...], second: tuple[str, ...]
+) -> None:
+    with ExitStack() as held:
+        take(alone(settings, first[0], first[1:]), held)
+        refused = f"the folder of role {' '.join(second)} .* is in use by the process with pid"
+        with pytest.raises(VerdictError, match=refused):
+            take(alone(settings, second[0], second[1:]), held)
+
+
+def test_others_run_beside_it_but_nobody_who_has_them_all(settings: Settings) -> None:
+    with ExitStack() as held:
+        take(alone(settings, "read-models", ["outcome"]), held)
+        take(alone(settings, "read-models", ["us_holder"]), held)
+        take(alone(settings, "letters"), held)
+        with pytest.raises(VerdictError, match="the folder of role letters"), ExitStack() as more:
+            take(everybody(settings), more)
+
+
+def test_a_recovery_takes_the_decider_alone(settings: Settings) -> None:
+    with ExitStack() as held:
+        take(alone(settings, "letters"), held)
+        take(Crew((), whole_place(settings.data_dir)), held)
+        with pytest.raises(VerdictError, match="the folder of role decider"):
+            take(alone(settings, "decider"), held)
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [
+        ("recorder", "no role 'recorder': there are broker, decider, "),
+        ("lake us_holder", "the role lake takes no names"),
+        ("read-models order", "no read model 'order': there are event_archive, outcome, "),
+    ],
+)
+def test_what_there_is_not_is_named(settings: Settings, role: str, said: str) -> None:
+    name, *chosen = role.split()
+    with pytest.raises(SettingsInvalid, match=said):
+        alone(settings, name, chosen)
+
+
+def test_a_role_finds_the_broker_that_runs_beside_it_or_starts_none(settings: Settings) -> None:
+    with pytest.raises(Unreachable, match="start `verdict run broker` first"):
+        with_kafka(settings, "decider")
+    announced(settings, Service(os.getpid(), "127.0.0.1:7", None, roles=("broker",)))
+
+    given = with_kafka(settings, "decider")
+    assert given.bootstrap_servers == bootstrap_servers(settings) == "127.0.0.1:7"
+    assert with_kafka(settings, "broker") is settings
+    with pytest.raises(SettingsInvalid, match="Kafka is there already"):
+        with_kafka(given, "broker")
+
+
+def test_the_database_is_that_of_who_has_one(settings: Settings) -> None:
+    announced(settings, Service(os.getpid(), "kafka:1", None, roles=("broker",)))
+    assert database_url(settings) == f"sqlite:///{settings.data_dir}/verdict.db"
+    announced(settings, Service(os.getpid(), "kafka:1", "postgresql://db", roles=("letters",)))
+
+    assert database_url(settings) == "postgresql://db"
+
+
+@pytest.mark.process
+def test_who_was_killed_is_named_with_what_to_do(settings: Settings) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    announced(settings, Service(ended.pid, "kafka:1", None, roles=("lake",)))
+    announced(settings, Service(os.getpid(), "kafka:1", None, roles=("letters",)))
+
+    [found] = map(killed, killed_on(settings.data_dir))
+    assert found.startswith(f"the role lake, pid {ended.pid}, has ended without a last word")
+    assert found.endswith("start `verdict run lake` again")
+
+
+def take(crew: Crew, held: ExitStack) -> None:
+    """Lock the place of a crew as its process does."""
+    for folder, kind in crew.place.locked.items():
+        held.enter_context(DataDirectoryLock(folder, kind))
+
+
+def announced(settings: Settings, service: Service) -> None:
+    """Announce a role that runs by itself."""
+    home = home_of(settings.data_dir, *service.roles)
+    home.mkdir(parents=True)
+    announce(home, service)

@@ -1,0 +1,43 @@
+"""Where a process of a deployment works, and whom it keeps out there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from verdict.configuration.found import home_of
+
+DECIDER = "decider"
+WHOLE = "data directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a process has for itself.
+
+    Args:
+        home: Takes its announcement, and what Spark writes for itself.
+        locked: The folders that nobody else may have, and what each is, for people.
+    """
+
+    home: Path
+    locked: Mapping[Path, str]
+
+
+def whole_place(data_dir: Path, *roles: tuple[str, ...]) -> Place:
+    """Return the place of who has a data directory to itself.
+
+    Args:
+        data_dir: The directory.
+        roles: Which of those may not run by themselves beside it; unset: the decider.
+    """
+    return Place(data_dir, {data_dir: WHOLE} | _homes(data_dir, roles or ((DECIDER,),)))
+
+
+def place_of(data_dir: Path, *roles: tuple[str, ...]) -> Place:
+    """Return the place of roles that run by themselves; the first one's is their home."""
+    locked = _homes(data_dir, roles)
+    return Place(next(iter(locked)), locked)
+
+
+def _homes(data_dir: Path, roles: tuple[tuple[str, ...], ...]) -> dict[Path, str]:
+    return {home_of(data_dir, *role): f"the folder of role {' '.join(role)}" for role in roles}

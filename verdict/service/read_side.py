@@ -1,0 +1,84 @@
+"""The tables of the read side, and what brings them forward."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from sqlalchemy import Engine
+
+from verdict.configuration.found import database_url
+from verdict.configuration.settings import Settings
+from verdict.event_log.decisions import copied_decisions
+from verdict.event_log.followed_log import follow_this_log
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import log_bounds
+from verdict.projection.database import (
+    check_built,
+    create_read_side,
+    live_versions,
+    open_database,
+)
+from verdict.projection.declared import projections
+from verdict.projection.projection import Projection
+from verdict.read_models.batches.source import KafkaBatches
+from verdict.read_models.running import Opened, Projecting
+from verdict.spark.source import Ground
+
+
+def check_tables(kafka: Kafka, settings: Settings) -> None:
+    """Return when the read side's tables fit log and settings; those that were missing are there.
+
+    Raises:
+        AnotherLog: They were filled from other topics.
+        VerdictError: All that depend on a setting were built with another one, or the database
+            does not fit, or is out of reach.
+    """
+    database, read_models = made_read_side(kafka, settings)
+    try:
+        check_built(database, read_models)
+    finally:
+        database.dispose()
+
+
+def made_read_side(kafka: Kafka, settings: Settings) -> tuple[Engine, Sequence[Projection]]:
+    """Return the database, and the projections at the versions that readers see.
+
+    Tables and views that were missing are there.
+
+    Raises:
+        AnotherLog: The database was filled from other topics.
+        VerdictError: The database does not fit, or is out of reach.
+    """
+    database = open_database(database_url(settings))
+    try:
+        read_models = projections(settings.chosen, live_versions(database))
+        create_read_side(database, read_models, settings.roles)
+        follow_this_log(database, kafka, settings.topics.of_the_log())
+    except BaseException:
+        database.dispose()
+        raise
+    return database, read_models
+
+
+def project(ground: Ground, settings: Settings, chosen: Sequence[str] = ()) -> Projecting:
+    """Return the projections, not started: each start is at the versions that readers see.
+
+    Args:
+        ground: What they stand on.
+        settings: Names, places and sizes.
+        chosen: Their names; empty: all of them.
+    """
+    options = {name: str(value) for name, value in ground.kafka.settings.items()}
+
+    def opened() -> Opened:
+        database, read_models = made_read_side(ground.kafka, settings)
+        batches = KafkaBatches(
+            ground.spark,
+            {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
+            settings.topics,
+            passed_over=copied_decisions(options, settings.topics, database),
+        )
+        ours = [one for one in read_models if one.name in chosen or not chosen]
+        return Opened(database=database, projections=ours, batches=batches)
+
+    bounds = partial(log_bounds, options)
+    return Projecting(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)

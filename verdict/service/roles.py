@@ -1,0 +1,160 @@
+"""The roles of a deployment: each can be a process of its own, `verdict up` has all of them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verdict.application import current
+from verdict.configuration.found import running_on
+from verdict.configuration.loading import SettingsInvalid
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.foundation.place import DECIDER, Place, place_of, whole_place
+from verdict.projection.declared import read_models
+from verdict.service.parts import (
+    BrokerPart,
+    DeciderPart,
+    LettersPart,
+    Part,
+    Stage,
+    lake_part,
+    reactions_part,
+    read_models_part,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """What a process can be there for.
+
+    Args:
+        name: As it is typed.
+        part: Makes what runs, not started.
+        spark: Whether it needs Spark.
+        database: Whether it needs the tables of the read side.
+        is_there: Whether a deployment has it.
+    """
+
+    name: str
+    part: Callable[[Stage], Part]
+    spark: bool = True
+    database: bool = False
+    is_there: Callable[[Settings], bool] = lambda _: True
+
+
+BROKER = Role(
+    name="broker",
+    part=BrokerPart,
+    spark=False,
+    is_there=lambda settings: settings.bootstrap_servers is None,
+)
+LAKE = Role(name="lake", part=lake_part, is_there=lambda _: current().lake is not None)
+READ_MODELS = Role(name="read-models", part=read_models_part, database=True)
+
+ROLES = (
+    BROKER,
+    Role(name=DECIDER, part=DeciderPart),
+    Role(name="reactions", part=reactions_part),
+    LAKE,
+    READ_MODELS,
+    Role(name="letters", part=LettersPart, spark=False, database=True),
+)
+"""In the order in which they start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The roles of one process.
+
+    Args:
+        roles: In the order in which they start.
+        place: What the process has for itself.
+        chosen: Which read models it brings forward; empty: all.
+        alone: Whether it was started for one role.
+    """
+
+    roles: tuple[Role, ...]
+    place: Place
+    chosen: tuple[str, ...] = ()
+    alone: bool = False
+
+    @property
+    def spark(self) -> bool:
+        """Whether one of them needs Spark."""
+        return any(role.spark for role in self.roles)
+
+    @property
+    def database(self) -> bool:
+        """Whether one of them needs the tables of the read side."""
+        return any(role.database for role in self.roles)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The roles as they are typed."""
+        return tuple(" ".join((role.name, *self.chosen)) for role in self.roles)
+
+
+def everybody(settings: Settings) -> Crew:
+    """Return all roles that there are for a deployment, for one process."""
+    roles = tuple(role for role in ROLES if role.is_there(settings))
+    apart = [(role.name,) for role in ROLES]
+    return Crew(roles, whole_place(settings.data_dir, *apart, *_of_read_models(read_models())))
+
+
+def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> Crew:
+    """Return one role for a process of its own.
+
+    Args:
+        settings: All that can be chosen.
+        name: Of the role.
+        chosen: Names of read models; empty: all.
+
+    Raises:
+        SettingsInvalid: There is no such role, or no such read model, or it has nothing to do here.
+    """
+    role = next((one for one in ROLES if one.name == name), None)
+    if role is None:
+        raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
+    if not role.is_there(settings) and role is LAKE:
+        raise SettingsInvalid(f"{current().name} has no lake: there is nothing to run")
+    return Crew((role,), _place(settings.data_dir, role, chosen), tuple(chosen), alone=True)
+
+
+def with_kafka(settings: Settings, name: str) -> Settings:
+    """Return settings that name the Kafka of a role; the broker's name none, as it is that.
+
+    Raises:
+        SettingsInvalid: Kafka is elsewhere, so there is no broker to run.
+        Unreachable: No Kafka is set, and no broker runs on the data directory.
+    """
+    if name == BROKER.name:
+        if settings.bootstrap_servers is not None:
+            raise SettingsInvalid(
+                f"bootstrap_servers is {settings.bootstrap_servers}: Kafka is there already, "
+                "unset it to run the embedded broker"
+            )
+        return settings
+    if settings.bootstrap_servers is not None:
+        return settings
+    for service in running_on(settings.data_dir).values():
+        return settings.model_copy(update={"bootstrap_servers": service.bootstrap_servers})
+    raise Unreachable(
+        f"a role by itself starts no Kafka, and none runs on {settings.data_dir}: name yours with "
+        "--bootstrap-servers, or start `verdict run broker` first"
+    )
+
+
+def _place(data_dir: Path, role: Role, chosen: Sequence[str]) -> Place:
+    if role is not READ_MODELS:
+        if chosen:
+            raise SettingsInvalid(f"the role {role.name} takes no names: only read-models does")
+        return place_of(data_dir, (role.name,))
+    known = read_models()
+    if unknown := [name for name in chosen if name not in known]:
+        raise SettingsInvalid(f"no read model {unknown[0]!r}: there are {', '.join(known)}")
+    whole = [] if chosen else [(role.name,)]
+    return place_of(data_dir, *whole, *_of_read_models(chosen or known))
+
+
+def _of_read_models(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(READ_MODELS.name, name) for name in names]
