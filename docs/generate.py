@@ -18,7 +18,8 @@ from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
-from verdict.page.application import page_of
+from verdict.page.application import described, page_of
+from verdict.page.commands import ANSWERS
 from verdict.page.metrics import METRICS
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
@@ -257,6 +258,15 @@ def _page() -> Iterator[str]:
     yield ""
     yield from table(("address", "answers"), ((f"`{path}`", said) for path, said in addresses()))
     yield ""
+    yield "Reading is free, but what is personal is null without the token; `/read` takes values of"
+    yield "columns, `_limit` (at most 1000) and `_offset`. `/openapi.json` has the commands with"
+    yield "all fields. A command is answered by its status, and as `verdict send --json` does:"
+    yield ""
+    yield from table(("status", "means"), ((f"{n}", a["description"]) for n, a in ANSWERS.items()))
+    yield ""
+    yield "Only the shape is looked at before it is sent: what is refused with an `error` and no"
+    yield "`reason` is nowhere; all else that is refused is in the view `outcome`."
+    yield ""
     yield "## Metrics"
     yield ""
     yield "At `/metrics`: gauges, asked for at each scrape, and those of the page's process"
@@ -271,7 +281,7 @@ def _page() -> Iterator[str]:
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield the addresses of the page, and what each answers."""
-    for path, methods in page_of(settings_alone()).openapi()["paths"].items():
+    for path, methods in described(page_of(settings_alone()))["paths"].items():
         for method, told in methods.items():
             yield f"{method.upper()} {path}", told["summary"]
 

@@ -27,8 +27,8 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 """
 LIGHT_VERBS = (
-    "send", "tail", "history", "state", "sql", "status", "letters", "schemas", "acls", "config",
-    "topics", "mail", "materialise",
+    "send", "tail", "history", "trace", "why", "state", "sql", "status", "letters",
+    "schemas", "acls", "config", "topics", "mail", "materialise",
 )  # fmt: skip
 
 

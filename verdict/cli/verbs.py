@@ -33,6 +33,8 @@ VERBS = (
     _listed("send", "Send a command, or a file of them; wait for the outcome.", ASK),
     _listed("tail", "Print the records of a topic, decoded, as they come.", ASK),
     _listed("history", "Show what was asked of one aggregate, and what came of it.", ASK),
+    _listed("trace", "Show a flow as a tree, by its correlation id.", ASK),
+    _listed("why", "Show why a command ended as it did, and who won.", ASK),
     _listed("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
     _listed("sql", "Run a read-only query; without one, say which views there are.", READ),

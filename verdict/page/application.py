@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
@@ -13,27 +15,19 @@ from verdict.application import current
 from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.page.door import guarded
+from verdict.page.answers import Json
+from verdict.page.commands import Commands, add_commands, describe_commands
+from verdict.page.door import NeedsToken, guarded
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
+from verdict.page.rest import add_rest
 from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
 from verdict.standing.told import SILENT_S
-from verdict.wire.json_lines import json_line
-
-
-class Json(Response):
-    """JSON as the verbs print it."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """Return a value as one line."""
-        return json_line(content) + b"\n"
 
 
 def page_of(
@@ -46,18 +40,29 @@ def page_of(
         look: Returns how far everything has come; default: as `verdict status` finds it.
         beside: Whether the service runs in this process.
     """
+    commands = Commands(settings)
     page = FastAPI(
         title=current().name,
-        docs_url=None,  # it would load scripts from elsewhere
-        redoc_url=None,
+        openapi_url=None,  # described when somebody asks
+        lifespan=commands.open,
         default_response_class=Json,
     )
     page.middleware("http")(partial(guarded, names=settings.page_names))
     watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
+    add_rest(page, settings)
+    add_commands(page, commands)
     pages = add_pages(page, settings, watch)
+    page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
     page.exception_handler(VerdictError)(partial(_failed, pages))
     return page
+
+
+def described(page: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI of what programs may ask and send, commands by their own classes."""
+    document = get_openapi(title=page.title, version=version("verdict-cqrs"), routes=page.routes)
+    describe_commands(document)
+    return document
 
 
 def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
@@ -88,7 +93,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
 
 async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
     """Say what happened: to a browser on a page, to programs as JSON."""
-    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404}
+    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404, NeedsToken: 401}
     status = next((code for kind, code in said.items() if isinstance(error, kind)), 400)
     if "text/html" in request.headers.get("accept", ""):
         return pages.shown(request, "error", {"error": str(error)}, status)

@@ -8,6 +8,7 @@ from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse
 
 from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
 from verdict.reading.reader import Sees
 
 COOKIE = "verdict_token"
@@ -57,6 +58,22 @@ def has_token(given: str, settings: Settings) -> bool:
     if wanted is None:
         return False
     return hmac.compare_digest(given.encode(), wanted.get_secret_value().encode())
+
+
+class NeedsToken(VerdictError):
+    """Somebody wants to write who did not give the token."""
+
+
+def see_that_may_write(request: Request, settings: Settings) -> None:
+    """Return when a program sends the token along; a browser's cookie is not enough to write.
+
+    Raises:
+        NeedsToken: It does not.
+    """
+    if not has_token(bearer(request), settings):
+        how = "send the setting page_token along, as `Authorization: Bearer …`"
+        unset = "nothing is written here without the setting page_token: set it"
+        raise NeedsToken(unset if settings.page_token is None else how)
 
 
 def bearer(request: Request) -> str:

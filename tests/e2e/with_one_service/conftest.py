@@ -13,6 +13,8 @@ from tests.e2e.deployment import Deployment
 from tests.e2e.kept import Kept, kept
 from verdict.local.broker import EmbeddedBroker
 
+TOKEN = "a token of sixteen"
+
 
 @pytest.fixture(scope="session")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
@@ -26,6 +28,7 @@ def deployment(own: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) ->
     """The deployment, in which all that happened before still counts."""
     found = Deployment(own.bootstrap_servers, "one", tmp_path_factory.mktemp("one") / "d")
     found.environment |= {"VERDICT_BATCH_LIMIT_S": "3", "VERDICT_LAKE_TRIGGER_MS": "500"}
+    found.environment |= {"VERDICT_PAGE": "true", "VERDICT_PAGE_TOKEN": TOKEN}
     return found
 
 

@@ -1,0 +1,123 @@
+"""U-04, U-05: the page beside a real service: commands by HTTP, and what became of them."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.deployment import Deployment
+from tests.e2e.with_one_service.conftest import TOKEN
+from verdict.configuration.found import find_service
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(900),
+    pytest.mark.process,
+    pytest.mark.usefixtures("service"),
+]
+
+FOLLOWS_S = 60
+PLACE = {
+    "type": "PlaceOrder", "client": "ada", "ticker": "AAPL", "side": "BUY", "quantity": 10,
+    "limit_price_cents": 15000,
+}  # fmt: skip
+
+
+@pytest.fixture
+def browser(deployment: Deployment) -> Iterator[httpx2.Client]:
+    """Somebody who asks the page that the service announces, with the token."""
+    found = find_service(deployment.data_dir)
+    assert found is not None
+    assert found.page_url is not None
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    with httpx2.Client(base_url=found.page_url, headers=bearer, timeout=120) as client:
+        yield client
+
+
+def send(
+    browser: httpx2.Client, name: str, expected: int | str, payload: Any, **more: str
+) -> httpx2.Response:
+    envelope = {"aggregate_id": name, "expected_version": expected, "payload": payload}
+    return browser.post("/commands/order?wait_s=60", json=envelope | more)
+
+
+def shown(browser: httpx2.Client, path: str) -> Any:
+    """Return what is at an address as soon as the read side has come to it."""
+    deadline = time.monotonic() + FOLLOWS_S
+    while (answer := browser.get(path)).status_code == 404 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_command_is_answered_with_its_outcome_by_its_status(browser: httpx2.Client) -> None:
+    name = "by-http/1"
+    sent = [
+        send(browser, name, 0, PLACE),
+        send(browser, name, 0, PLACE),
+        send(browser, name, 1, {"type": "FillOrder", "quantity": 4, "price_cents": 1}),
+        send(browser, name, 1, {"type": "DeleteOrder"}),
+        send(browser, name, 2, {"type": "FillOrder", "quantity": 99, "price_cents": 1}),
+        send(browser, name, 2, {"type": "NoSuchCommand"}),
+        send(browser, name, 2, {"type": "FillOrder"}),
+        send(browser, "by-http/none", "EXISTS", {"type": "DeleteOrder"}),
+        send(browser, name, 2, {"type": "DeleteOrder"}),
+        send(browser, name, "EXISTS", {"type": "DeleteOrder"}),
+    ]
+
+    assert [(one.status_code, one.json()["reason"]) for one in sent] == [
+        (201, None),
+        (409, "VERSION_CONFLICT"),
+        (200, None),
+        (409, "VERSION_CONFLICT"),
+        (422, "BUSINESS_RULE"),
+        (422, "UNKNOWN_TYPE"),
+        (422, "INVALID_COMMAND"),
+        (404, "NOT_FOUND"),
+        (200, None),
+        (410, "DELETED"),
+    ]
+    assert (sent[3].json()["actual_version"], sent[0].json()["to_version"]) == (2, 1)
+
+
+def test_who_does_not_wait_gets_the_id_and_asks_with_it_again(browser: httpx2.Client) -> None:
+    envelope = {"aggregate_id": "by-http/2", "expected_version": 0, "payload": PLACE}
+    hasty = browser.post("/commands/order?wait_s=0", json=envelope)
+    command_id = hasty.json()["command_id"]
+
+    assert (hasty.status_code, hasty.json()["status"]) == (202, "UNKNOWN")
+    again = send(browser, "by-http/2", 0, PLACE, command_id=command_id)
+    assert (again.status_code, again.json()["duplicate"]) == (201, True)
+
+
+def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
+    name, flow = "by-http/3", "by-http-flow"
+    first = send(browser, name, 0, PLACE, correlation_id=flow).json()
+    second = send(browser, name, 0, PLACE, correlation_id=flow).json()
+
+    [winner] = shown(browser, f"/why/{second['command_id']}")["records"][0]["winners"]
+    assert winner["command_id"] == first["command_id"]
+    state = shown(browser, "/state/order/by-http%2F3?at_version=1")
+    assert (state["version"], state["state"]["quantity"]) == (1, 10)
+    assert len(shown(browser, f"/trace/{flow}")["commands"]) == 2
+    assert len(shown(browser, "/history/order/by-http%2F3")["commands"]) == 2
+    rows = shown(browser, f"/read/outcome?correlation_id={flow}")["rows"]
+    assert [one["status"] for one in rows] == ["ACCEPTED", "REJECTED"]
+    assert "by-http/3" in browser.get("/life?aggregate=order&id=by-http/3").text
+
+
+def test_who_runs_is_live_and_ready_and_measured(browser: httpx2.Client) -> None:
+    families = text_string_to_metric_families(browser.get("/metrics").text)
+    found = {one.name: one.samples for one in families}
+
+    assert browser.get("/livez").json()["live"] is True
+    assert browser.get("/readyz").json() == {"ready": True, "why": []}
+    assert [one.value for one in found["verdict_ready"]] == [1]
+    assert {one.labels["part"] for one in found["verdict_lag_records"]} >= {
+        "decider", "reactions", "lake", "letters", "outcome",
+    }  # fmt: skip
+    assert "path" in browser.get("/").text

@@ -1,0 +1,201 @@
+"""U-04: what programs ask and send; what becomes of a command is shown beside a service."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from pydantic import BaseModel
+from starlette.testclient import TestClient
+
+from tests.page.conftest import BEARER, TOKEN, Opened
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL
+from verdict.application import current
+from verdict.model.reason import Reason
+from verdict.page.commands import sendable, status_of
+from verdict.wire.response import Response, Status
+
+ENVELOPE = {"aggregate_id": "o-1", "expected_version": 0, "payload": {"type": "DeleteOrder"}}
+
+
+def asked(
+    browser: TestClient, path: str, status: int = 200, headers: dict[str, str] | None = None
+) -> Any:
+    answer = browser.get(path, headers=headers)
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def test_the_state_of_an_aggregate_at_any_version_with_its_position(shown: TestClient) -> None:
+    now = asked(shown, "/state/order/o-1")
+    before = asked(shown, "/state/order/o-1?at_version=1")
+
+    assert (now["version"], now["state"]["filled"]) == (2, 4)
+    assert (before["version"], before["state"]["filled"]) == (1, 0)
+    assert now["position"]["topic"] == "order.events"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/state/order/nobody", "/state/nothing/o-1", "/state/order/o-1?at_version=3",
+     "/history/order/nobody", "/trace/nobody", "/why/nobody", "/read/nothing"],
+)  # fmt: skip
+def test_what_is_not_there_is_said(shown: TestClient, path: str) -> None:
+    assert asked(shown, path, 404)["error"]
+
+
+def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
+    odd = quote(ODD, safe="")
+
+    assert asked(shown, f"/state/order/{odd}")["aggregate_id"] == ODD
+    assert len(asked(shown, f"/history/order/{odd}")["commands"]) == 2
+    assert len(asked(shown, f"/trace/{odd}")["commands"]) == 2
+    assert asked(shown, f"/why/{odd}")["command_id"] == ODD
+
+
+def test_a_history_has_the_refused_too(shown: TestClient) -> None:
+    told = asked(shown, "/history/order/o-1")["commands"]
+
+    assert [one["response"]["reason"] for one in told] == [
+        None, None, "VERSION_CONFLICT", "BUSINESS_RULE",
+    ]  # fmt: skip
+    assert [[event["version"] for event in one["events"]] for one in told] == [[1], [2], [], []]
+
+
+def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
+    [event] = asked(shown, f"/trace/{FLOW}")["commands"][0]["events"]
+    [record] = asked(shown, f"/why/{LATE}")["records"]
+
+    assert event["asked"][0]["policy"] == "award_points"
+    assert record["winners"][0]["command_id"] == "first"
+
+
+@pytest.mark.parametrize(
+    "path", ["/history/invoice/inv-1", f"/trace/{FLOW}", "/read/event_archive"]
+)
+def test_what_is_personal_is_told_with_the_token_alone(shown: TestClient, path: str) -> None:
+    def told(**headers: str) -> list[str]:
+        return [one for one in PERSONAL if one in shown.get(path, headers=headers).text]
+
+    assert told() == told(authorization="Bearer wrong") == told(authorization=TOKEN) == []
+    assert told(**BEARER) == [*PERSONAL]
+
+
+def test_a_view_is_read_page_by_page(shown: TestClient) -> None:
+    found, path = [], "/read/outcome?aggregate_type=order&_limit=4"
+    while path:
+        page = asked(shown, path)
+        assert len(page["rows"]) <= 4
+        found += page["rows"]
+        path = page["next"]
+
+    assert len(found) == len({json.dumps(one) for one in found}) == 10
+    assert {one["aggregate_type"] for one in found} == {"order"}
+
+
+def test_a_value_is_of_its_column_s_type(shown: TestClient) -> None:
+    assert len(asked(shown, "/read/outcome?duplicate=false&offset=0&_limit=99")["rows"]) > 0
+    assert asked(shown, "/read/order_state?version=2&id=o-1")["rows"][0]["quantity"] == 10
+    assert "no column 'nope'" in asked(shown, "/read/outcome?nope=1", 400)["error"]
+    assert (
+        "version of order_state is integer"
+        in asked(shown, "/read/order_state?version=x", 400)["error"]
+    )
+    assert asked(shown, "/read/outcome?_limit=0", 422)
+
+
+@pytest.mark.parametrize("view", ["letter", "outcome_v1", "sqlite_master", 'outcome" --'])
+def test_nothing_but_the_views_of_a_reader_is_read(shown: TestClient, view: str) -> None:
+    asked(shown, f"/read/{quote(view)}", 404)
+
+
+def test_who_has_the_token_reads_letters(shown: TestClient) -> None:
+    assert asked(shown, "/read/letter", headers=BEARER) == {"rows": [], "next": None}
+
+
+def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> None:
+    """Nor does a browser that has it: its cookie is for reading."""
+    shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
+    said = [
+        shown.post("/commands/order", json=ENVELOPE),
+        shown.post("/commands/order", json=ENVELOPE, headers={"authorization": "Bearer wrong"}),
+        opened().browser.post("/commands/order", json=ENVELOPE, headers=BEARER),
+    ]
+
+    assert [one.status_code for one in said] == [401, 401, 401]
+    assert "send the setting page_token along" in said[0].json()["error"]
+    assert "without the setting page_token" in said[2].json()["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"no JSON", b"[]", b"{}", b'{"aggregate_id": "a"}', b"\xff",
+        b'{"aggregate_id": 1, "payload": {}}',
+        b'{"aggregate_id": "", "payload": {}}', b'{"payload": {}}',
+        b'{"aggregate_id": "a", "command_id": 7, "payload": {}}',
+    ],
+)  # fmt: skip
+def test_what_has_no_command_s_shape_is_not_sent(shown: TestClient, body: bytes) -> None:
+    answer = shown.post("/commands/order", content=body, headers=BEARER)
+
+    assert (answer.status_code, bool(answer.json()["error"])) == (422, True)
+
+
+def test_what_is_too_long_is_not_read_to_its_end(opened: Opened) -> None:
+    browser = opened(page_token=TOKEN, command_limit_bytes=1000).browser
+
+    answer = browser.post("/commands/order", content=b"x" * 1001, headers=BEARER)
+    assert (answer.status_code, answer.json()["error"]) == (413, "a command has 1000 bytes at most")
+
+
+def test_where_no_service_runs_nothing_is_sent(opened: Opened) -> None:
+    browser = opened(page_token=TOKEN).browser
+
+    answer = browser.post("/commands/order", json=ENVELOPE, headers=BEARER)
+    assert answer.status_code == 503
+    assert "no verdict runs on" in answer.json()["error"]
+    assert browser.post("/commands/nothing", json=ENVELOPE, headers=BEARER).status_code == 404
+
+
+def test_bytes_go_on_as_they_came_unless_the_id_is_missing() -> None:
+    came = b' {"command_id": "c", "aggregate_id": "a", "payload": {"n": 1.50}, "else": 1}\n'
+    assert sendable(came) == ("a", "c", came.strip())
+
+    aggregate_id, command_id, value = sendable(json.dumps(ENVELOPE).encode())
+    assert aggregate_id == "o-1"
+    assert json.loads(value) == ENVELOPE | {"command_id": command_id}
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (Reason.VERSION_CONFLICT, 409), (Reason.ALREADY_EXISTS, 409), (Reason.NOT_FOUND, 404),
+        (Reason.DELETED, 410), (Reason.TOO_LARGE, 413), (Reason.BUSINESS_RULE, 422),
+        (Reason.INVALID_COMMAND, 422), (Reason.EXPIRED, 422), (Reason.HANDLER_ERROR, 500),
+    ],
+)  # fmt: skip
+def test_a_refusal_has_its_status(reason: Reason, status: int) -> None:
+    fields = dict.fromkeys(Response.model_fields)
+    assert status_of(Response.trusted(fields | {"reason": reason})) == status
+
+
+def test_what_came_to_be_is_created_and_what_changed_is_ok() -> None:
+    fields = dict.fromkeys(Response.model_fields) | {"status": Status.ACCEPTED}
+
+    assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 1})) == 201
+    assert status_of(Response.trusted(fields | {"from_version": 1, "to_version": 2})) == 200
+    assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 0})) == 200
+
+
+def test_openapi_knows_every_command_and_refers_to_what_is_there(shown: TestClient) -> None:
+    document = asked(shown, "/openapi.json")
+    schemas, text = document["components"]["schemas"], json.dumps(document)
+
+    for kind in current().aggregate_types:
+        named: dict[str, type[BaseModel]] = dict(current().aggregate(kind).command_types)
+        assert {f"{kind}.{name}" for name in named} <= schemas.keys()
+        assert f"/commands/{kind}" in document["paths"]
+    refers = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert refers <= schemas.keys()
+    assert document["openapi"].startswith("3.1")

@@ -1,0 +1,74 @@
+"""`verdict trace`: a flow as a tree, over aggregates and policies."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from verdict.cli.options import Json, settings_of
+from verdict.cli.output import show, show_json
+from verdict.errors import VerdictError
+from verdict.event_log.chapters import Fields
+from verdict.page.flow import flow
+from verdict.reading.reader import Sees, reader_of
+
+app = typer.Typer(add_completion=False)
+
+Role = Annotated[Sees, typer.Option("--as", help="How much to see: auditors payloads.")]
+
+
+@app.command()
+def trace(
+    correlation_id: Annotated[str, typer.Argument(help="Of the flow.")],
+    role: Role = Sees.READER,
+    json: Json = False,
+) -> None:
+    """Show a flow as a tree: each command, its events, and what policies asked for because of them.
+
+    Refused commands and repetitions are among them. It tells what the read side has come to; exit
+    code 1 for a flow that it does not know. With --json one object per command that nothing in the
+    flow asked for, the others below the events that they follow.
+    """
+    with reader_of(settings_of(), role) as reader:
+        found = flow(reader, correlation_id)
+    if not found:
+        raise VerdictError(f"no command of the flow {correlation_id!r} is known to be answered")
+    if json:
+        for node in found:
+            show_json(node)
+    else:
+        show(*_lines(found, ""))
+
+
+def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
+    for node in nodes:
+        yield Text(indent).append_text(_asked(node))
+        for event in node["events"]:
+            told = listed(event["payload"])
+            yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")
+            yield from _lines(event["asked"], f"{indent}    ")
+
+
+def _asked(node: Fields) -> Text:
+    response = node["response"]
+    if response is None:
+        return Text(f"command {node['command_id']}: its outcome is nowhere", "yellow")
+    about = f"{response['command_type']} to {response['aggregate_type']} "
+    line = Text(f"{about}{response['aggregate_id']!r} ").append_text(verdict_on(response))
+    by = f", asked for by {node['policy']}" if node["policy"] else ""
+    return line.append(f" {node['command_id']}{by}", "dim")
+
+
+def verdict_on(response: Fields) -> Text:
+    """Return how a command ended, in words."""
+    again = " (duplicate)" if response["duplicate"] else ""
+    if response["reason"] is None:
+        return Text(f"ACCEPTED{again}", "green")
+    return Text(f"{response['reason']}{again}", "red").append(f": {response['message']}", "default")
+
+
+def listed(payload: dict[str, Any]) -> str:
+    """Return the fields of an event in words."""
+    told = ((name, value) for name, value in payload.items() if name != "type")
+    return "".join(f", {name} {value}" for name, value in told if value is not None)

@@ -1,0 +1,59 @@
+"""`verdict why`: what a command met, who was before it, what would have been let in."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from verdict.cli.options import Json, settings_of
+from verdict.cli.output import add_rows, show, show_json, table
+from verdict.cli.trace import Role, listed, verdict_on
+from verdict.errors import VerdictError
+from verdict.event_log.chapters import Fields
+from verdict.page.why import why as told
+from verdict.reading.reader import Sees, reader_of
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def why(
+    command_id: Annotated[str, typer.Argument(help="Of the command.")],
+    role: Role = Sees.READER,
+    json: Json = False,
+) -> None:
+    """Show why a command ended as it did: what it met, who was before it, what to send instead.
+
+    One that was sent again has an answer for each record. It tells what the read side has come to;
+    exit code 1 for a command that it does not know. `verdict state … --at-version` shows what the
+    aggregate was then.
+    """
+    with reader_of(settings_of(), role) as reader:
+        found = told(reader, command_id)
+    if not found:
+        raise VerdictError(f"no command {command_id!r} is known to be answered")
+    for one in found:
+        if json:
+            show_json(one)
+        else:
+            show(*_page(one))
+
+
+def _page(one: Fields) -> Iterator[Table | Text]:
+    response = one["response"]
+    about = f"{response['aggregate_type']} {response['aggregate_id']!r}"
+    yield Text(f"{response['command_type']} to {about} ").append_text(verdict_on(response))
+    names = ("decided_at", "expected_version", "correlation_id")
+    facts = [(name, response[name]) for name in names]
+    facts += [("met_version", one["met_version"]), ("instead", one["instead"])]
+    yield add_rows(table("", ""), (fact for fact in facts if fact[1] is not None))
+    for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
+        if events:
+            rows = ([e["version"], e["event_type"], e["command_id"], _told(e)] for e in events)
+            yield add_rows(table(title, "event", "by command", "", numbers=(title,)), rows)
+
+
+def _told(event: Fields) -> str:
+    return listed(event["payload"]).removeprefix(", ")

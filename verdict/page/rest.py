@@ -1,0 +1,137 @@
+"""What programs ask: an aggregate's state and history, flows, and the rows of a view."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import FastAPI, Query, Request, Response
+
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.model.message import LARGEST
+from verdict.page.answers import Json
+from verdict.page.asked import rows
+from verdict.page.door import sees
+from verdict.page.flow import flow
+from verdict.page.life import NotThere, life, state_at
+from verdict.page.why import why
+from verdict.projection.described import ViewColumn, columns_of
+from verdict.reading.reader import Reader, reader_of, views_for
+
+ROWS, MOST_ROWS = 100, 1000
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+MEANT: dict[str, Callable[[str], Any]] = {"integer": int, "boolean": lambda text: TRUTH[text]}
+
+AtVersion = Annotated[int | None, Query(ge=0, le=LARGEST, description="As of this version.")]
+Limit = Annotated[int, Query(alias="_limit", ge=1, le=MOST_ROWS, description="Rows of a page.")]
+Offset = Annotated[int, Query(alias="_offset", ge=0, le=LARGEST, description="Rows before it.")]
+OWN = ("_limit", "_offset")
+
+
+class Rest:
+    """Answers from the read side: what it has not come to is not there yet.
+
+    Args:
+        settings: Of the deployment.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def state(
+        self, request: Request, aggregate: str, id: str, at_version: AtVersion = None
+    ) -> Response:
+        """Answer with an aggregate's state, its version and position."""
+        return Json(
+            state_at(self._settings, sees(request, self._settings), aggregate, id, at_version)
+        )
+
+    def history(self, request: Request, aggregate: str, id: str) -> Response:
+        """Answer with the commands to an aggregate, the refused too, and the events of each."""
+        with self._reader(request) as reader:
+            found = life(reader, aggregate, id)
+        if not found:
+            raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
+        told = [{name: one[name] for name in ("response", "events")} for one in found]
+        return Json({"aggregate_type": aggregate, "aggregate_id": id, "commands": told})
+
+    def trace(self, request: Request, correlation_id: str) -> Response:
+        """Answer with the tree of a flow."""
+        with self._reader(request) as reader:
+            if not (found := flow(reader, correlation_id)):
+                raise NotThere(f"no command of the flow {correlation_id!r} is known")
+        return Json({"correlation_id": correlation_id, "commands": found})
+
+    def why(self, request: Request, command_id: str) -> Response:
+        """Answer with each record of a command, what it met and who was before it."""
+        with self._reader(request) as reader:
+            if not (found := why(reader, command_id)):
+                raise NotThere(f"no command {command_id!r} is known to be answered")
+        return Json({"command_id": command_id, "records": found})
+
+    def read(
+        self, request: Request, view: str, limit: Limit = ROWS, offset: Offset = 0
+    ) -> Response:
+        """Answer with rows of a view, sorted by its columns, and where the next ones are."""
+        views = views_for(self._settings, sees(request, self._settings))
+        if view not in views:
+            raise NotThere(f"there is no view {view!r}: there are {', '.join(views)}")
+        asked = [(k, v) for k, v in request.query_params.multi_items() if k not in OWN]
+        with self._reader(request) as reader:
+            query, values = selected(view, columns_of(views[view]), asked)
+            found = rows(reader, query, limit + 1, offset=offset, **values)
+        following = urlencode([*asked, ("_limit", limit), ("_offset", offset + limit)])
+        more = f"/read/{view}?{following}" if len(found) > limit else None
+        return Json({"rows": found[:limit], "next": more})
+
+    def _reader(self, request: Request) -> Reader:
+        return reader_of(self._settings, sees(request, self._settings))
+
+
+def selected(
+    view: str, columns: Sequence[ViewColumn], asked: Sequence[tuple[str, str]]
+) -> tuple[str, dict[str, Any]]:
+    """Return a SELECT of the rows whose columns have these values, and its parameters.
+
+    Raises:
+        VerdictError: There is no such column, or it holds no such values.
+    """
+    types = {column.name: column.type for column in columns}
+    values: dict[str, Any] = {}
+    for number, (name, text) in enumerate(asked):
+        if name not in types:
+            raise VerdictError(f"{view} has no column {name!r}: it has {', '.join(types)}")
+        try:
+            values[f"value_{number}"] = MEANT.get(types[name], str)(text)
+        except (ValueError, LookupError):
+            raise VerdictError(
+                f"{name} of {view} is {types[name]}, which {text!r} is not"
+            ) from None
+    where = " AND ".join(f'"{name}" = :value_{n}' for n, (name, _) in enumerate(asked))
+    order = ", ".join(f'"{name}"' for name, kind in types.items() if kind != "json")
+    return (
+        f'SELECT * FROM "{view}" {f"WHERE {where}" if where else ""} '
+        f"ORDER BY {order} LIMIT :most OFFSET :offset",
+        values,
+    )
+
+
+def add_rest(page: FastAPI, settings: Settings) -> None:
+    """Let programs ask."""
+    rest = Rest(settings)
+    one = "{aggregate}/{id:path}"
+    page.add_api_route(
+        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version."
+    )
+    page.add_api_route(
+        f"/history/{one}", rest.history, summary="What was asked of an aggregate, what came of it."
+    )
+    page.add_api_route(
+        "/trace/{correlation_id:path}", rest.trace, summary="A flow as a tree, over policies."
+    )
+    page.add_api_route(
+        "/why/{command_id:path}", rest.why, summary="Why a command ended as it did, and who won."
+    )
+    page.add_api_route(
+        "/read/{view}", rest.read, summary="Rows of a view, where COLUMN=VALUE; `next` has more."
+    )
