@@ -1,5 +1,7 @@
 """A query that outlives what passes: when it is begun again, and when it is not."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from verdict.errors import Late, Unreachable, VerdictError
@@ -66,6 +68,23 @@ def test_what_is_late_again_and_again_ends_it() -> None:
     with pytest.raises(Late):
         lasting.check()
     assert query.begun == LATE_AT_MOST + 1
+
+
+@pytest.mark.proves("F-06")
+def test_what_is_late_is_tried_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has too much to do is not given more; nor does the service end at once."""
+    query = Query(*[Late("no worker")] * LATE_AT_MOST, None)
+    clock = SimpleNamespace(now=0)
+    monkeypatch.setattr(module, "AGAIN_S", 1)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    lasting, begun_at = query.lasting(), []
+
+    for clock.now in range(100):
+        begun = query.begun
+        lasting.check()
+        begun_at += [clock.now] * (query.begun - begun)
+
+    assert begun_at == [1, 1 + 1 + 4, 6 + 1 + 16, 23 + 1 + 64]
 
 
 def test_a_batch_that_was_done_makes_good_for_those_that_were_late() -> None:

@@ -9,7 +9,8 @@ from verdict.spark.running import SparkQuery
 
 LOG = logging.getLogger("verdict.lasting")
 AGAIN_S = 1.0
-LATE_AT_MOST = 3  # times in a row, then it is more than late
+SLOWER = 4  # times as long before each further try: what is late has too much to do already
+LATE_AT_MOST = 4  # times in a row, then it is more than late
 
 
 class Lasting:
@@ -77,4 +78,4 @@ class Lasting:
             raise error
         LOG.error("the %s waits, and goes on as soon as it can: %s", self._name, error)
         self._why = str(error)
-        self._again_at = time.monotonic() + AGAIN_S
+        self._again_at = time.monotonic() + AGAIN_S * SLOWER ** max(self._late - 1, 0)
