@@ -38,3 +38,36 @@ def test_it_is_said_and_the_process_ends_whatever_the_rest_does(
     )
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "stopping\n", said)
+
+
+UNHEARD = """
+import threading
+from verdict.cli.leaving import leave_unheard
+
+asked, heard = threading.Event(), threading.Event()
+leave_unheard(asked, heard, seconds={seconds})
+asked.set()
+{hear}
+threading.Event().wait({stopping})
+"""
+
+
+@pytest.mark.proves("F-09")
+def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
+    program = UNHEARD.format(seconds=0.1, hear="", stopping="")
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("verdict: what was asked to stop did not answer for 0.1 s")
+    assert ended.stderr.endswith("ended as by kill -9, nothing is lost\n")
+
+
+def test_who_has_heard_it_takes_its_time() -> None:
+    program = UNHEARD.format(seconds=0.1, hear="heard.set()", stopping="0.5")
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")

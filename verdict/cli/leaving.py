@@ -46,6 +46,29 @@ def end_within(seconds: float, code: int) -> None:
     threading.Thread(target=_end, args=(seconds, code), name="leaving", daemon=True).start()
 
 
+def leave_unheard(asked: threading.Event, heard: threading.Event, seconds: float = LEAVE_S) -> None:
+    """End this process when it is asked to stop and whoever should hear that hangs.
+
+    Args:
+        asked: Set when it shall stop.
+        heard: Set by who begins to stop it.
+        seconds: Between the two, at most; as by kill -9 after them.
+    """
+
+    def wait() -> None:
+        asked.wait()
+        if heard.wait(seconds):
+            return
+        error = VerdictError(
+            f"what was asked to stop did not answer for {seconds:g} s, Spark's JVM or a database "
+            "may stand still: ended as by kill -9, nothing is lost"
+        )
+        print(f"verdict: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        _end(0, error.exit_code)
+
+    threading.Thread(target=wait, name="leaving unheard", daemon=True).start()
+
+
 def _end(seconds: float, code: int) -> None:
     if seconds:
         threading.Event().wait(seconds)

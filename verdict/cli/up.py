@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from verdict.cli.leaving import LEAVE_S, end_within, leave, stop_on_signals
+from verdict.cli.leaving import LEAVE_S, end_within, leave, leave_unheard, stop_on_signals
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
@@ -39,7 +39,7 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped = threading.Event()
+    stopped, heard = threading.Event(), threading.Event()
     stop_on_signals(stopped)
     said = Console(stderr=True)
     with ExitStack() as parts:
@@ -49,7 +49,9 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
             running = parts.enter_context(started)
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
+        leave_unheard(stopped, heard)
         failure = _until(stopped, running)
+        heard.set()
         if failure is not None:
             leave(failure, parts.close)
         if running.kafka_is_there:
