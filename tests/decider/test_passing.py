@@ -1,11 +1,16 @@
 """What a recovery does about what cannot be read: who may pass over what, and where it begins."""
 
 import pytest
+from confluent_kafka import Producer
 
+from tests.topics import create, drop
 from verdict.errors import VerdictError
-from verdict.event_log.passing import NO_WISH, Log, Wish, planned
+from verdict.event_log.passing import NO_WISH, Log, Wish, planned, refuse_lost
+from verdict.kafka.access import Kafka
+from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
+from verdict.wire.topics import Topics
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
@@ -104,3 +109,22 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
     assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
     assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
     assert plan.offsets == {COMMANDS: [13, 20]}
+
+
+@pytest.mark.proves("C-17")
+def test_a_start_that_lacks_undecided_commands_is_refused(broker: EmbeddedBroker) -> None:
+    """Else the service says `ready`, and ends when Spark looks for them."""
+    servers, topics = broker.bootstrap_servers, Topics("lost", "lost-", partitions=1)
+    topic, other = topics.commands("order"), topics.commands("position")
+    create(servers, topics, [topic, other])
+    producer = Producer({"bootstrap.servers": servers})
+    for name in (topic, topic, topic, other):
+        producer.produce(name, b"{}", b"order-1")
+    assert producer.flush(30) == 0
+    drop(servers, topic, {0: 2})
+    drop(servers, other, {0: 1})
+    kafka = Kafka(settings={"bootstrap.servers": servers})
+
+    refuse_lost(kafka, [topic, other], {topic: [2]})
+    with pytest.raises(VerdictError, match=r"lost-order.commands:0 from offset 1 to 1; their"):
+        refuse_lost(kafka, [topic, other], {topic: [1]})

@@ -100,11 +100,8 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
         _see_that_it_is_there(place, decided, log)
     decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
     lost = [*_lost(decided, log)]
-    if lost and not wish.accept_lost:
-        raise VerdictError(
-            f"Kafka dropped commands before they were decided: {', '.join(map(str, lost))}; "
-            f"their senders have no answer: tell them, then accept it with {ACCEPT}"
-        )
+    if not wish.accept_lost:
+        _refuse(lost)
     decisions += [_decision(wish, Source(*gone[:3]), gone.until) for gone in lost]
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
@@ -120,6 +117,22 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
             of_topic += [0] * (number + 1 - len(of_topic))
             of_topic[number] = one.until
     return Plan(decisions, jumped, offsets)
+
+
+def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
+    """Return when Kafka still has each command that is not decided.
+
+    Args:
+        kafka: Where they lie.
+        commands: Their topics.
+        decided: Of these topics, the next offset by partition; those that are missing count not.
+
+    Raises:
+        VerdictError: It has dropped some, which are named.
+        Unreachable: Kafka does not answer.
+    """
+    known = [topic for topic in commands if topic in decided]
+    _refuse([*_lost(decided, read_log(kafka, known, []))])
 
 
 def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
@@ -234,6 +247,14 @@ def _lost(decided: Offsets, log: Log) -> Iterator[Passed]:
             reached = at(decided, Partition(topic, number))
             if reached < begin:
                 yield Passed(topic, number, reached, begin, lost=True)
+
+
+def _refuse(lost: Sequence[Passed]) -> None:
+    if lost:
+        raise VerdictError(
+            f"Kafka dropped commands before they were decided: {', '.join(map(str, lost))}; "
+            f"their senders have no answer: tell them, then accept it with {ACCEPT}"
+        )
 
 
 def _decision(wish: Wish, place: Source, until: int) -> Decision:
