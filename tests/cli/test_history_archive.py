@@ -7,7 +7,10 @@ from sqlalchemy import text
 
 from tests.audit.books import PLACE, Books
 from tests.cli.conftest import Run, Verdict
+from verdict.event_log.decisions import write_decisions
 from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
 
 FILL = {"type": "FillOrder", "quantity": 1, "price_cents": 99}
 
@@ -134,4 +137,21 @@ def test_an_id_that_never_existed_ends_with_1(history: Run) -> None:
     found = history("never")
 
     assert (found.exit_code, found.stdout) == (1, "")
-    assert "there is no order 'never': nothing was ever asked of it" in found.stderr
+    assert "there is no order 'never': nothing that is known was asked of it" in found.stderr
+
+
+def test_commands_that_were_lost_undecided_are_told_whosever_they_were(
+    history: Run, books: Books
+) -> None:
+    topic, number = books.topics.commands("order"), books.partition("never")
+    _, end = books.bounds(topic)[number]
+    books.drop(topic, number, end)
+    lost = Decision(source=Source(topic, number, 0), until=end, who="bob", why="late", decided_at=1)
+    write_decisions(books.options, books.topics, [lost])
+
+    found = history("never")
+
+    said = " ".join(found.stderr.split())
+    assert f"whose command this was nobody knows: {lost.source} to {end - 1} is passed over" in said
+    assert "bob decided so (late)" in said
+    assert "there is no order 'never': nothing that is known was asked of it" in said

@@ -142,7 +142,7 @@ def test_history_of_nothing_says_so(verdict: Run) -> None:
     found = verdict("history", "order", "never-asked")
 
     assert (found.exit_code, found.stdout) == (1, "")
-    assert "there is no order 'never-asked': nothing was ever asked of it" in found.stderr
+    assert "there is no order 'never-asked': nothing that is known was asked of it" in found.stderr
 
 
 def test_state_is_folded_from_the_events(story: Run) -> None:

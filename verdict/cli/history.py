@@ -15,7 +15,7 @@ from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields, chapters, nowhere, place_of, reached
-from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.decided import by_decision, in_words, undecided_in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.event_log import Gone
 from verdict.event_log.opened import event_log
@@ -55,7 +55,7 @@ def history(
     if lacking:
         raise VerdictError(f"the history of {aggregate} {id!r} is not complete")
     if not found:
-        raise VerdictError(f"there is no {aggregate} {id!r}: nothing was ever asked of it")
+        raise VerdictError(f"there is no {aggregate} {id!r}: nothing that is known was asked of it")
 
 
 def _told(settings: Settings, aggregate: str, name: str) -> tuple[list[Fields], list[str]]:
@@ -99,6 +99,10 @@ class _Told:
                 "what came of them"
             )
         found = [*chapters(commands.records, self._outcomes(responses), self._events())]
+        for lost in decisions:
+            is_near = (lost.source.topic, lost.source.partition) == commands.place
+            if is_near and lost.until <= commands.earliest:
+                note(f"whose command this was nobody knows: {undecided_in_words(lost)}")
         place = self._settings.topics.events(self._identity[0]), responses.place[1]
         of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]
         decided = by_decision(self._places, reached(found), of_it)
