@@ -11,6 +11,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.bounded import Stuck, within
 from verdict.exactly_once.calling import Broken, Calling, Failures
+from verdict.exactly_once.hearing import Hearing
 from verdict.kafka.access import ClientLog, Deadline, Kafka
 from verdict.kafka.offsets import AnyOffsets
 from verdict.wire.headers import pairs
@@ -25,8 +26,6 @@ GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
 LOG = logging.getLogger("verdict.exactly_once")
 
 Answer = TypeVar("Answer")
-# To let them go would be to wait for the thread that is stuck. Whoever comes next has fenced them.
-STUCK: list[Producer] = []
 
 DEFAULTS: dict[str, str | int] = {
     "linger.ms": 5,
@@ -62,6 +61,7 @@ class Transactions:
         self._deadline = Deadline(kafka.transaction_timeout_s)
         self._begun = 0
         self._stuck = False
+        self._group = _group(kafka, transactional_id)
         self._producer = Producer(
             {
                 **DEFAULTS,
@@ -78,8 +78,8 @@ class Transactions:
                 "delivery.report.only.error": True,
             }
         )
+        self._heard = Hearing(self._producer, transactional_id)
         self._producing = Calling("produce", self._failed)
-        self._group = _group(kafka, transactional_id)
         self._initialise()
 
     def begin(self) -> None:
@@ -122,7 +122,7 @@ class Transactions:
                 self._producer.poll(min(0.1, self._left()))
         self._begun += 1
         if self._begun % POLL_EVERY == 0:
-            self._producer.poll(0)
+            self._heard.now()
             self._failed.check()
 
     def send_offsets(self, offsets: AnyOffsets) -> None:
@@ -151,10 +151,10 @@ class Transactions:
         """Commit; when this returns, everything since `begin` is visible together."""
 
         def commit() -> int:
-            self._producer.poll(0)
+            self._heard.now()
             lost_before = self._log.lost_connections
             self._producer.commit_transaction(self._left())
-            self._producer.poll(0)
+            self._heard.now()
             return self._log.lost_connections - lost_before
 
         if self._call("commit", commit):
@@ -178,8 +178,8 @@ class Transactions:
         producer = [self._producer]
         del self._producer
         if self._stuck:
-            STUCK.extend(producer)
-            return
+            return  # it is still heard: to let it go would be to wait for the thread that is stuck
+        self._heard.end()
 
         def let_go() -> None:
             try:

@@ -60,7 +60,8 @@ class ClientLog:
     under way (a commit, say) is logged at INFO, which the callback never hears of, and a repeated
     failure only in the debug log, `debug=broker`.
 
-    The client hands its lines over inside its own `poll`, `flush` and `consume`.
+    The client hands its lines over inside its own `poll`, `flush` and `consume`, and keeps them
+    until then: see `verdict.exactly_once.hearing`.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,45 @@
+"""What a producer has to say, heard also while nobody calls it."""
+
+from threading import Event, Lock, Thread
+
+from confluent_kafka import Producer
+
+EVERY_S = 0.5
+
+
+class Hearing:
+    """Takes what a producer logs and reports, at once when asked, and twice a second by itself.
+
+    Until somebody polls, its lines wait in a queue that librdkafka (2.x) goes through for each
+    further one. A producer that waits for a Kafka that is away writes hundreds a second, with the
+    log of `ClientLog`: after some minutes that alone took a core.
+
+    Args:
+        producer: Is held until `end`: for ever, if one of its calls never comes back.
+        name: Of the producer, for whoever looks at threads.
+    """
+
+    def __init__(self, producer: Producer, name: str) -> None:
+        self._producer = producer
+        self._ended = Event()
+        self._lock = Lock()
+        self._thread = Thread(target=self._run, name=f"hearing {name}", daemon=True)
+        self._thread.start()
+
+    def now(self) -> None:
+        """Return when everything that was said before has been told to those whom it is for.
+
+        Without the lock, a line could be in the hands of the other thread still.
+        """
+        with self._lock:
+            self._producer.poll(0)
+
+    def end(self) -> None:
+        """Hear no more, and let the producer go; again does nothing."""
+        self._ended.set()
+        self._thread.join()
+        self.__dict__.pop("_producer", None)
+
+    def _run(self) -> None:
+        while not self._ended.wait(EVERY_S):
+            self.now()
