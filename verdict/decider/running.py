@@ -1,19 +1,18 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from shutil import rmtree
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
 from verdict.decision.handle import Limits
 from verdict.errors import Late
-from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.batch import Batch, Packed
 from verdict.exactly_once.checkpoint import checkpoint_position, planned_at, remove_torn_files
 from verdict.exactly_once.decider_query import NAME, decider_query
 from verdict.exactly_once.errors import Misfit
@@ -24,9 +23,7 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
-from verdict.operator.chunk import unpacked
-from verdict.operator.collector import collector_paused
-from verdict.operator.handover import chunks_of, in_files
+from verdict.operator.handover import chunks_of
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
@@ -193,31 +190,10 @@ class Deciding:
         assert self._publisher is not None
         table = frame.toArrow()  # the only evaluation: every one runs the operator
         batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
-        if in_files(table):
-            self._publisher.publish(batch, Records(table))
-        else:
-            with collector_paused():
-                self._publisher.publish(batch, list(Records(table)))
+        self._publisher.publish(batch, Packed(partial(chunks_of, table)))
         rmtree(self._outputs, ignore_errors=True)
 
 
 def limits_of(settings: Settings) -> Limits:
     """Return what bounds a decision."""
     return Limits(settings.events_limit_bytes, settings.command_memory_hours * HOUR_MS)
-
-
-class Records(Collection[OutputRecord]):
-    """What is in a table of outputs, and in the files that it names; read anew each time."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
-
-    def __iter__(self) -> Iterator[OutputRecord]:
-        for chunk in chunks_of(self._table):
-            yield from map(OutputRecord._make, unpacked(chunk))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, record: object) -> bool:
-        return any(record == other for other in self)

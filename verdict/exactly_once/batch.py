@@ -1,17 +1,13 @@
 """What a query hands over to be published: a batch, and its output record by record."""
 
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
 from verdict.kafka.offsets import Offsets, shown
+from verdict.operator.chunk import Record, chunks, digested, records_in
 from verdict.wire.marker import ShardState
-
-LENGTHS = struct.Struct(">iiii")
-NONE = -1  # a missing key or value is not an empty one
-OTHERWISE_WORDED = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,37 +54,44 @@ class OutputRecord(NamedTuple):
     replayable: bool = True
 
 
+class Packed:
+    """The output of a batch as workers packed it; whoever reads it again unpacks it again.
+
+    Args:
+        chunks: Begins to yield them, of `verdict.operator.chunk`, in the order of the records.
+    """
+
+    def __init__(self, chunks: Callable[[], Iterator[bytes]]) -> None:
+        self.chunks = chunks
+
+
+Outputs = Collection[OutputRecord] | Packed
+
+
 class Digest:
     """SHA-256 over the records of a batch, in their order; equal output gives equal digests."""
 
     def __init__(self) -> None:
         self._hash = sha256()
 
-    def over(self, records: Iterable[OutputRecord]) -> Iterator[OutputRecord]:
+    def over(self, outputs: Outputs) -> Iterator[Record]:
         """Yield the records, each after it was taken in."""
-        update, pack = self._hash.update, LENGTHS.pack
-        for record in records:
-            name, key, value, text, replayable = record
-            topic, headers = name.encode(), text.encode()
-            length = _length(value)
-            if not replayable:
-                value, length = b"", OTHERWISE_WORDED
-            lengths = pack(len(topic), _length(key), length, len(headers))
-            update(b"".join((lengths, topic, key or b"", value or b"", headers)))
-            yield record
+        for chunk in _packed(outputs):
+            self._hash.update(digested(chunk))
+            yield from records_in(chunk)
 
     def value(self) -> bytes:
         """Return the 32 bytes."""
         return self._hash.digest()
 
 
-def digest(outputs: Iterable[OutputRecord]) -> bytes:
+def digest(outputs: Outputs) -> bytes:
     """Return the digest of `outputs`, 32 bytes."""
-    whole = Digest()
-    for _ in whole.over(outputs):
-        pass
-    return whole.value()
+    whole = sha256()
+    for chunk in _packed(outputs):
+        whole.update(digested(chunk))
+    return whole.digest()
 
 
-def _length(part: bytes | None) -> int:
-    return NONE if part is None else len(part)
+def _packed(outputs: Outputs) -> Iterator[bytes]:
+    return outputs.chunks() if isinstance(outputs, Packed) else chunks(outputs)

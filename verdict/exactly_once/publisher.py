@@ -1,12 +1,11 @@
 """Publishing a batch: outputs and marker in one transaction, once, as long as we are the owner."""
 
 import logging
-from collections.abc import Collection
 from dataclasses import replace
 from enum import StrEnum, auto
 
 from verdict.errors import Unreachable
-from verdict.exactly_once.batch import Batch, Digest, OutputRecord, digest
+from verdict.exactly_once.batch import Batch, Digest, Outputs, digest
 from verdict.exactly_once.belonging import known, whose
 from verdict.exactly_once.calling import Broken
 from verdict.exactly_once.claim import taken_over
@@ -59,7 +58,7 @@ class Publisher:
         """The marker as of the last batch: where the next one starts, and the shard count."""
         return self._marker
 
-    def publish(self, batch: Batch, outputs: Collection[OutputRecord]) -> Outcome:
+    def publish(self, batch: Batch, outputs: Outputs) -> Outcome:
         """Make the output of `batch` visible exactly once.
 
         It is visible, whole, when this returns. After NotPublished, Unreachable or TakenOver it is
@@ -103,16 +102,14 @@ class Publisher:
             self._transactions.close()
             self._transactions = None
 
-    def _judged(self, batch: Batch, outputs: Collection[OutputRecord]) -> Action:
+    def _judged(self, batch: Batch, outputs: Outputs) -> Action:
         action = judge(self._marker, batch)
         if action is Action.SKIP:
             self._check_replay(batch, outputs)  # first: other rules make other states, too
         refuse_foreign_states(self._marker, batch, action)
         return action
 
-    def _transact(
-        self, batch: Batch, outputs: Collection[OutputRecord], *, final: bool = False
-    ) -> None:
+    def _transact(self, batch: Batch, outputs: Outputs, *, final: bool = False) -> None:
         assert self._transactions is not None  # made again before every use
         transactions, self._transactions = self._transactions, None
         try:
@@ -124,9 +121,7 @@ class Publisher:
             raise
         self._transactions = transactions
 
-    def _write(
-        self, transactions: Transactions, batch: Batch, outputs: Collection[OutputRecord]
-    ) -> Marker:
+    def _write(self, transactions: Transactions, batch: Batch, outputs: Outputs) -> Marker:
         fingerprint = Digest()
         transactions.begin()
         transactions.produce_all(fingerprint.over(outputs))
@@ -158,7 +153,7 @@ class Publisher:
         found = self._identities.topic_ids(ids, self._kafka.transaction_timeout_s)
         refuse_another(whose(self._query), Identity(None, ids), Identity(None, found))
 
-    def _resolve(self, batch: Batch, outputs: Collection[OutputRecord], doubt: str) -> None:
+    def _resolve(self, batch: Batch, outputs: Outputs, doubt: str) -> None:
         """Find out from the marker whether `batch` is published, and publish it if it is not."""
         self._renew()
         if self._judged(batch, outputs) is Action.SKIP:
@@ -207,7 +202,7 @@ class Publisher:
             raise taken_over(self._query, marker)
         return marker
 
-    def _check_replay(self, batch: Batch, outputs: Collection[OutputRecord]) -> None:
+    def _check_replay(self, batch: Batch, outputs: Outputs) -> None:
         computed = digest(outputs)
         if computed != self._marker.digest:
             # who published it before markers told of states cannot go on from today's

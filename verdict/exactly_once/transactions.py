@@ -8,12 +8,12 @@ from typing import TypeVar
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.bounded import Stuck, within
 from verdict.exactly_once.calling import Broken, Calling, Failures
 from verdict.exactly_once.hearing import Hearing
 from verdict.kafka.access import ClientLog, Deadline, Kafka
 from verdict.kafka.offsets import AnyOffsets
+from verdict.operator.chunk import Record
 from verdict.wire.headers import pairs
 from verdict.wire.letter import Pairs
 from verdict.wire.topics import OUTPUT_BYTES
@@ -107,7 +107,7 @@ class Transactions:
         with self._producing:
             self._produce(topic, key, value, listed)
 
-    def produce_all(self, records: Iterable[OutputRecord]) -> None:
+    def produce_all(self, records: Iterable[Record]) -> None:
         """Take many records into the transaction; waits while the queue is full."""
         with self._producing:
             for topic, key, value, headers, _ in records:

@@ -37,11 +37,6 @@ class Handover:
         return pd.DataFrame({"outputs": [None], "file": [str(path)], "moved": [None]})
 
 
-def in_files(table: pa.Table) -> bool:
-    """Whether some chunks of a table of `OUTPUT_SCHEMA` lie in files."""
-    return bool(table["file"].null_count < table.num_rows)
-
-
 def chunks_of(table: pa.Table) -> Iterator[bytes]:
     """Yield the chunks of a table of `OUTPUT_SCHEMA` in their order; of files, one at a time."""
     for chunk, file in zip(table["outputs"], table["file"], strict=True):

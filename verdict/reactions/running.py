@@ -6,10 +6,9 @@ from shutil import rmtree
 from pyspark.sql import DataFrame
 
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.batch import Batch, OutputRecord
+from verdict.exactly_once.batch import Batch, Packed
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.operator.chunk import unpacked
 from verdict.operator.handover import chunks_of
 from verdict.processing.processor import Processor
 from verdict.reactions.passing_over import pass_over
@@ -33,8 +32,7 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
 
     def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
         table = frame.toArrow()  # once: every evaluation reads Kafka again
-        records = [OutputRecord._make(one) for c in chunks_of(table) for one in unpacked(c)]
-        publisher.publish(batch, records)
+        publisher.publish(batch, Packed(partial(chunks_of, table)))
         rmtree(outputs, ignore_errors=True)  # those of a batch that was killed, too
 
     return Processor(

@@ -19,5 +19,5 @@ def pairs(text: str) -> list[tuple[str, str | bytes | None]]:
     """Return the headers in a text of `joined`, typed as Kafka's client takes them."""
     if not text:
         return []
-    parts = text.split(NUL)
-    return list(zip(parts[::2], parts[1::2], strict=True))
+    parts = iter(text.split(NUL))
+    return list(zip(parts, parts, strict=True))
