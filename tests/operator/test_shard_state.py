@@ -209,6 +209,49 @@ def test_a_replay_ends_where_the_batch_did_in_any_copy(tmp_path: Path) -> None:
     assert (before[0], after[0]) == (30, 31)
 
 
+def test_a_copy_that_goes_on_where_it_was_asks_spark_for_no_log(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path, 3)
+    StoredState(store).drop(3)  # who asks for it will miss it
+
+    state = LogStructuredState(store, tmp_path)
+    state.open(0)
+
+    assert state.get(b"key-2") == bytes(40)
+
+
+def test_what_a_batch_laid_beside_a_copy_is_not_applied_when_the_batch_was_taken_back(
+    tmp_path: Path,
+) -> None:
+    store = FakeStateStore()
+    _batches(store, tmp_path, 3)
+    committed = store.copy()
+    for value, told in ((b"taken back", store), (b"committed", committed)):
+        state = LogStructuredState(told, tmp_path / value.decode())
+        state.open(0)
+        state.commit({b"key-2": Entry(value)}, 4)
+    copies = [*(tmp_path / "taken back").rglob(local_copy.APPENDED)]
+    assert copies
+
+    state = LogStructuredState(committed, tmp_path / "taken back")
+    state.open(0)
+
+    assert state.get(b"key-2") == b"committed"
+
+
+def test_a_copy_whose_folder_is_gone_goes_on(tmp_path: Path) -> None:
+    store = FakeStateStore()
+    state = LogStructuredState(store, tmp_path / "one")
+    state.open(0)
+    shutil.rmtree(tmp_path / "one")
+
+    state.commit({b"key": Entry(b"value")}, 1)
+
+    other = LogStructuredState(store, tmp_path / "another")
+    other.open(0)
+    assert other.get(b"key") == b"value"
+
+
 def test_an_altered_log_entry_is_named_and_never_served(tmp_path: Path) -> None:
     store = FakeStateStore()
     _batches(store, tmp_path / "one", 3)

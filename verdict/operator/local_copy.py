@@ -3,12 +3,16 @@
 It is a cache. It may be lost, old, ahead, or of another history, and any process of this host may
 use it: it is trusted only when its stamp (sequence number and digest) lies on the committed log,
 and it is advanced by committed log entries alone.
+
+Beside it lies the entry that was appended last, committed or not. Its digest tells which, and then
+nobody has to ask Spark for it, whose JVM answers with a text of all its bytes.
 """
 
 import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from struct import Struct
@@ -20,6 +24,7 @@ import psutil
 from verdict.operator.entries import Kept, KeyHash, unpack
 from verdict.operator.shard_state import Stamp
 
+APPENDED = "appended"
 STAMP = b"stamp"
 REBUILDER = b"rebuilder"
 STAMP_LAYOUT = Struct(">q32s")
@@ -37,7 +42,9 @@ class LocalCopy:
     """
 
     def __init__(self, folder: Path, shard: int) -> None:
-        self._env, self._entries, self._about = _opened(folder / boot_id() / str(shard))
+        path = folder / boot_id() / str(shard)
+        self._env, self._entries, self._about = _opened(path)
+        self._appended = path / APPENDED
         self._reading: lmdb.Transaction | None = None
 
     def begin(self) -> Stamp | None:
@@ -87,6 +94,20 @@ class LocalCopy:
             self._apply(writing, blob)
             writing.put(STAMP, STAMP_LAYOUT.pack(*stamp), db=self._about)
         return True
+
+    def lay_beside(self, entry: bytes) -> None:
+        """Keep the log entry that the batch under way appends, in place of the one before."""
+        part = self._appended.with_name(f"{APPENDED}.{os.getpid()}")
+        with suppress(OSError):  # the folder may be lost at any time
+            part.write_bytes(entry)
+            part.replace(self._appended)
+
+    def beside(self) -> bytes | None:
+        """Return the log entry that some batch appended last, None if none is kept."""
+        try:
+            return self._appended.read_bytes()
+        except OSError:
+            return None
 
     def rebuild(self, blobs: Iterable[bytes], stamp: Stamp) -> None:
         """Replace everything by pages and then log entries, in their order.

@@ -49,7 +49,7 @@ class LogStructuredState:
         self._hashes: dict[bytes, KeyHash] = {}  # most keys that are asked for are changed later
         wanted = self.stamp()
         while (stamp := self._copy.begin()) != wanted:
-            if stamp is None or not self._followed(stamp):
+            if stamp is None or not (self._continued(stamp) or self._followed(stamp)):
                 self._copy.rebuild(self._everything(), wanted)
 
     def stamp(self) -> Stamp:
@@ -71,6 +71,7 @@ class LogStructuredState:
         entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
         self._stored.append(appended.seq, self._head.digest, entry)
+        self._copy.lay_beside(entry)
         self._head = self._dropped(appended)
         self._stored.set_head(self._head)
         self._copy.end()
@@ -80,6 +81,15 @@ class LogStructuredState:
         if found is None:
             found = self._hashes[key] = key_hash(key)
         return found
+
+    def _continued(self, stamp: Stamp) -> bool:
+        """Advance a copy by the entry beside it; return False if that is not all that it lacks."""
+        seq, digest = stamp
+        entry = self._copy.beside() if seq + 1 == self._head.seq else None
+        if entry is None or chained(digest, entry) != self._head.digest:
+            return False
+        self._copy.advance(entry, self.stamp(), expected=stamp)
+        return True  # else another process has moved it: look again
 
     def _followed(self, stamp: Stamp) -> bool:
         """Advance a copy that lies on the log; return False when it does not.
