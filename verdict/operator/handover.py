@@ -1,7 +1,8 @@
 """From the workers to the driver: through Spark what is small, through local files what is not.
 
-Spark collects a whole batch in the JVM's memory, more than once. So when a shard's outputs are many
-bytes their chunks go into files, whose paths stand for them.
+Spark copies what it collects from one part of its JVM to the next, and holds a whole batch more
+than once. So what a lonely command or a few put out goes that way, which takes no file; chunks of
+more go into files, whose paths stand for them.
 """
 
 import uuid
@@ -11,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-BY_SPARK_BYTES = 16 * 2**20  # for each shard and batch
+BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
 
 
 class Handover:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import islice, takewhile
 from pathlib import Path
 from struct import Struct
 from typing import cast
@@ -29,6 +30,7 @@ STAMP = b"stamp"
 REBUILDER = b"rebuilder"
 STAMP_LAYOUT = Struct(">q32s")
 MAP_BYTES = 1 << 38  # address space, not disk: the file grows with what it holds
+READ_AHEAD = 64  # entries: to look at each one's key takes longer than to read it
 LOAD_BYTES = 256 * 1024  # of a rebuild's transaction, which holds 4 KiB for every entry it places
 
 
@@ -53,7 +55,7 @@ class LocalCopy:
         The stamp belongs to what is read from now on, whatever another process does meanwhile.
         """
         self.end()
-        self._reading = self._env.begin()
+        self._reading = self._env.begin(db=self._entries)
         stamp = self._reading.get(STAMP, db=self._about)
         return None if stamp is None else STAMP_LAYOUT.unpack(stamp)
 
@@ -66,8 +68,7 @@ class LocalCopy:
     def get(self, key: KeyHash) -> Kept | None:
         """Return an entry as of `begin`."""
         assert self._reading is not None
-        found = self._reading.get(key, db=self._entries)
-        return cast("Kept | None", found)  # bytes, as `begin` asks for no buffers
+        return cast("Kept | None", self._reading.get(key))  # bytes, as `begin` asks for no buffers
 
     def between(self, first: KeyHash, end: KeyHash | None) -> Iterator[tuple[KeyHash, Kept]]:
         """Yield the entries from `first` up to but without `end`, as of `begin`."""
@@ -75,10 +76,12 @@ class LocalCopy:
         with self._reading.cursor(db=self._entries) as cursor:
             if not cursor.set_range(first):
                 return
-            for found in cast("Iterator[tuple[KeyHash, Kept]]", cursor):
-                if end is not None and found[0] >= end:
+            entries = cast("Iterator[tuple[KeyHash, Kept]]", iter(cursor))
+            while some := [*islice(entries, READ_AHEAD)]:
+                if end is not None and some[-1][0] >= end:
+                    yield from takewhile(lambda found: found[0] < end, some)
                     return
-                yield found
+                yield from some
 
     def advance(self, blob: bytes, stamp: Stamp, expected: Stamp) -> bool:
         """Apply one log entry, if the copy still stands where the caller saw it.

@@ -79,20 +79,22 @@ class CommandProcessor(StatefulProcessor):
         arrived = (record for frame in rows for record in _records(frame))
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-        handover, now = Handover(self._folder), self._planned_at()
-        state = self._state
-        state.open(key[0])
-        before = state.stamp()
-        with collector_paused():
-            for number, part in enumerate(in_slices(arrived, self._folder)):
-                if number:
-                    state.open(key[0])
-                batch = ShardBatch(self._topics, self._limits, state)
-                for chunk in chunks(batch.decide(part)):
-                    yield handover.frame(chunk)
-                batch.commit(now)
-        if before is not None and (after := state.stamp()) is not None:
+        self._state.open(key[0])
+        before = self._state.stamp()
+        with collector_paused():  # until all that was made has died
+            yield from self._decided(key[0], arrived)
+        if before is not None and (after := self._state.stamp()) is not None:
             yield moved_frame(Moved(key[0], before, after))
+
+    def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
+        handover, now = Handover(self._folder), self._planned_at()
+        for number, part in enumerate(in_slices(arrived, self._folder)):
+            if number:
+                self._state.open(shard)
+            batch = ShardBatch(self._topics, self._limits, self._state)
+            for chunk in chunks(batch.decide(part)):
+                yield handover.frame(chunk)
+            batch.commit(now)
 
     def handleInitialState(  # type: ignore[override]
         self, key: Any, initialState: pd.DataFrame, timerValues: TimerValues
