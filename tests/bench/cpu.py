@@ -4,6 +4,7 @@ import gc
 import os
 import timeit
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -30,17 +31,29 @@ KINDS = {
 
 
 def cpu_by_process() -> dict[str, float]:
-    """Return the seconds of processor time that each kind of process of a service has used."""
+    """Return the seconds of processor time that each kind of process of a service has used.
+
+    Who has ended counts as the kind of who started it, as for the system: a worker as a worker.
+    """
     used: dict[str, float] = {}
-    own = psutil.Process(os.getpid())
-    for process in (own, *own.children(recursive=True)):
-        if process.status() == psutil.STATUS_ZOMBIE:
-            continue
-        line = " ".join(process.cmdline())
-        kind = next((kind for mark, kind in KINDS.items() if mark in line), "driver")
-        times = process.cpu_times()
-        used[kind] = used.get(kind, 0.0) + times.user + times.system
+    _add(psutil.Process(os.getpid()), "driver", used)
     return used
+
+
+def _add(process: psutil.Process, parent: str, used: dict[str, float]) -> None:
+    with suppress(psutil.NoSuchProcess):  # it has ended just now, and is its parent's next time
+        kind, times = _kind(process, parent), process.cpu_times()
+        ended = times.children_user + times.children_system
+        used[kind] = used.get(kind, 0.0) + times.user + times.system + ended
+        for child in process.children():
+            _add(child, kind, used)
+
+
+def _kind(process: psutil.Process, parent: str) -> str:
+    if process.status() == psutil.STATUS_ZOMBIE:
+        return parent
+    line = " ".join(process.cmdline())
+    return next((kind for mark, kind in KINDS.items() if mark in line), parent)
 
 
 def operator_steps() -> Iterator[dict[str, Any]]:
