@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.page.filled import fill
-from verdict.configuration.found import Service
+from verdict.configuration.found import DATABASE, Service
 from verdict.configuration.loading import settings_alone
 from verdict.page.application import page_of
 from verdict.standing.facts import (
@@ -87,7 +87,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a data directory with the tables of what happened in `filled`."""
     folder = tmp_path_factory.mktemp("filled")
-    fill(folder)
+    fill(f"sqlite:///{folder / DATABASE}")
     return folder
 
 

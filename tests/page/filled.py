@@ -1,15 +1,17 @@
-"""A read side on a file, as a service fills it, of what happened in memory."""
-
-from pathlib import Path
+"""A read side, as a service fills it, of what happened in memory."""
 
 from commands.invoice import RecordInvoice
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from compose.application import app
 from schemas.invoice import DeliveryAddress, InvoiceLineItem
+from verdict.projection.applier import Applier
+from verdict.projection.batch import Batch
+from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
+from verdict.projection.decoding import Decoding
+from verdict.projection.missing_events import missing_events
 from verdict.testing.in_memory import InMemory
-from verdict.testing.log import MemoryLog
-from verdict.testing.read_side import ReadSide
+from verdict.wire.spans import Partition, Span
 
 FLOW = "till-1"
 LATE = "late"
@@ -37,8 +39,8 @@ INVOICE = RecordInvoice(
 PERSONAL = ("a-cashier", "a secret road")
 
 
-def fill(folder: Path) -> None:
-    """Let orders and an invoice happen, and leave their tables in `folder`."""
+def fill(url: str) -> None:
+    """Let orders and an invoice happen, and leave their tables in the database at `url`."""
     with app.in_memory() as memory:
         memory.send("o-1", PLACE, 0, correlation_id="orders")
         memory.send("o-1", FillOrder(quantity=4, price_cents=1), 1, command_id="first")
@@ -52,16 +54,24 @@ def fill(folder: Path) -> None:
         memory.send(ODD, PLACE, 0, correlation_id=ODD)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW, command_id="twice")
-        _keep(memory, folder)
+        _keep(memory, url)
 
 
-def _keep(memory: InMemory, folder: Path) -> None:
-    topics = memory.topics
-    log = MemoryLog(topics)
-    for kind in app.aggregate_types:
-        for topic in (topics.events(kind), topics.responses(kind)):
-            for record in memory.events(topic):
-                log.put(record)
-    side = ReadSide(folder, topics, projections(), lambda: 0)
-    side.follow(log)
-    side.close()
+def _keep(memory: InMemory, url: str) -> None:
+    """Let every read model follow all that happened, in one batch."""
+    topics, database, models = memory.topics, open_database(url), projections()
+    create_read_side(database, models)
+    names = [
+        named(kind) for kind in app.aggregate_types for named in (topics.events, topics.responses)
+    ]
+    records = [record for name in names for record in memory.events(name)]
+    decoding = Decoding(topics)
+    deliveries = [decoding.delivery(*one[:3], one.key, one.value) for one in records]
+    spans: dict[Partition, Span] = {}
+    for one in records:
+        spans[Partition(one.topic, one.partition)] = Span(0, one.offset + 1)
+    for model in models:
+        Applier(database, model, topics, lambda: 0, missing=missing_events).follow(
+            Batch(deliveries, spans)
+        )
+    database.dispose()

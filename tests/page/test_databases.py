@@ -1,0 +1,49 @@
+"""What is asked of the views is SQL on either database."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.page.conftest import BEARER, TOKEN, Opened
+from tests.page.filled import FLOW, LATE, PERSONAL, fill
+
+JSON = [
+    "/state/order/o-1?at_version=1", "/history/invoice/inv-1", f"/trace/{FLOW}", f"/why/{LATE}",
+    "/read/outcome?duplicate=false&_limit=3", "/read/order_state?version=2",
+    "/read/event_archive?aggregate_type=order&_offset=1",
+    "/read/outcome?decided_at=2020-01-01T00:00:00Z",
+]  # fmt: skip
+HTML = [
+    "/", "/refusals?reason=VERSION_CONFLICT", "/life?aggregate=order&id=o-1&version=1",
+    f"/flow?id={FLOW}", f"/why?id={LATE}", "/sql?q=select+count(*)+from+outcome",
+]  # fmt: skip
+
+
+@pytest.mark.both_databases
+def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened: Opened) -> None:
+    url = new_database()
+    fill(url)
+    browser = opened(database_url=url, page_token=TOKEN).browser
+
+    told = {path: browser.get(path) for path in (*JSON, *HTML)}
+    assert {path: one.text for path, one in told.items() if one.status_code != 200} == {}
+    assert told[JSON[0]].json()["state"]["quantity"] == 10
+    assert told[f"/trace/{FLOW}"].json()["commands"][0]["events"][0]["asked"] != []
+    assert [len(told[path].json()["rows"]) for path in JSON[4:]] == [3, 2, 4, 0]
+    assert told[JSON[4]].json()["next"].endswith("_limit=3&_offset=3")
+    assert "ACCEPTED" in told["/"].text
+    assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
+
+
+@pytest.mark.both_databases
+def test_what_is_personal_needs_the_token(new_database: Callable[[], str], opened: Opened) -> None:
+    url = new_database()
+    fill(url)
+    browser = opened(database_url=url, page_token=TOKEN).browser
+
+    for path in ("/read/event_archive", f"/trace/{FLOW}", "/life?aggregate=invoice&id=inv-1"):
+        masked, whole = browser.get(path).text, browser.get(path, headers=BEARER).text
+        assert not [one for one in PERSONAL if one in masked]
+        assert [one for one in PERSONAL if one in whole] == [*PERSONAL]
+    assert browser.get("/read/letter").status_code == 404
+    assert browser.get("/read/letter", headers=BEARER).json() == {"rows": [], "next": None}
