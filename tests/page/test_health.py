@@ -27,6 +27,7 @@ def test_who_decides_is_ready(page: Page) -> None:
     assert page.browser.get("/livez").status_code == 200
 
 
+@pytest.mark.proves("U-05")
 def test_who_does_not_decide_says_why(page: Page) -> None:
     page.looked.find(service=None)
 
@@ -63,6 +64,7 @@ def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page
     )
 
 
+@pytest.mark.proves("U-05")
 def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     page.looked.now = standing(decided=5, end=7, lag=3)
     found = samples(page)
@@ -91,6 +93,7 @@ def test_who_asks_for_us_is_let_in(opened: Opened, host: str) -> None:
     assert page.browser.get("/livez", headers={"host": host}).status_code == 200
 
 
+@pytest.mark.proves("S-05")
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8300", "127.0.0.1.evil.example", ""]
 )

@@ -50,6 +50,7 @@ def text(answer: str) -> str:
     return " ".join(unescape(re.sub("<[^>]*>", " ", answer)).split())
 
 
+@pytest.mark.proves("S-05")
 @pytest.mark.parametrize("path", EVERY)
 def test_every_page_is_whole_and_nothing_of_others_is_an_element(
     shown: TestClient, path: str
@@ -136,6 +137,7 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     assert "expected version 1, order 'o-1' is ACTIVE at version 2" in said
 
 
+@pytest.mark.proves("S-05")
 @pytest.mark.parametrize(
     "path",
     ["/life?aggregate=invoice&id=inv-1", f"/flow?id={FLOW}", "/sql?q=select+*+from+event_archive"],

@@ -26,6 +26,7 @@ def asked(
     return answer.json()
 
 
+@pytest.mark.proves("U-04")
 def test_the_state_of_an_aggregate_at_any_version_with_its_position(shown: TestClient) -> None:
     now = asked(shown, "/state/order/o-1")
     before = asked(shown, "/state/order/o-1?at_version=1")
@@ -81,6 +82,7 @@ def test_what_is_personal_is_told_with_the_token_alone(shown: TestClient, path: 
     assert told(**BEARER) == [*PERSONAL]
 
 
+@pytest.mark.proves("U-04")
 def test_a_view_is_read_page_by_page(shown: TestClient) -> None:
     found, path = [], "/read/outcome?aggregate_type=order&_limit=4"
     while path:
@@ -113,6 +115,7 @@ def test_who_has_the_token_reads_letters(shown: TestClient) -> None:
     assert asked(shown, "/read/letter", headers=BEARER) == {"rows": [], "next": None}
 
 
+@pytest.mark.proves("S-05")
 def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> None:
     """Nor does a browser that has it: its cookie is for reading."""
     shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")

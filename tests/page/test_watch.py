@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.page.conftest import Looked, standing
 from verdict.page.watch import Look, Watch
 from verdict.standing.facts import Standing
@@ -36,6 +38,7 @@ def test_the_first_look_counts_what_waits_and_knows_no_speed() -> None:
     assert (part.waiting, part.seconds, part.still_s, part.rate) == (2, 0.0, 0.0, None)
 
 
+@pytest.mark.proves("U-05")
 def test_who_takes_nothing_while_something_waits_stands_still() -> None:
     watched = Watched()
     watched.after(0, standing(decided=7, end=7))
@@ -55,6 +58,7 @@ def test_who_takes_something_does_not_stand_still() -> None:
     assert watched.after(20, standing(decided=9, end=99)).complaints == ()
 
 
+@pytest.mark.proves("U-05")
 def test_seconds_are_since_the_end_was_where_the_part_is_now() -> None:
     watched = Watched()
     watched.after(0, standing(reached=10, lag=0))

@@ -54,6 +54,7 @@ def shown(browser: httpx2.Client, path: str) -> Any:
     return answer.json()
 
 
+@pytest.mark.proves("U-04")
 def test_a_command_is_answered_with_its_outcome_by_its_status(browser: httpx2.Client) -> None:
     name = "by-http/1"
     sent = [
@@ -94,6 +95,7 @@ def test_who_does_not_wait_gets_the_id_and_asks_with_it_again(browser: httpx2.Cl
     assert (again.status_code, again.json()["duplicate"]) == (201, True)
 
 
+@pytest.mark.proves("U-04")
 def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
     name, flow = "by-http/3", "by-http-flow"
     first = send(browser, name, 0, PLACE, correlation_id=flow).json()
@@ -110,6 +112,7 @@ def test_what_was_sent_is_shown_by_every_door(browser: httpx2.Client) -> None:
     assert "by-http/3" in browser.get("/life?aggregate=order&id=by-http/3").text
 
 
+@pytest.mark.proves("U-05")
 def test_who_runs_is_live_and_ready_and_measured(browser: httpx2.Client) -> None:
     families = text_string_to_metric_families(browser.get("/metrics").text)
     found = {one.name: one.samples for one in families}
