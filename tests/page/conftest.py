@@ -32,9 +32,11 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
     shown = ProjectionStanding(
         "outcome", 1, "live", lag, None, (), (PositionStanding("r", 0, reached, lag),)
     )
+    service = Service(os.getpid(), "127.0.0.1:9", "sqlite:////nowhere")
     return Standing(
-        service=Service(os.getpid(), "127.0.0.1:9", "sqlite:////nowhere"),
+        service=service,
         data_dir=Path("/nowhere"),
+        processes=(service,),
         decider=DeciderStanding("me", 1, 4, 2, "order=1"),
         commands=(CommandsStanding("order.commands", 0, decided, end, end - decided),),
         processors=(ProcessorStanding("reactions", 1, "me", 0, 3),),

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.page.conftest import Opened, Page, standing
 from verdict.configuration.found import FILE, Overdue
 from verdict.page.metrics import METRICS
-from verdict.standing.told import SILENT_S
+from verdict.standing.told import SILENT_S, told_by
 
 
 def samples(page: Page) -> dict[tuple[str, ...], float]:
@@ -29,7 +29,7 @@ def test_who_decides_is_ready(page: Page) -> None:
 
 @pytest.mark.proves("U-05")
 def test_who_does_not_decide_says_why(page: Page) -> None:
-    page.looked.find(service=None)
+    page.looked.find(service=None, processes=())
 
     answer = page.browser.get("/readyz")
     assert answer.status_code == 503
@@ -42,13 +42,29 @@ def test_a_kafka_that_is_away_is_why(page: Page) -> None:
     assert page.browser.get("/readyz").json() == {"ready": False, "why": ["Kafka is away"]}
 
 
+def test_where_other_roles_run_alone_the_decider_is_missed(page: Page) -> None:
+    [lake] = page.looked.now.processes
+    page.looked.find(service=None, processes=(replace(lake, stopped={"lake": "no disk"}),))
+
+    said = "no decider runs on /nowhere: start `verdict run decider`"
+    assert page.browser.get("/readyz").json()["why"] == [said]
+    assert samples(page)["verdict_part_stopped", "lake"] == 1
+    assert samples(page)["verdict_part_stopped", "outcome"] == 0
+
+
+def test_a_decider_that_gives_no_sign_of_life_is_why(page: Page) -> None:
+    [service] = page.looked.now.processes
+    said = [*told_by(service, SILENT_S + 1)]
+    page.looked.find(problems=(*said, "the lake stopped: no disk"))
+
+    assert page.browser.get("/readyz").json()["why"] == said
+    assert "has given no sign of life" in said[0]
+
+
 def test_a_batch_of_the_decider_that_does_not_end_is_why(page: Page) -> None:
-    service = page.looked.now.service
-    assert service is not None
-    said = "batch 5 of decider has been under way"
-    page.looked.find(
-        service=replace(service, overdue={"decider": Overdue(5, 0)}), problems=(said, "else")
-    )
+    [service] = page.looked.now.processes
+    [said] = told_by(replace(service, overdue={"decider": Overdue(5, 0)}), 0)
+    page.looked.find(problems=(said, "else"))
 
     assert page.browser.get("/readyz").json()["why"] == [said]
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from verdict.configuration.found import silent_s
 from verdict.page.watch import DECIDER, Look
-from verdict.standing.told import SILENT_S
 
 
 def unready(look: Look) -> Iterator[str]:
@@ -14,16 +12,15 @@ def unready(look: Look) -> Iterator[str]:
     """
     found, service = look.standing, look.standing.service
     if service is None:
-        yield f"no verdict runs on {found.data_dir}: start `verdict up`"
-        return
-    if (silent := silent_s(found.data_dir)) > SILENT_S:
-        yield f"the service, pid {service.pid}, has given no sign of life for {silent:.0f} s"
-    if found.unreachable:
+        up = "no decider runs" if found.processes else "no verdict runs"
+        start = "verdict run decider" if found.processes else "verdict up"
+        yield f"{up} on {found.data_dir}: start `{start}`"
+    elif found.unreachable:
         yield from found.problems
-    for told in (service.stopped, service.overdue):
-        if DECIDER in told:
-            yield from (one for one in found.problems if f" {DECIDER} " in one)
-    yield from (one for one in look.still() if one.startswith(f"{DECIDER}:"))
+    else:
+        signs = f" {DECIDER} ", f"pid {service.pid}, has given no sign of life"
+        yield from (one for one in found.problems if any(sign in one for sign in signs))
+        yield from (one for one in look.still() if one.startswith(f"{DECIDER}:"))
 
 
 def colour(look: Look) -> str:

@@ -1,6 +1,6 @@
 """What Prometheus gets: how far everything has come, asked for when it scrapes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
@@ -63,8 +63,7 @@ def _problems(look: Look) -> Iterable[Value]:
 
 
 def _stopped(look: Look) -> Iterable[Value]:
-    service = look.standing.service
-    told: Mapping[str, str] = service.stopped if service else {}
+    told: set[str] = set().union(*(one.stopped for one in look.standing.processes))
     return [((name,), name in told) for name in sorted({*look.parts, *told})]
 
 
@@ -129,7 +128,7 @@ PLACE = ("topic", "partition")
 VERSION = ("projection", "version", "role")
 
 METRICS = (
-    Metric("verdict_service_running", "1 when a service runs on the data directory.", (), _service),
+    Metric("verdict_service_running", "1 when a decider runs on the data directory.", (), _service),
     Metric("verdict_ready", "1 when commands are decided, as /readyz says.", (), _ready),
     Metric(
         "verdict_problems", "What somebody should look after, as the page lists.", (), _problems
