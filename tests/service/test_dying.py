@@ -1,10 +1,16 @@
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
+from pydantic import SecretStr
 
+from tests.projection.read_side import ReadSide
 from verdict.configuration.loading import load_settings
+from verdict.configuration.settings import Settings
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.service import dying
 
@@ -46,3 +52,31 @@ def test_no_way_is_offered_that_cannot_be_gone(tmp_path: Path) -> None:
         "retry:0:17 unpacks to 400,000,000 bytes; each start would meet that again, nothing is "
         "lost: give the JVM several times that with driver_memory, now 1g"
     )
+
+
+@pytest.mark.proves("C-11")
+def test_records_that_only_read_models_were_about_to_read_are_found_too(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    servers = broker.bootstrap_servers
+    settings = Settings(
+        deployment="dying",
+        topic_prefix="dying-",
+        partitions=2,
+        data_dir=tmp_path,
+        bootstrap_servers=servers,
+        database_url=SecretStr(f"sqlite:///{tmp_path / 'verdict.db'}"),
+    )
+    TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
+    ReadSide(f"sqlite:///{tmp_path / 'verdict.db'}").close()
+    [states] = settings.topics.states
+    sender = Producer(
+        {"bootstrap.servers": servers, "compression.type": "gzip", "message.max.bytes": 10**8}
+    )
+    sender.produce(states, b"\0" * 20_000_000, b"3", partition=1)
+    assert sender.flush(30) == 0
+
+    ended = dying.jvm_ended(52, settings, Kafka(settings={"bootstrap.servers": servers}), tmp_path)
+
+    assert f"{states}:1:0 unpacks to 20,000,001 bytes; each start would meet" in str(ended)
+    assert str(ended).endswith("several times that with driver_memory, now 1g")

@@ -1,17 +1,21 @@
 """Why Spark's JVM has ended, in words that say what to do."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
-from verdict.kafka.offsets import Offsets
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import by_topic
+from verdict.projection.versions import Role
 from verdict.reactions.query import reactions_of, reactions_query
+from verdict.standing.read_side import read_side
+from verdict.wire.spans import Partition
 
 LOG = logging.getLogger("verdict.kafka")
 OUT_OF_MEMORY = 52  # with which Spark ends itself then
@@ -46,16 +50,43 @@ def _told(code: int, found: Sequence[Giant], settings: Settings, log: Path) -> s
 
 
 def _found(settings: Settings, kafka: Kafka) -> list[Giant]:
-    """Return the giants that the decider and the reactions were about to read."""
-    starts: Offsets = {}
+    """Return the giants that were about to be read, by whomever Spark reads for."""
     try:
-        for query in (
-            decider_query(settings.topics, settings.shards),
-            reactions_query(reactions_of(settings)),
-        ):
-            marker = read_marker(kafka, query, wait=False).marker
-            starts |= {} if marker is None else marker.offsets
+        reached = _reached(settings, kafka)
+        topics = {place.topic for place in reached}.union(settings.topics.states)
+        with KafkaLog(kafka.settings, SEARCH_S) as log:
+            starts = by_topic({place: reached.get(place, 0) for place in log.places(topics)})
         return giants(kafka, starts, settings.max_rows_per_batch, SEARCH_S)
     except VerdictError as error:
         LOG.error("what the JVM was reading cannot be looked at: %s", error)
         return []
+
+
+def _reached(settings: Settings, kafka: Kafka) -> dict[Partition, int]:
+    """Return the next offsets; where several read a partition, of who is furthest behind."""
+    reached: dict[Partition, int] = {}
+    for place, offset in (*_of_markers(settings, kafka), *_of_the_read_side(settings)):
+        reached[place] = min(offset, reached.get(place, offset))
+    return reached
+
+
+def _of_markers(settings: Settings, kafka: Kafka) -> Iterator[tuple[Partition, int]]:
+    for query in (
+        decider_query(settings.topics, settings.shards),
+        reactions_query(reactions_of(settings)),
+    ):
+        marker = read_marker(kafka, query, wait=False).marker
+        for topic, offsets in ({} if marker is None else marker.offsets).items():
+            for number, offset in enumerate(offsets):
+                yield Partition(topic, number), offset
+
+
+def _of_the_read_side(settings: Settings) -> Iterator[tuple[Partition, int]]:
+    try:
+        versions = read_side(settings).projections
+    except Unreachable:  # then nothing is read for it
+        return
+    for version in versions:
+        if version.role == Role.LIVE:
+            for one in version.positions:
+                yield Partition(one.topic, one.partition), one.next_offset
