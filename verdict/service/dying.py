@@ -19,7 +19,7 @@ from verdict.wire.spans import Partition
 
 LOG = logging.getLogger("verdict.kafka")
 OUT_OF_MEMORY = 52  # with which Spark ends itself then
-SEARCH_S = 8.0
+SEARCH_S = 20.0  # a busy machine takes ten to unpack 400 MB
 
 
 def jvm_ended(code: int, settings: Settings, kafka: Kafka, log: Path) -> VerdictError:
