@@ -22,6 +22,7 @@ from verdict.page.health import colour, unready
 from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
+from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
 from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
@@ -51,6 +52,7 @@ def page_of(
     watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
+    add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)

@@ -1,0 +1,35 @@
+"""Our schemas as a registry tells them to Confluent's clients."""
+
+import json
+
+import pytest
+
+from tests.page.conftest import Page
+from verdict.kafka.schema_registry import Placed, every_subject
+from verdict.wire.topics import Topics
+
+
+@pytest.mark.parametrize("placed", [*every_subject(Topics())], ids=lambda one: one.subject)
+def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: Placed) -> None:
+    subject, schema = placed.subject, placed.schema
+    by_id = page.browser.get(f"/schemas/ids/{schema.id}").json()
+    by_subject = page.browser.get(f"/subjects/{subject}/versions/{schema.version}").json()
+
+    assert json.loads(by_id["schema"]) == schema.schema
+    assert by_subject == {
+        "subject": subject, "version": schema.version, "id": schema.id, "schema": by_id["schema"],
+    }  # fmt: skip
+    places = page.browser.get(f"/schemas/ids/{schema.id}/versions").json()
+    assert {"subject": subject, "version": schema.version} in places
+    assert subject in page.browser.get("/subjects").json()
+    versions = page.browser.get(f"/subjects/{subject}/versions").json()
+    latest = page.browser.get(f"/subjects/{subject}/versions/latest").json()
+    assert latest["version"] == max(versions)
+
+
+def test_what_is_not_there_has_the_code_that_clients_know(page: Page) -> None:
+    paths = ("/schemas/ids/999999999", "/subjects/x/versions", "/subjects/order.events-value/versions/99")
+    answers = [page.browser.get(path) for path in paths]
+
+    assert [one.status_code for one in answers] == [404] * 3
+    assert [one.json()["error_code"] for one in answers] == [40403, 40401, 40402]
