@@ -22,7 +22,7 @@ from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
 
 COMMANDS = 500
-CALLS = 210
+CALLS = 170
 HELD_BYTES = 1400
 OUTPUT_BYTES = 1040
 

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 from verdict.application import current
 from verdict.decision.received import MalformedCommand, ReceivedCommand
-from verdict.decision.recording import DIGEST, EVENT_ID, Recorded, decided_at
+from verdict.decision.recording import EVENT_ID, HASH, NO_HASH, Recorded, decided_at
 from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
-from verdict.wire.avro_pieces import known_long, known_text, write_bytes, write_long, write_text
+from verdict.wire.avro_pieces import known_long, known_text, write_long, write_text
 from verdict.wire.avro_writer import Writer, field_writer
 from verdict.wire.codec import prefix_of
 from verdict.wire.response import Details, Response, Status
@@ -18,7 +18,10 @@ from verdict.wire.schema_files import newest
 
 NOTHING, SOME, NO, YES = b"\0", b"\2", b"\0", b"\1"
 NONE_OF_THEM = b"\0"  # the end of a list or a map
-ACCEPTED, REJECTED = (write_long(index) for index, _ in enumerate(Status))
+SOME_HASH, NEVER = SOME + HASH, SOME + NO_HASH
+ACCEPTED, REJECTED = (write_long(index) + NO for index, _ in enumerate(Status))  # no duplicate
+NO_REASON = NOTHING + NOTHING + NONE_OF_THEM  # nor message and details
+NOTHING_ELSE = NOTHING + NOTHING + NO  # no actual version and state; not to be sent again
 STATES = {one: SOME + write_long(index) for index, one in enumerate(LifeCycle)}
 
 
@@ -43,15 +46,10 @@ def acceptance(
 
     Answers are written as `encode` would write a `Response`, from slices of the command.
     """
-    return b"".join(
-        (
-            *_begun(command, ACCEPTED),
-            SOME, known_long(snapshot.version), SOME, known_long(after.version),  # from, to
-            _event_ids(events), NOTHING * 2, NONE_OF_THEM,  # no reason, no message, no details
-            command.envelope.expected, NOTHING * 2, NO,  # no actual version and state, retriable
-            *_ended(decider, snapshot, command, after.last_hash),
-        )
-    )  # fmt: skip
+    ids, last_hash = _event_ids(events), after.last_hash
+    return _answer(
+        decider, snapshot, command, ACCEPTED, after.version, ids, NO_REASON, NOTHING_ELSE, last_hash
+    )
 
 
 def rejection(
@@ -61,36 +59,39 @@ def rejection(
     rejected: Rejected,
 ) -> bytes:
     """Return the response to a command that failed a check against `snapshot`."""
-    version = SOME + known_long(snapshot.version)
-    return b"".join(
-        (
-            *_begun(command, REJECTED),
-            version, version, NONE_OF_THEM,  # from, to; no events
-            SOME, known_text(rejected.reason), SOME, write_text(rejected.message),
-            _response().write_details(rejected.details),
-            command.envelope.expected, version, STATES[snapshot.life_cycle],
-            YES if rejected.reason.retriable else NO,
-            *_ended(decider, snapshot, command, snapshot.last_hash),
-        )
-    )  # fmt: skip
+    reason, version = rejected.reason, snapshot.version
+    why = b"".join((
+        SOME, known_text(reason), SOME, write_text(rejected.message),
+        _response().write_details(rejected.details),
+    ))  # fmt: skip
+    retriable = YES if reason.retriable else NO
+    actual = SOME + known_long(version) + STATES[snapshot.life_cycle] + retriable
+    return _answer(
+        decider, snapshot, command, REJECTED, version, NONE_OF_THEM, why, actual, snapshot.last_hash
+    )
 
 
-def _begun(command: ReceivedCommand, status: bytes) -> tuple[bytes, ...]:
-    envelope = command.envelope
-    return (
-        _response().prefix, envelope.command, SOME, DIGEST, command.digest,
-        known_text(command.aggregate_type), envelope.aggregate,
-        SOME, known_text(command.payload.__class__.__name__), status, NO,  # no duplicate
-    )  # fmt: skip
-
-
-def _ended(
-    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, last_hash: bytes
-) -> tuple[bytes, ...]:
-    return (
-        command.envelope.correlation, command.source, known_long(decided_at(snapshot, command)),
-        known_text(decider.handler_version), SOME, write_bytes(last_hash),
-    )  # fmt: skip
+def _answer(  # noqa: PLR0913  (the pieces of one join)
+    decider: Aggregate[Any],
+    snapshot: Snapshot[Any],
+    command: ReceivedCommand,
+    status: bytes,
+    to_version: int,
+    event_ids: bytes,
+    why: bytes,
+    actual: bytes,
+    last_hash: bytes,
+) -> bytes:
+    aggregate_type, envelope, payload, digest, source, _ = command
+    return b"".join((
+        _response().prefix, envelope.command, SOME_HASH, digest,
+        known_text(aggregate_type), envelope.aggregate,
+        SOME, known_text(payload.__class__.__name__), status,
+        SOME, known_long(snapshot.version), SOME, known_long(to_version), event_ids,
+        why, envelope.expected, actual,
+        envelope.correlation, source, known_long(decided_at(snapshot, command)),
+        known_text(decider.handler_version), SOME_HASH + last_hash if last_hash else NEVER,
+    ))  # fmt: skip
 
 
 def _event_ids(events: tuple[Recorded, ...]) -> bytes:

@@ -172,7 +172,7 @@ def _accept(
     decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, limits: Limits
 ) -> Verdict:
     events, after, stored = consult(decider, snapshot, command)
-    size = sum(len(event.value) for event in events)
+    size = sum([len(event.value) for event in events])
     if size > limits.events_bytes:
         raise Rejected(
             Reason.TOO_LARGE,

@@ -9,13 +9,14 @@ from verdict.decision.snapshot import Snapshot
 from verdict.model.aggregate import Aggregate
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.wire.avro_pieces import known_long, known_text, write_bytes, write_long
+from verdict.wire.avro_pieces import known_long, known_text, write_long
 from verdict.wire.avro_writer import Writer, field_writer
 from verdict.wire.codec import prefix_of
 from verdict.wire.schema_files import newest
 
 EVENT_ID = write_long(36)  # characters
-DIGEST = write_long(32)
+DIGEST = HASH = write_long(32)  # bytes
+NO_HASH = write_long(0)  # before the first event
 
 
 class StoredEvent(NamedTuple):
@@ -50,40 +51,26 @@ def record(
         ValueError, TypeError, LookupError: An event does not fit the aggregate's schema.
     """
     opening, write_payload = _of_the_schema(decider.name)
-    aggregate_type, envelope = command.aggregate_type, command.envelope
+    aggregate_type, envelope, _, digest, source, _ = command
     aggregate_id, version = envelope.aggregate_id, snapshot.version
-    about = known_text(aggregate_type) + envelope.aggregate
-    count, common = write_long(len(events)), _common(decider, snapshot, command)
-    previous_hash, recorded = snapshot.last_hash, []
+    about, count = known_text(aggregate_type) + envelope.aggregate, known_long(len(events))
+    common = b"".join((  # what all events of a command say, from its id to the rules' version
+        envelope.command, DIGEST, digest, envelope.correlation,
+        envelope.command,  # the cause
+        envelope.actor_and_trace, known_long(decided_at(snapshot, command)), source,
+        known_text(decider.handler_version),
+    ))  # fmt: skip
+    last_hash, recorded = snapshot.last_hash, []
     for index, payload in enumerate(events):
         version += 1
         name = event_id(aggregate_type, aggregate_id, version)
-        pieces = (
+        value = b"".join((
             opening, name.encode(), about, known_long(version), known_long(index), count, common,
-            write_bytes(previous_hash), write_payload(payload),
-        )  # fmt: skip
-        value = b"".join(pieces)
-        previous_hash = sha256(value).digest()
+            HASH + last_hash if last_hash else NO_HASH, write_payload(payload),
+        ))  # fmt: skip
+        last_hash = sha256(value).digest()
         recorded.append(Recorded(name, payload, value))
-    return tuple(recorded), previous_hash
-
-
-def _common(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> bytes:
-    """Return what all events of a command say, from its id to the version of the rules."""
-    envelope = command.envelope
-    return b"".join(
-        (
-            envelope.command,
-            DIGEST,
-            command.digest,
-            envelope.correlation,
-            envelope.command,  # the cause
-            envelope.actor_and_trace,
-            known_long(decided_at(snapshot, command)),
-            command.source,
-            known_text(decider.handler_version),
-        )
-    )
+    return tuple(recorded), last_hash
 
 
 @of_the_application
@@ -95,4 +82,5 @@ def _of_the_schema(aggregate_type: str) -> tuple[bytes, Writer]:
 
 def decided_at(snapshot: Snapshot[Any], command: ReceivedCommand) -> int:
     """Return Kafka's time of the command, but never before the aggregate's last event."""
-    return max(command.record.timestamp, snapshot.decided_at)
+    arrived, before = command.record.timestamp, snapshot.decided_at
+    return arrived if arrived > before else before

@@ -12,6 +12,7 @@ from verdict.wire.avro_schema import RecordSchema
 from verdict.wire.avro_writer import avro_writer
 
 HEAD = Struct(">Bqq?B")  # format, version, decided_at, active, length of the hash
+HEAD_BYTES = HEAD.size
 
 
 class OutdatedSnapshot(ValueError):
@@ -51,7 +52,7 @@ class SnapshotCodec(Generic[State]):
     """Snapshots to bytes and back; a few dozen bytes plus the state in Avro."""
 
     def __init__(self, decider: Aggregate[State]) -> None:
-        self._decider = decider
+        self._name, self._format = decider.name, decider.snapshot_format
         self._validated: Callable[[Any], State] = (
             decider.state.__pydantic_validator__.validate_python
         )
@@ -65,14 +66,14 @@ class SnapshotCodec(Generic[State]):
         Raises:
             ValueError, TypeError: The state does not fit its own class.
         """
-        number, active = self._decider.snapshot_format, snapshot.state is not None
-        head = (number, snapshot.version, snapshot.decided_at, active, len(snapshot.last_hash))
-        kept = HEAD.pack(*head) + snapshot.last_hash
-        if snapshot.state is None:
-            return kept
+        version, state, last_hash, decided_at = snapshot
+        active = state is not None
+        head = HEAD.pack(self._format, version, decided_at, active, len(last_hash))
+        if state is None:
+            return head + last_hash
         # what is stored must be readable: a copy with changed fields was not validated yet
-        self._validated(snapshot.state.__dict__)
-        return kept + self._write(snapshot.state)
+        self._validated(state.__dict__)
+        return head + last_hash + self._write(state)
 
     def decode(self, kept: bytes) -> Snapshot[State]:
         """Return the snapshot in `kept`.
@@ -82,12 +83,11 @@ class SnapshotCodec(Generic[State]):
             ValueError, LookupError, EOFError: It is damaged.
         """
         number, version, decided_at, active, hash_length = HEAD.unpack_from(kept)
-        if number != self._decider.snapshot_format:
-            raise OutdatedSnapshot(self._decider.name, number, self._decider.snapshot_format)
-        begin = HEAD.size + hash_length
-        last_hash = kept[HEAD.size : begin]
+        if number != self._format:
+            raise OutdatedSnapshot(self._name, number, self._format)
+        begin = HEAD_BYTES + hash_length
         state = self._state(kept, begin) if active else None
-        return Snapshot(version, state, last_hash, decided_at)
+        return Snapshot(version, state, kept[HEAD_BYTES:begin], decided_at)
 
     def _state(self, kept: bytes, begin: int) -> State:
         fields, end = self._read(kept, begin)

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from verdict.application import current
 from verdict.decision.answering import malformed
-from verdict.decision.handle import Limits, Verdict, handle
+from verdict.decision.handle import Limits, handle
 from verdict.decision.received import (
     CommandRecord,
     ReceivedCommand,
     dead_letter,
     receive,
 )
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, SnapshotCodec, snapshot_codec
+from verdict.model.aggregate import Aggregate
 from verdict.model.reason import Reason
 from verdict.operator.output import Output, Outputs
 from verdict.operator.shard_state import SEPARATOR, Entry, ShardState, outcome_key, snapshot_key
@@ -46,6 +47,7 @@ class ShardBatch:
         self._state = state
         self._changed: dict[bytes, Entry] = {}
         self._snapshots: dict[bytes, Snapshot[Any]] = {}
+        self._desks: dict[str, _Desk] = {}
 
     def decide(self, records: Iterable[CommandRecord]) -> Iterator[Output]:
         """Give every record its one outcome, in the order of (topic, partition, offset).
@@ -64,52 +66,66 @@ class ShardBatch:
         """
         self._state.commit(self._changed, now)
 
-    def _decide(self, record: CommandRecord) -> Iterator[Output]:
-        aggregate_type = self._topics.aggregate_of(record.source.topic)
-        received = receive(aggregate_type, record)
+    def _decide(self, record: CommandRecord) -> list[Output]:
+        desk = self._desk(record.source.topic)
+        received = receive(desk.aggregate_type, record)
         if isinstance(received, ReceivedCommand):
-            return self._judge(received)
+            return self._judge(desk, received)
         if isinstance(received, DeadLetter):
-            return iter([self._outputs.of_dead_letter(received)])
+            return [self._outputs.of_dead_letter(received)]
         key, answer = received.aggregate_id.encode(), encode(malformed(received))
-        return self._outputs.of_answer(aggregate_type, key, record, answer, received.reason)
+        return self._outputs.of_answer(desk.aggregate_type, key, record, answer, received.reason)
 
-    def _judge(self, command: ReceivedCommand) -> Iterator[Output]:
-        aggregate_type, key = command.aggregate_type, command.record.key or b""
-        command_id = text_in(command.envelope.command)
-        at = snapshot_key(aggregate_type, "") + key
-        asked = outcome_key(aggregate_type, "", "")[:-1] + key + SEPARATOR + command_id
-        verdict = handle(
-            current().aggregate(aggregate_type),
-            self._snapshot(aggregate_type, at),
-            command,
-            self._earlier(asked),
-            self._limits,
-        )
-        self._keep(at, asked, verdict)
-        yield from self._outputs.of_verdict(verdict, command)
-        if verdict.refused is Reason.HANDLER_ERROR:
-            letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
-            yield self._outputs.of_failed(letter, command.record.attempt)
-
-    def _keep(self, at: bytes, asked: bytes, verdict: Verdict) -> None:
+    def _judge(self, desk: "_Desk", command: ReceivedCommand) -> list[Output]:
+        key = command.record.key or b""
+        at = desk.snapshots + key
+        asked = desk.outcomes + key + SEPARATOR + text_in(command.envelope.command)
+        before, earlier = self._snapshot(desk, at), self._earlier(asked)
+        verdict = handle(desk.decider, before, command, earlier, self._limits)
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
             self._changed[asked] = outcome_entry(verdict.answer, self._limits)
+        outputs = self._outputs.of_verdict(verdict, command)
+        if verdict.refused is Reason.HANDLER_ERROR:
+            letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
+            outputs.append(self._outputs.of_failed(letter, command.record.attempt))
+        return outputs
 
-    def _snapshot(self, aggregate_type: str, key: bytes) -> Snapshot[Any]:
-        if key not in self._snapshots:
-            stored = self._state.get(key)
-            codec = snapshot_codec(aggregate_type)
-            self._snapshots[key] = NEVER_EXISTED if stored is None else codec.decode(stored)
-        return self._snapshots[key]
+    def _snapshot(self, desk: "_Desk", key: bytes) -> Snapshot[Any]:
+        if (known := self._snapshots.get(key)) is not None:
+            return known
+        stored = self._state.get(key)
+        read = NEVER_EXISTED if stored is None else desk.codec.decode(stored)
+        self._snapshots[key] = read
+        return read
 
     def _earlier(self, key: bytes) -> Response | None:
         changed = self._changed.get(key)
         stored = self._state.get(key) if changed is None else changed.value
         return None if stored is None else decode(Response, stored)
+
+    def _desk(self, topic: str) -> "_Desk":
+        if (found := self._desks.get(topic)) is None:
+            found = self._desks[topic] = _desk_of(self._topics.aggregate_of(topic))
+        return found
+
+
+class _Desk(NamedTuple):
+    """What the commands of one aggregate are judged by, and how their keys in the state begin."""
+
+    aggregate_type: str
+    decider: Aggregate[Any]
+    codec: SnapshotCodec[Any]
+    snapshots: bytes
+    outcomes: bytes
+
+
+def _desk_of(aggregate_type: str) -> _Desk:
+    decider, codec = current().aggregate(aggregate_type), snapshot_codec(aggregate_type)
+    outcomes = outcome_key(aggregate_type, "", "").removesuffix(SEPARATOR)
+    return _Desk(aggregate_type, decider, codec, snapshot_key(aggregate_type, ""), outcomes)
 
 
 def outcome_entry(encoded: bytes, limits: Limits) -> Entry:

@@ -1,12 +1,11 @@
 """What a decision puts on which topic."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from verdict.decision.handle import Verdict
 from verdict.decision.received import CommandRecord, ReceivedCommand
 from verdict.model.reason import Reason
-from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, response_headers
+from verdict.wire.cloud_events import dead_letter_headers, event_header_parts, trace_text
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.headers import NUL, joined
 from verdict.wire.records import encode, rejected_with
@@ -38,26 +37,26 @@ class Outputs:
         self._topics = topics
         self._places: dict[str, _Places] = {}
 
-    def of_verdict(self, verdict: Verdict, command: ReceivedCommand) -> Iterator[Output]:
-        """Yield the events of a verdict, then its rejection if it is a new one, then its response.
+    def of_verdict(self, verdict: Verdict, command: ReceivedCommand) -> list[Output]:
+        """Return the events of a verdict, then its rejection if it is a new one, then its response.
 
         Args:
             verdict: The decision.
             command: What was decided.
         """
-        aggregate_type, _, _, _, _, record = command
-        topic, key, trace = self._of(aggregate_type).events, record.key, ""
-        if command.envelope.traceparent:
-            trace = joined(response_headers(command.envelope.traceparent))
+        of, record = command.aggregate_type, command.record
+        trace = trace_text(command.envelope.traceparent)
+        answers = self.of_answer(of, record.key, record, verdict.answer, verdict.refused, trace)
+        if not verdict.recorded:
+            return answers
+        topic, ending = self._of(of).events, f"{NUL}{trace}" if trace else ""
+        outputs = []
         for event_id, event, value in verdict.recorded:
-            before, behind = event_header_parts(
-                aggregate_type, event.__class__.__name__, record.source.topic
-            )
-            headers = before + event_id + behind
-            yield Output(topic, key, value, f"{headers}{NUL}{trace}" if trace else headers, True)
-        yield from self.of_answer(
-            aggregate_type, key, record, verdict.answer, verdict.refused, trace
-        )
+            name = event.__class__.__name__
+            before, behind = event_header_parts(of, name, record.source.topic)
+            headers = f"{before}{event_id}{behind}{ending}"
+            outputs.append(Output(topic, record.key, value, headers, True))
+        return outputs + answers
 
     def of_answer(
         self,
@@ -67,8 +66,8 @@ class Outputs:
         answer: bytes,
         refused: Reason | None,
         headers: str = "",
-    ) -> Iterator[Output]:
-        """Yield the rejection of a response if it is a new one, then the response itself.
+    ) -> list[Output]:
+        """Return the rejection of a response if it is a new one, then the response itself.
 
         Who asked for it by a name gets a copy under that, behind it.
 
@@ -80,14 +79,14 @@ class Outputs:
             refused: Why; None: it was accepted, or is answered again.
             headers: Of both.
         """
-        places, replayable = self._of(aggregate_type), True
+        places, replayable = self._of(aggregate_type), refused is not Reason.HANDLER_ERROR
+        outputs = [Output(places.responses, key, answer, headers, replayable)]
         if refused is not None:
-            replayable = refused is not Reason.HANDLER_ERROR
             rejection = rejected_with(answer, record.value or b"")
-            yield Output(places.rejected, key, rejection, headers, replayable)
-        yield Output(places.responses, key, answer, headers, replayable)
+            outputs.insert(0, Output(places.rejected, key, rejection, headers, replayable))
         if (name := reply_name(record.reply_to)) is not None:
-            yield Output(self._topics.replies, name, answer, "", replayable)
+            outputs.append(Output(self._topics.replies, name, answer, "", replayable))
+        return outputs
 
     def of_dead_letter(self, letter: DeadLetter) -> Output:
         """Return the record that keeps what could not be read."""

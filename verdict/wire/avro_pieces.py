@@ -46,7 +46,9 @@ def write_bytes(value: bytes) -> bytes:
 
 def text_in(slice: bytes) -> bytes:
     """Return the text in a slice that `write_text` could have written, without its length."""
-    begin = 1
+    if slice[0] <= 0x7F:
+        return slice[1:]
+    begin = 2
     while slice[begin - 1] > 0x7F:
         begin += 1
     return slice[begin:]

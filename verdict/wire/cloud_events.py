@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.headers import Headers, joined
+from verdict.wire.headers import NUL, Headers, joined
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_TOPIC
 
 CONTENT_TYPE = "application/avro"
@@ -47,6 +47,11 @@ def response_headers(traceparent: str | None) -> Headers:
         traceparent: The command's, if it had one.
     """
     return {TRACE: traceparent} if traceparent else {}
+
+
+def trace_text(traceparent: str | None) -> str:
+    """Return the same as one text."""
+    return f"{TRACE}{NUL}{traceparent}" if traceparent else ""
 
 
 def dead_letter_headers(letter: DeadLetter, attempt: int | None = None) -> Headers:

@@ -107,13 +107,13 @@ def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
 def _text(b: bytes, i: int, most: int) -> int:
     """Return where a text of 1 to `most` characters without NUL ends."""
     length = b[i]
-    begin = i + 1
-    if length & 0x81:
-        length, begin = _natural(b, i)
-    else:
-        length >>= 1
-    text = b[begin : begin + length].decode()
-    if not 0 < len(text) <= most or "\0" in text:
+    end = i + 1 + (length >> 1)
+    text = b[i:end]
+    if text.isascii() and 0 not in text and not length & 1:  # short, as most are
+        return end
+    length, begin = _natural(b, i)
+    characters = b[begin : begin + length].decode()
+    if not 0 < len(characters) <= most or "\0" in characters:
         raise Unsound("a text")
     return begin + length
 
