@@ -37,6 +37,10 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def dropped() -> Never:
+    raise Gone(PLACE, 0, 8)
+
+
+def dropped_when_read() -> Never:
     raise Gone(PLACE, 0, 7)
 
 
@@ -59,6 +63,23 @@ def test_read_models_that_cannot_be_folded_or_are_missing_are_named(
     assert told.pop("outcome").startswith("records of order.responses:0 are archived up to")
     assert set(told.values()) == {"the read side has none; start `verdict up` once"}
     assert looked.not_checked == [*NO_FUNCTION_OF_THE_LOG]
+
+
+def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
+    engine: Engine, tmp_path: Path
+) -> None:
+    looked, folder = Looked(), tmp_path / "folded"
+    folder.mkdir()
+    records = Records(EventLog(Topics(), dropped_when_read, away), Topics(), away)
+    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+
+    assert [*models.findings([*current().aggregate_types])] == []
+
+    assert not any(one.startswith("outcome") for one in looked.unavailable)
+    assert looked.not_checked[0] == (
+        "outcome: of order.responses:0 Kafka has dropped what lies before offset 7; it was read, "
+        "and is nowhere else"
+    )
 
 
 def test_what_could_not_be_looked_at_is_not_clean() -> None:

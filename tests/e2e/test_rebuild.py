@@ -99,7 +99,7 @@ def refuse_a_torso(deployment: Deployment) -> None:
     """Kill a rebuild: what it leaves is not put in place, and the next one begins anew."""
     for step in ("begun", "written"):
         assert unlucky(deployment, "rebuild", step).returncode == -9
-        assert versions(deployment) == {1: "live"}
+        assert versions(deployment) == {1: "live", 2: "building"}
         torso = deployment.cli("projection", "swap", "us_holder")
         assert torso.returncode == 1
         assert "us_holder has no whole version besides v1" in torso.stderr

@@ -80,11 +80,30 @@ class ReadModels:
                 yield from self._views(connection, projection.views)
                 try:
                     yield from self._of_one(connection, name, projection)
-                except (Gone, Altered) as unknown:
+                except Gone as gone:
+                    self._untold(connection, projection, gone)
+                except Altered as unknown:
                     self.looked.unavailable.append(f"{name}: {unknown}")
         self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
         with snapshot(self.engine) as connection:
             yield from self._views(connection, {**OWN_VIEWS, **processor_tables.VIEWS})
+
+    def _untold(self, connection: Connection, projection: Projection, gone: Gone) -> None:
+        """Say that rows cannot be compared: a fault, but where they are all there is of responses.
+
+        Nobody archives these, as Kafka keeps them; what was read before it dropped them is right as
+        far as anybody can tell.
+        """
+        read = position.load(connection, projection).get(gone.place, 0)
+        answers = map(self.records.topics.responses, current().aggregate_types)
+        if gone.place.topic in answers and read >= gone.earliest:
+            where = f"{gone.place.topic}:{gone.place.partition}"
+            self.looked.not_checked.append(
+                f"{projection.name}: of {where} Kafka has dropped what lies before offset "
+                f"{gone.earliest}; it was read, and is nowhere else"
+            )
+        else:
+            self.looked.unavailable.append(f"{projection.name}: {gone}")
 
     def _views(self, connection: Connection, views: Mapping[str, View]) -> Iterator[Finding]:
         if self.only is not None:

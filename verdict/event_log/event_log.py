@@ -24,11 +24,12 @@ Places = Mapping[Partition, int]
 
 
 class Gone(VerdictError):
-    """Records are neither in Kafka nor archived."""
+    """Records of `place` before the offset `earliest` are neither in Kafka nor archived."""
 
     def __init__(
         self, place: Partition, reached: int, earliest: int, without: Unreachable | None = None
     ) -> None:
+        self.place, self.earliest = place, earliest
         archive = f" (there is no archive: {without})" if without else ""
         super().__init__(
             f"records of {place.topic}:{place.partition} are archived up to offset {reached}"
