@@ -63,10 +63,12 @@ class LogStructuredState:
 
     def commit(self, changed: Mapping[bytes, Entry], now: int) -> None:
         """Append one log entry, fold pages for as many bytes, and drop what is folded."""
-        listed = sorted((self._hash(key), entry) for key, entry in changed.items())
+        hashed = {self._hash(key): entry for key, entry in changed.items()}
         self._head = self._head.at(now)
-        clock = self._head.clock
-        entries = {key: kept(value, keep and clock + keep) for key, (value, keep) in listed}
+        clock, entries = self._head.clock, dict[KeyHash, Kept]()
+        for key in sorted(hashed):  # hashes alone: of pairs, each comparison would be two
+            value, keep = hashed[key]
+            entries[key] = kept(value, keep and clock + keep)
         gone = self._fold(entries)
         entry = pack(entries.items(), gone)
         appended = self._head.appended(entry)
