@@ -28,7 +28,11 @@ def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: 
 
 
 def test_what_is_not_there_has_the_code_that_clients_know(page: Page) -> None:
-    paths = ("/schemas/ids/999999999", "/subjects/x/versions", "/subjects/order.events-value/versions/99")
+    paths = (
+        "/schemas/ids/999999999",
+        "/subjects/x/versions",
+        "/subjects/order.events-value/versions/99",
+    )
     answers = [page.browser.get(path) for path in paths]
 
     assert [one.status_code for one in answers] == [404] * 3

@@ -101,4 +101,13 @@ def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> Car
 
 
 def _unreadable(error: Exception) -> Unreadable:
-    return Unreadable(f"{type(error).__name__}: {error}"[:SHOWN_CHARS])
+    told = _told(error) if isinstance(error, ValidationError) else str(error)
+    return Unreadable(f"{type(error).__name__}: {told}"[:SHOWN_CHARS])
+
+
+def _told(error: ValidationError) -> str:
+    """Return what is wrong with which fields, in one line, and never what they hold."""
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        ": ".join(filter(None, [".".join(map(str, one["loc"])), one["msg"]])) for one in problems
+    )
