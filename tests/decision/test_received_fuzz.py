@@ -131,6 +131,17 @@ def test_avro_with_absurd_lengths_and_counts_is_contained(
         read_by_both(aggregate_type, b"a", value)
 
 
+@given(AGGREGATES.flatmap(lambda name: st.tuples(st.just(name), envelopes(), commands(name))))
+def test_an_integer_that_takes_more_bytes_than_it_needs_is_handed_on_as_our_writers_write_it(
+    sent: tuple[str, Any, Any],
+) -> None:
+    aggregate_type, envelope, payload = sent
+    value, key = encode_command(aggregate_type, envelope, payload), envelope.aggregate_id.encode()
+    for at in range(5, len(value)):
+        spare = bytes([value[at] | 0x80, 0]) if value[at] < 0x80 else value[at : at + 1]
+        read_by_both(aggregate_type, key, value[:at] + spare + value[at + 1 :])
+
+
 @given(AVRO, st.data())
 def test_avro_that_ends_too_soon_is_contained(value: bytes, data: st.DataObject) -> None:
     for aggregate_type in current().aggregate_types:
