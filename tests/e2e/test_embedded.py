@@ -149,7 +149,7 @@ def test_every_port_is_this_machine_s_alone(ports: list[Listening]) -> None:
 
 @pytest.mark.proves("S-01")
 def test_who_does_not_say_who_they_are_is_refused_on_every_port(ports: list[Listening]) -> None:
-    """But Kafka's, which is for this machine and lets all in: see GUARANTEES."""
+    """But Kafka's and the page, which are for this machine and let all in: see GUARANTEES."""
     asked = [one for one in ports if one.process != "broker"]
     with ThreadPoolExecutor(2 * len(asked)) as strangers:  # who is silent is waited for
         answers = strangers.map(partial(_answer, said=PY4J), asked)
@@ -158,7 +158,9 @@ def test_who_does_not_say_who_they_are_is_refused_on_every_port(ports: list[List
 
     assert obeying == [], "they take commands from anybody"
     assert sum(b"Sasl" in refusal for refusal in refusals) == 2, "messages and blocks of Spark"
-    assert sum(b"Sasl" not in refusal and refusal != b"" for refusal in refusals) <= 1
+    assert sum(refusal.startswith(b"HTTP/1.1 400") for refusal in refusals) == 1, "the page"
+    others = [one for one in refusals if b"Sasl" not in one and not one.startswith(b"HTTP/1.1 400")]
+    assert sum(refusal != b"" for refusal in others) <= 1
 
 
 def _answer(to: Listening, said: bytes) -> bytes:
