@@ -14,7 +14,7 @@ from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.kafka.access import Kafka
 from verdict.lake.stream import LETTER, lines
-from verdict.lake.table import Span, Table, position
+from verdict.lake.table import Span, Table, position, see_that_rows_are_there
 from verdict.local.lock import DataDirectoryLock
 from verdict.model.lake_table import LakeTable
 from verdict.processing.processor import Processor
@@ -91,7 +91,7 @@ class Files:
         """Write a batch, in place of what a former try of it left, and its marker."""
         staged, seen = self._table.staged(), Observation()
         (
-            frame.observe(seen, F.count(LETTER).alias("letters"))
+            frame.observe(seen, F.count(LETTER).alias("letters"), F.count(F.lit(1)).alias("all"))
             .where(F.col(LETTER).isNull())
             .drop(LETTER)
             .write.options(**NO_SUCCESS_FILE)
@@ -99,6 +99,7 @@ class Files:
             .parquet(str(staged))
         )
         letters = self._letters(frame) if seen.get["letters"] else []
+        see_that_rows_are_there(staged, seen.get["all"] - seen.get["letters"])
         self._on_step(Step.FILES_WRITTEN)
         span = Span(position(batch.start), position(batch.end))
         self._table.put(staged, span, partial(self._on_step, Step.FORMER_AWAY))

@@ -13,6 +13,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
 
+from pyarrow.parquet import read_metadata
+
+from verdict.errors import VerdictError
 from verdict.exactly_once.errors import Misfit
 from verdict.kafka.offsets import AnyOffsets
 
@@ -106,6 +109,23 @@ class Table:
         for path in self.folder.iterdir():
             if found := NAME.fullmatch(path.name):
                 yield Span(int(found[1]), int(found[2]))
+
+
+def see_that_rows_are_there(staged: Path, wanted: int) -> None:
+    """Return if the files of a batch hold as many rows as were handed over.
+
+    Executors of other machines may write into a folder of the same name that is their own.
+
+    Raises:
+        VerdictError: They do not.
+    """
+    found = sum(read_metadata(file).num_rows for file in staged.rglob("*.parquet"))
+    if found != wanted:
+        raise VerdictError(
+            f"{wanted} rows were handed over to be written to {staged}, and {found} are there: let "
+            "all executors see the same folder (lake_dir, else shared_dir), then start again; "
+            "nothing is lost"
+        )
 
 
 def _to_disk(path: Path) -> None:
