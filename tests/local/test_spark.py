@@ -19,7 +19,7 @@ from pathlib import Path
 from verdict.spark.session import spark_session
 from pyspark.sql.functions import udf
 
-spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), None, {"spark.verdict.test": "on"})
+spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), {"spark.verdict.test": "on"})
 python = udf(lambda _: sys.executable)
 kafka = spark.readStream.format("kafka").option("subscribe", "some")
 kafka = kafka.option("kafka.bootstrap.servers", "shown").option("kafka.anything", "hidden")
@@ -128,3 +128,16 @@ def test_ctrl_c_does_not_reach_the_jvm_and_sigkill_of_its_parent_does(session: S
 
     session.process.kill()
     assert jvm in psutil.wait_procs([jvm], timeout=30)[0]
+
+
+@pytest.mark.process
+def test_a_setting_that_spark_refuses_is_named(tmp_path: Path) -> None:
+    refused = "{'spark.network.timeout': '20s'}"  # it looks every minute who has timed out
+    script = (
+        "from pathlib import Path; from verdict.spark.session import spark_session; "
+        f"spark_session('test', 1, 1, '512m', Path({str(tmp_path)!r}), {refused})"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert "VerdictError: Spark does not start as it is set: requirement failed: " in done.stderr

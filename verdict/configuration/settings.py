@@ -27,6 +27,7 @@ from pydantic_settings import (
 )
 
 from verdict.configuration.values import (
+    cluster_url,
     dotted,
     fitting_outputs,
     listed,
@@ -41,6 +42,7 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
+ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
 Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
@@ -88,7 +90,19 @@ class Settings(BaseSettings):
     shards: PositiveInt = Field(
         2, description="At the first start; 1 answers sooner, more decide more."
     )
-    cores: PositiveInt | None = Field(None, description="Spark tasks at a time; unset: all.")
+    cores: PositiveInt | None = Field(
+        None, description="Spark tasks at a time on this machine; unset: all."
+    )
+    spark_master: ClusterUrl | None = Field(
+        None, description="Of a Spark cluster, such as spark://host:7077; unset: this machine."
+    )
+    spark: PassThrough = Field(
+        {}, description="More for Spark, by its names without `spark.`, such as executor.memory."
+    )
+    shared_dir: Path | None = Field(
+        None,
+        description="Checkpoint and lake, for all machines of a cluster to see; unset: data_dir.",
+    )
     driver_memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*[kmgt]$")] = Field(
         "1g", description="Heap of the JVM."
     )
@@ -204,6 +218,11 @@ class Settings(BaseSettings):
         """The settings of the application, by name."""
         own = type(self).model_fields.keys() - Settings.model_fields.keys()
         return {name: getattr(self, name) for name in own}
+
+    @property
+    def durable_dir(self) -> Path:
+        """What every machine must see: checkpoint, recovered state, what is handed over, lake."""
+        return (self.shared_dir or self.data_dir).absolute()
 
     @property
     def roles(self) -> Roles:

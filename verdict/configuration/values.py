@@ -48,6 +48,17 @@ def fitting_outputs(size: int) -> int:
     return size
 
 
+def cluster_url(value: str) -> str:
+    """Return the master of a Spark cluster.
+
+    Raises:
+        ValueError: It is this machine, whose tasks at a time are set by `cores`.
+    """
+    if value.startswith("local"):
+        raise ValueError(f"{value!r} is this machine: leave it unset, and set cores")
+    return value
+
+
 def topic_or_prefix(value: str) -> str:
     """Return a topic's name, or the beginning of many as `shop.*`.
 

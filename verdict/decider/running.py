@@ -4,7 +4,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -24,6 +26,7 @@ from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
 from verdict.operator.handover import chunks_of
+from verdict.operator.local_copy import executor_folder
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
@@ -65,7 +68,7 @@ class Deciding:
         self._on_step = on_step
         self._held = ExitStack()
         self._shards: list[int] = []
-        self._outputs = settings.data_dir.absolute() / "outputs"
+        self._outputs = settings.durable_dir / "outputs"
         self._publisher: Publisher | None = None
         self._watch: Watch | None = None
         self._generation: Generation | None = None
@@ -170,7 +173,7 @@ class Deciding:
 
     def _current(self, query: Query) -> Generation:
         marker = read_marker(self._ground.kafka, query, wait=False).marker
-        return generation_of(self._settings.data_dir, marker)
+        return generation_of(self._settings.durable_dir, marker)
 
     def _commands(self) -> DataFrame:
         assert self._publisher is not None
@@ -182,7 +185,8 @@ class Deciding:
     def _processor(self) -> CommandProcessor:
         assert self._generation is not None
         settings = self._settings
-        state = partial(LogStructuredState, folder=settings.data_dir.absolute() / "state")
+        here = None if settings.spark_master else settings.data_dir.absolute() / "state"
+        state = partial(_state, folder=here)
         planned = partial(planned_at, self._generation.checkpoint)
         return CommandProcessor(settings.topics, limits_of(settings), state, self._outputs, planned)
 
@@ -192,6 +196,11 @@ class Deciding:
         batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
         self._publisher.publish(batch, Packed(partial(chunks_of, table)))
         rmtree(self._outputs, ignore_errors=True)
+
+
+def _state(handle: Any, folder: Path | None) -> LogStructuredState:
+    """Return what keeps a shard, on its executor; its copies lie there in a folder of its own."""
+    return LogStructuredState(handle, executor_folder() if folder is None else folder)
 
 
 def limits_of(settings: Settings) -> Limits:

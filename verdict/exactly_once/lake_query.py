@@ -12,7 +12,7 @@ NAME = "lake"
 
 def lake_dir(settings: Settings) -> Path:
     """Return where the lake of these settings is."""
-    return (settings.lake_dir or settings.data_dir / NAME).absolute()
+    return (settings.lake_dir or settings.durable_dir / NAME).absolute()
 
 
 def lake_query(topics: Topics) -> Query:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from verdict.configuration.batch_size import check_batch_size, transaction_timeout_s
+from verdict.configuration.cluster import cluster_options
 from verdict.configuration.found import running_on, withdraw
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
 from verdict.configuration.loading import SettingsInvalid
@@ -22,6 +23,7 @@ from verdict.local import private
 from verdict.local.broker import EmbeddedBroker
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
+from verdict.spark.probe import see_that_executors_fit
 from verdict.spark.session import jvm_exit_code, spark_session
 from verdict.spark.source import Ground
 from verdict.wire.generate import see_that_all_are_written
@@ -72,6 +74,8 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         spark = _spark(settings, place.home / SPARK, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
+    if settings.spark_master is not None:
+        see_that_executors_fit(spark, settings.durable_dir)
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
@@ -122,6 +126,11 @@ def _see_that_kafka_lets_us_in(settings: Settings) -> None:
     if settings.bootstrap_servers is not None:
         servers = {"bootstrap.servers": settings.bootstrap_servers}
         TopicAdmin(librdkafka_options(settings) | servers, settings.topics).reach()
+    elif settings.spark_master is not None and not running_on(settings.data_dir):
+        raise SettingsInvalid(
+            f"spark_master is {settings.spark_master} and bootstrap_servers is not set: the "
+            "embedded broker is for this machine alone; name your Kafka"
+        )
     elif settings.kafka_security_protocol != "PLAINTEXT":
         raise SettingsInvalid(
             f"kafka_security_protocol is {settings.kafka_security_protocol} and bootstrap_servers "
@@ -152,5 +161,7 @@ def _spark(settings: Settings, scratch: Path, locks: Sequence[DataDirectoryLock]
         settings.shards,
         settings.driver_memory,
         scratch,
+        extra=cluster_options(settings),
+        master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )

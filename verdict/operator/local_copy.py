@@ -10,6 +10,7 @@ nobody has to ask Spark for it, whose JVM answers with a text of all its bytes.
 
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -174,6 +175,12 @@ def _opened(path: Path) -> tuple[lmdb.Environment, lmdb._Database, lmdb._Databas
 
 def _environment(path: Path) -> lmdb.Environment:
     return lmdb.open(str(path), map_size=MAP_BYTES, max_dbs=2, sync=False, metasync=False)
+
+
+def executor_folder() -> Path:
+    """Return a folder of this executor's own, on a cluster; it is removed with the executor."""
+    folders = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("LOCAL_DIRS")  # those of YARN
+    return Path(folders.split(",")[0] if folders else tempfile.gettempdir(), "verdict-state")
 
 
 @cache

@@ -28,7 +28,7 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         on_step: Called at each step of publishing.
     """
     reactions = reactions_of(settings)
-    outputs = settings.data_dir.absolute() / "reactions"
+    outputs = settings.durable_dir / "reactions"
 
     def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
         table = frame.toArrow()  # once: every evaluation reads Kafka again

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, with every setting that verdict's streams rely on."""
+"""A Spark session with every setting that verdict's streams rely on: here, or on a cluster."""
 
 import atexit
 import logging
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext, accumulators
 from pyspark.errors import PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
@@ -31,6 +32,7 @@ STATE_STORE = "spark.sql.streaming.stateStore"
 # The better compiler works for minutes; on few cores it takes them from what it is to make faster.
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 FEW_CORES = 2
+LOOPBACK = "127.0.0.1"
 
 SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
 
@@ -51,10 +53,7 @@ STREAMING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # else INT96, which is deprecated
-    # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file that
-    # it writes: with ten files to a batch of the decider that was most of a lonely command's wait
     "spark.hadoop.fs.permissions.umask-mode": "077",  # Hadoop's own, whatever the process has
-    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing"
         ".FileSystemBasedCheckpointFileManager"
@@ -70,11 +69,11 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     shuffle_partitions: int,
     driver_memory: str,
     local_dir: Path,
-    ui_port: int | None = None,
     extra: Mapping[str, str] | None = None,
     keep_open: Sequence[int] = (),
+    master: str | None = None,
 ) -> SparkSession:
-    """Return a session in local mode; the JVM of this process is started when it has none yet.
+    """Return a session; the JVM of this process is started when it has none yet.
 
     The JVM ends with this process, SIGKILL included, and Ctrl-C in the terminal does not reach it:
     stop the session, then leave. A later session of the same process runs in the same JVM, so
@@ -82,15 +81,15 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
 
     Args:
         app_name: Shown in the UI and in metrics.
-        cores: How many tasks run at a time.
+        cores: How many tasks run at a time in local mode.
         shuffle_partitions: The number of shards; a checkpoint holds on to its own.
         driver_memory: The JVM's heap, such as "1g"; executors share it in local mode.
         local_dir: Takes shuffle and state files, native libraries, and `spark.log`, where
             everything goes that Spark, its JVM and the Python workers say. All but that log is
             removed first: a process that was killed leaves its files behind.
-        ui_port: Where Spark's own pages are served on 127.0.0.1; None: nowhere.
         extra: Further settings of Spark; they win over the ones given here.
         keep_open: File descriptors that the JVM inherits, such as that of a lock.
+        master: Of a cluster, whose executors are in other JVMs; None: local mode.
 
     Raises:
         EnvironmentIncomplete: Java or the jars are missing.
@@ -104,34 +103,70 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     temporary.mkdir(parents=True, exist_ok=True)
     _prepare_environment()
     _leave_a_death_to_who_looks_for_it()
-    jars = spark_jars()
+    jars, sockets = spark_jars(), _folder_of_sockets(temporary)
+    java_tmp = temporary if master is None else sockets  # where each JVM has them of itself
     settings = {
         **STREAMING,
-        # over TCP anybody on this machine could be the first to speak to the state of a task
-        "spark.python.unix.domain.socket.enabled": "true",
-        "spark.python.unix.domain.socket.dir": str(_folder_of_sockets(temporary)),
-        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
         "spark.app.name": app_name,
-        "spark.master": f"local[{cores}]",
         "spark.sql.shuffle.partitions": str(shuffle_partitions),
         "spark.driver.memory": driver_memory,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": shlex.join(_java_options(temporary, cores, jars)),
+        "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
         "spark.local.dir": str(local_dir),
         "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
         # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.ui.showConsoleProgress": "false",
-        "spark.ui.enabled": str(ui_port is not None).lower(),
-        **({} if ui_port is None else {"spark.ui.port": str(ui_port)}),
+        "spark.ui.enabled": "false",
+        **(_on_this_machine(cores, sockets) if master is None else _on_a_cluster(master, jars)),
         **(extra or {}),
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    context = SparkContext(conf=conf, gateway=_gateway(conf, local_dir / LOG, keep_open))
+    gateway = _gateway(conf, local_dir / LOG, keep_open)
+    try:
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Py4JJavaError as error:
+        raise VerdictError(
+            f"Spark does not start as it is set: {error.java_exception.getMessage()} (spark_master "
+            f"and the table `spark`); {local_dir / LOG} has all of it"
+        ) from error
     session = SparkSession(context)
-    _without_checksums(session)
+    if master is None:
+        _without_checksums(session)
     return session
+
+
+def _on_this_machine(cores: int, sockets: Path) -> dict[str, str]:
+    """Return what is right where all is in one JVM and nobody else may come in."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
+    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.host": LOOPBACK,
+        "spark.authenticate": "true",  # with a secret of this run, between the parts in the JVM
+        # over TCP anybody on this machine could be the first to speak to the state of a task
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": str(sockets),
+        # Hadoop without its native library, which pyspark has not, starts a `chmod` for every file
+        # that it writes: with ten files to a batch that was most of a lonely command's wait
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    }
+
+
+def _on_a_cluster(master: str, jars: Sequence[Path]) -> dict[str, str]:
+    """Return what executors on other machines need; their Python is that of one image."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return {
+        "spark.master": master,
+        "spark.jars": ",".join(jar.as_uri() for jar in jars),
+        "spark.python.unix.domain.socket.enabled": "true",
+        # no `.crc` files on executors, where `_without_checksums` does not reach
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
+        # until a machine that vanished is known to be gone, and its tasks move to others
+        "spark.network.timeout": "20s",
+        "spark.network.timeoutInterval": "5s",
+        "spark.executor.heartbeatInterval": "5s",
+    }
 
 
 def _clear(local_dir: Path) -> None:
@@ -236,9 +271,7 @@ def _leave_a_death_to_who_looks_for_it() -> None:
 
 
 def _prepare_environment() -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take the first python3 on PATH
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # they import the application from where this process does
+    # workers import the application from where this process does
     former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path.cwd()), *former]))
     java = find_java()

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -80,15 +79,26 @@ def lived(settings: Environment, folder: Path) -> dict[str, str]:
 
 @contextmanager
 def watched(settings: Environment, folder: Path) -> Iterator[str]:
-    """Run `verdict up`, and give the address of Spark's pages."""
+    """Run `verdict up` with all that Spark can show, and give the address of its pages.
+
+    Its event log is in `events`; the plans are shown as `explain` does at most.
+    """
     [port] = free_ports(1)
     (folder / "events").mkdir()
+    shown = {
+        "ui.enabled": True,
+        "ui.port": port,
+        "eventLog.enabled": True,
+        "eventLog.dir": (folder / "events").as_uri(),
+        "eventLog.compress": False,
+        "sql.ui.explainMode": "extended",
+    }
     with (
         (folder / "stderr").open("w") as said,
         subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.watched", str(port), str(folder / "events")],
+            [VERDICT, "up"],
             cwd=ROOT,
-            env=os.environ | settings,
+            env=os.environ | settings | {"VERDICT_SPARK": json.dumps(shown)},
             stdout=subprocess.PIPE,
             stderr=said,
             text=True,

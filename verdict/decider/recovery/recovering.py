@@ -105,7 +105,7 @@ def recover(
 
 def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None:
     """Rebuild the state if the rules have another format of it than the one that is stored."""
-    if outdated := generation_of(settings.data_dir, ground.marker).outdated():
+    if outdated := generation_of(settings.durable_dir, ground.marker).outdated():
         LOG.warning("the rules store %s in another format: recovering", ", ".join(outdated))
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
 
@@ -116,7 +116,7 @@ def _claimed(
     """Return the marker to go on from, after whoever decided can read that it must stop."""
     marker = settled_marker(ground.kafka, query)
     if marker is None:
-        lost = marker_from_answers(ground, query, settings.topics, settings.data_dir)
+        lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
     marker = belonging(marker, query, ground.kafka)
     claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
@@ -163,7 +163,7 @@ def _seeded(
     topics, names = settings.topics, current().aggregate_types
     events, responses = map(topics.events, names), map(topics.responses, names)
     bounds = bounds_of(ground.kafka, [*events, *responses])
-    generation = Generation(settings.data_dir, new.generation)
+    generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
     folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts, without)

@@ -1,0 +1,84 @@
+"""What a cluster is told, and that no secret travels to it in clear."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verdict.configuration.cluster import cluster_options
+from verdict.configuration.loading import SettingsInvalid, load_settings
+from verdict.operator.local_copy import executor_folder
+
+MASTER = "spark://host:7077"
+LOGIN = {
+    "kafka_security_protocol": "SASL_SSL",
+    "kafka_user": "ada",
+    "kafka_password": "secret",
+}
+AUTHENTICATED = {"authenticate": "true", "authenticate.secret": "hush"}
+
+
+def test_what_is_set_for_spark_is_told_under_its_names() -> None:
+    settings = load_settings(spark={"executor": {"memory": "2g", "cores": 4}})
+
+    assert cluster_options(settings) == {"spark.executor.memory": "2g", "spark.executor.cores": "4"}
+
+
+def test_executors_are_told_the_application() -> None:
+    told = cluster_options(load_settings(spark_master=MASTER))
+
+    assert told == {"spark.executorEnv.VERDICT_APP": "compose.application:app"}
+
+
+def test_a_table_of_verdict_toml_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("verdict.toml").write_text("[spark]\nexecutor.memory = '2g'\nui.enabled = true\n")
+
+    told = cluster_options(load_settings())
+    assert told == {"spark.executor.memory": "2g", "spark.ui.enabled": "true"}
+
+
+def test_this_machine_is_no_master() -> None:
+    with pytest.raises(SettingsInvalid, match=r"'local\[2\]' is this machine: leave it unset"):
+        load_settings(spark_master="local[2]")
+
+
+@pytest.mark.parametrize(
+    ("secret", "named"),
+    [
+        (LOGIN, "kafka_password"),
+        ({"kafka": {"ssl.key.password": "x"}}, "kafka.ssl.key.password"),
+        ({"spark_kafka": {"sasl.jaas.config": "x"}}, "spark_kafka.sasl.jaas.config"),
+    ],
+)
+@pytest.mark.parametrize("sealed", [{}, AUTHENTICATED, {"network.crypto.enabled": "true"}])
+def test_secrets_do_not_travel_in_clear(
+    secret: dict[str, Any], named: str, sealed: dict[str, str]
+) -> None:
+    settings = load_settings(spark_master=MASTER, spark=sealed, **secret)
+
+    with pytest.raises(SettingsInvalid, match=f"^{named} would travel to the executors of") as told:
+        cluster_options(settings)
+    assert "secret'" not in str(told.value)
+    assert "hush" not in str(told.value)
+
+
+@pytest.mark.parametrize("sealed", ["network.crypto.enabled", "ssl.rpc.enabled"])
+def test_secrets_travel_when_both_sides_know_each_other_and_nobody_listens(sealed: str) -> None:
+    settings = load_settings(spark_master=MASTER, spark=AUTHENTICATED | {sealed: "true"}, **LOGIN)
+
+    assert cluster_options(settings)["spark.authenticate.secret"] == "hush"
+
+
+def test_what_is_no_secret_travels() -> None:
+    settings = load_settings(spark_master=MASTER, kafka={"socket.timeout.ms": 9000})
+
+    assert cluster_options(settings)
+
+
+def test_copies_of_shards_lie_in_the_executors_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/disk1/executor-7,/disk2/executor-7")
+    assert executor_folder() == Path("/disk1/executor-7/verdict-state")
+    monkeypatch.delenv("SPARK_LOCAL_DIRS")
+    monkeypatch.setenv("LOCAL_DIRS", "/yarn/container-3")
+    assert executor_folder() == Path("/yarn/container-3/verdict-state")
