@@ -74,13 +74,15 @@ def _build(connection: Connection, built: Rebuildable, deliveries: Iterable[Deli
     table = built.tables[0]
     rows = [one.values for one in built.builder(deliveries) if one.values is not None]
     filling.drop_indexes(connection, table)
-    filling.fill(connection, table, {c.name: [row[c.name] for row in rows] for c in table.c})
+    columns = [[*values] for values in zip(*rows, strict=True)]
+    filling.fill(connection, table, dict(zip(built.builder.columns, columns, strict=False)))
     filling.create_indexes(connection, table)
     built.complete(connection)
 
 
 def _order(delivery: Delivery) -> tuple[str, str, int, int]:
     record = delivery.record
+    assert record is not None
     assert not isinstance(record, Unreadable)
     key = record.key if isinstance(record, Carried) else record.aggregate_id
     return key, delivery.topic, delivery.partition, delivery.offset

@@ -108,7 +108,7 @@ def test_executors_get_what_folds_the_rows() -> None:
     projection = aggregate_state(everything)
     kept = cloudpickle.dumps(projection.builder)  # type: ignore[no-untyped-call]
 
-    assert vars(cloudpickle.loads(kept))["row"]._fields[:3] == (
+    assert vars(cloudpickle.loads(kept))["form"].row._fields[:3] == (
         "life_cycle", "decided_at", "state_version",
     )  # fmt: skip
 

@@ -103,11 +103,13 @@ def test_an_aggregate_behind_a_gap_is_built_up_to_it_and_the_gap_is_told(log: Ev
     log.add_unseen("b", opened("bob"))
     log.add("b", PositionClosed())
 
-    found = [*_builder("us_holder")(sorted(log.deliveries, key=lambda d: d.partition))]
+    holders = _builder("us_holder")
+    found = [*holders(sorted(log.deliveries, key=lambda d: d.partition))]
 
     told = {one.gap.aggregate_id: one for one in found if one.gap is not None}
     assert told["a"].values is not None
-    assert (told["a"].values["version"], told["a"].values["client"]) == (1, "ada")
+    ada = dict(zip(holders.columns, told["a"].values, strict=True))
+    assert (ada["version"], ada["client"]) == (1, "ada")
     assert told["b"].values is None
     assert {
         (gap.version_needed, gap.version_seen) for gap in (told[n].gap for n in "ab") if gap

@@ -140,7 +140,7 @@ def test_other_projections_too_take_as_many_statements_for_many_events_as_for_fe
         return log.batch()
 
     few = statements.of(applier, some(0, 2))
-    many = statements.of(applier, some(2, 2 + MANY))
+    many = statements.of(applier, some(2, MANY))
     most = statements.of(applier, some(2 + MANY, 3 * MANY))
 
     assert few <= many == most <= 15

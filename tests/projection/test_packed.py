@@ -9,6 +9,8 @@ from schemas.share_holding import ShareHolding
 from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection import outcome
+from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.read_models.batches.packed import PACKED, packed, unpacked
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
@@ -55,18 +57,39 @@ def restored(chunks: Iterable[bytes]) -> list[Delivery]:
     return sorted(deliveries, key=lambda delivery: delivery[:3])
 
 
+def sent(record: Record | Unreadable, offset: int = 2**40) -> Delivery:
+    value = b"\xff\0" if isinstance(record, RecordedEvent) else None
+    return Delivery("a-topic", 3, offset, record, value)
+
+
+def handed_over(delivery: Delivery) -> Delivery:
+    """Return what becomes of a delivery: what is archived of an event comes with it."""
+    if isinstance(delivery.record, RecordedEvent):
+        return delivery._replace(value=None, row=archived_event(delivery))
+    if isinstance(delivery.record, Response):
+        return delivery._replace(record=None, row=outcome.row(delivery.record))
+    return delivery
+
+
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_comes_back_as_it_was(record: Record | Unreadable) -> None:
-    value = b"\xff\0" if isinstance(record, RecordedEvent) else None
-    delivery = Delivery("a-topic", 3, 2**40, record, value)
+    delivery = sent(record)
 
-    assert restored(packed([delivery])) == [delivery]
+    assert restored(packed([delivery])) == [handed_over(delivery)]
+
+
+def test_what_is_archived_is_the_same_whoever_makes_it() -> None:
+    delivery = sent(EVENT)
+
+    [restored_one] = restored(packed([delivery]))
+
+    assert archived_event(restored_one) == archived_event(delivery)
 
 
 def test_all_kinds_travel_together() -> None:
-    deliveries = [Delivery("a-topic", 0, number, record) for number, record in enumerate(RECORDS)]
+    deliveries = [sent(record, number) for number, record in enumerate(RECORDS)]
 
-    assert restored(packed(deliveries)) == deliveries
+    assert restored(packed(deliveries)) == [*map(handed_over, deliveries)]
 
 
 def test_no_records_are_no_deliveries() -> None:
@@ -80,10 +103,9 @@ def test_events_and_responses_are_decoded_by_their_topics() -> None:
     )
 
     assert deliveries == [
-        Delivery("order.responses", 1, 8, REJECTED),
-        Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT)),
+        handed_over(Delivery("order.responses", 1, 8, REJECTED)),
+        handed_over(Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT))),
     ]
-    assert isinstance(deliveries[0].record, Response)
 
 
 HOLDING = b'{"id": "1", "client": "ada", "ticker": "FB", "amount": 33, "exchange": "NYSE", "x": 1}'

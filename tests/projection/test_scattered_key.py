@@ -88,7 +88,7 @@ def scattered_after(batches: Iterable[list[tuple[str, int]]]) -> dict[str, int]:
     with engine.begin() as connection:
         create(connection, [projection])
         for batch in batches:
-            note(connection, projection.places, [of(*place) for place in batch])
+            note(connection, projection.places, {("order", *place) for place in batch})
         shown = connection.exec_driver_sql("SELECT aggregate_id, partitions FROM scattered_key")
         found = {row.aggregate_id: row.partitions for row in shown}
     engine.dispose()

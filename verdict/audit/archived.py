@@ -12,7 +12,7 @@ from verdict.decision.recording import StoredEvent
 from verdict.event_log.placed import Laid, Placed, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.projection import archived_event
+from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
 
 Whole = Mapping[str, Any]  # a row of `event_archive`, all of its columns
@@ -82,7 +82,7 @@ def _altered(row: Whole, placed: Placed) -> Iterator[str]:
     """Yield the columns that are not what follows from the event."""
     if isinstance(placed.content, str):
         return
-    expected = archived_event.row(
+    expected = archived_event(
         Delivery(
             placed.place.topic,
             placed.place.partition,
@@ -91,7 +91,7 @@ def _altered(row: Whole, placed: Placed) -> Iterator[str]:
             placed.content.value,
         )
     )
-    for column, value in expected.items():
+    for column, value in expected._asdict().items():
         if column != "value" and _plain(column, row[column]) != _plain(column, value):
             yield column
 

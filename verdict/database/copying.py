@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Insert,
+    LargeBinary,
     MetaData,
     Table,
     select,
@@ -25,21 +26,22 @@ from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import visitors
 from sqlalchemy.types import TypeEngine
 
-Values = dict[str, Any]
+from verdict.database.rows import Row, Rows
+
 Computed = Mapping[str, ColumnElement[Any]]
 
 MANY = 500  # rows, from which on it pays
 
 
-def pays(connection: Connection, rows: Sequence[Values]) -> bool:
+def pays(connection: Connection, rows: Rows) -> bool:
     """Tell whether this is the way to insert `rows`."""
-    return connection.dialect.name == "postgresql" and len(rows) >= MANY
+    return connection.dialect.name == "postgresql" and len(rows.values) >= MANY
 
 
 def insert_copied(
     connection: Connection,
     table: Table,
-    rows: Sequence[Values],
+    rows: Rows,
     computed: Computed,
     on_conflict: Callable[[postgresql.Insert], Insert],
 ) -> int:
@@ -48,14 +50,14 @@ def insert_copied(
     Args:
         connection: To PostgreSQL, inside a transaction.
         table: Where the rows shall be.
-        rows: At least one, all with the same names: columns, and parameters of `computed`.
+        rows: At least one; the names are columns, and parameters of `computed`.
         computed: Columns whose value the database works out for each row, before any is written.
         on_conflict: Says in the INSERT what becomes of rows that are there.
     """
-    staged = _staged(table, rows[0], computed)
+    staged = _staged(table, rows.names, computed)
     connection.execute(CreateTable(staged, if_not_exists=True))
-    _copy(connection, staged, rows)
-    given = [column.name for column in table.columns if column.name in rows[0]]
+    copy_into(connection, staged, {name: rows.column(name) for name in rows.names})
+    given = [column.name for column in table.columns if column.name in rows.names]
     values = [staged.c[name] for name in given] + [
         visitors.replacement_traverse(expression, {}, _from_row(staged))
         for expression in computed.values()
@@ -67,8 +69,8 @@ def insert_copied(
     return written
 
 
-def _staged(table: Table, row: Values, computed: Computed) -> Table:
-    """Return the session's table for rows like `row`."""
+def _staged(table: Table, names: Sequence[str], computed: Computed) -> Table:
+    """Return the session's table for rows with these names."""
     kinds: dict[str, TypeEngine[Any]] = {
         part.key: part.type
         for expression in computed.values()
@@ -76,11 +78,11 @@ def _staged(table: Table, row: Values, computed: Computed) -> Table:
         if isinstance(part, BindParameter)
     }
     kinds |= {column.name: column.type for column in table.columns}
-    form = f"{table.name} {[(name, str(kinds[name])) for name in row]}"
+    form = f"{table.name} {[(name, str(kinds[name])) for name in names]}"
     return Table(
         f"copied_{hashlib.sha256(form.encode()).hexdigest()[:16]}",
         MetaData(),
-        *(Column(name, kinds[name]) for name in row),
+        *(Column(name, kinds[name]) for name in names),
         prefixes=["TEMPORARY"],
         postgresql_on_commit="DELETE ROWS",
     )
@@ -95,10 +97,6 @@ def _from_row(staged: Table) -> Callable[..., Any]:
         return None
 
     return replace
-
-
-def _copy(connection: Connection, staged: Table, rows: Sequence[Values]) -> None:
-    copy_into(connection, staged, {c.name: [row[c.name] for row in rows] for c in staged.c})
 
 
 def copy_into(connection: Connection, table: Table, columns: Mapping[str, list[Any]]) -> None:
@@ -125,7 +123,27 @@ def copy_into(connection: Connection, table: Table, columns: Mapping[str, list[A
         ) from error
 
 
-def as_driver_takes(dialect: Any, kind: TypeEngine[Any], values: list[Any]) -> Sequence[Any]:
+def as_driver_takes(dialect: Any, kind: TypeEngine[Any], values: Sequence[Any]) -> Sequence[Any]:
     """Return the values of a column as the database's driver takes them."""
-    process = kind.dialect_impl(dialect).bind_processor(dialect)
-    return values if process is None else [*map(process, values)]
+    process = _prepares(dialect, kind)
+    if process is None:
+        return values
+    known = {value: process(value) for value in {*values}}  # times and truths of a batch are few
+    return [known[value] for value in values]
+
+
+def as_driver_takes_rows(
+    dialect: Any, kinds: Sequence[TypeEngine[Any]], rows: Sequence[Row]
+) -> Sequence[Row]:
+    """Return rows, whose columns are of these types, as the database's driver takes them."""
+    if all(_prepares(dialect, kind) is None for kind in kinds):
+        return rows
+    columns = zip(*rows, strict=True)
+    taken = [as_driver_takes(dialect, *of) for of in zip(kinds, columns, strict=True)]
+    return [*zip(*taken, strict=True)]
+
+
+def _prepares(dialect: Any, kind: TypeEngine[Any]) -> Callable[[Any], Any] | None:
+    """Return what a value has to go through; every driver takes bytes as they are."""
+    known = kind.dialect_impl(dialect)
+    return None if isinstance(known, LargeBinary) else known.bind_processor(dialect)

@@ -11,12 +11,20 @@ from verdict.model.message import epoch_millis, iso_time
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 MILLISECOND = timedelta(milliseconds=1)
+SECONDS = len("2026-11-21T12:00:00")
 
 
 @lru_cache(maxsize=4096)
 def _second(second: int) -> str:
     """Return all but the milliseconds of a time's text; the times of a batch share few seconds."""
     return iso_time(second * 1000).removesuffix("000Z")
+
+
+@lru_cache(maxsize=4096)
+def _millis_at(second: str) -> int:
+    """Return the epoch milliseconds of what `_second` returned, but for the last character."""
+    millis: int = epoch_millis(f"{second}Z")
+    return millis
 
 
 class InstantType(TypeDecorator[int]):
@@ -47,5 +55,6 @@ class InstantType(TypeDecorator[int]):
         """Return what the database gave as epoch milliseconds."""
         if isinstance(value, datetime):
             return (value - EPOCH) // MILLISECOND
-        millis: int | None = epoch_millis(value)
-        return millis
+        if value is None:
+            return None
+        return _millis_at(value[:SECONDS]) + int(value[SECONDS + 1 : -1])

@@ -1,9 +1,9 @@
 """The few statements whose form differs between databases, each one whatever the number of rows."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import (
     JSON,
     Column,
@@ -21,8 +21,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from verdict.database import copying
+from verdict.database.rows import Rows, Values, rows_of
 
-Values = copying.Values
 Upsert = sqlite.Insert | postgresql.Insert
 
 
@@ -34,7 +34,7 @@ def is_any_of(
     The keys travel as one JSON array: a parameter each would run into SQLite's limit of 32,766,
     and would make a new statement of every number of keys.
     """
-    array = json.dumps(list(keys))
+    array = to_json([*keys]).decode()
     if connection.dialect.name == "postgresql":
         texts = func.json_array_elements_text(cast(literal(array, Text), JSON))
         return column.in_(select(texts.column_valued("one_of_the_keys")))
@@ -63,7 +63,7 @@ def wait_for_locks(connection: Connection, seconds: float) -> None:
 def add_new(
     connection: Connection,
     table: Table,
-    rows: Sequence[Values],
+    rows: Rows | Sequence[Values],
     computed: Mapping[str, ColumnElement[Any]] | None = None,
 ) -> int:
     """Insert the rows whose primary key is not there yet; return how many those were.
@@ -75,33 +75,36 @@ def add_new(
         computed: Columns whose value the database works out for each row, when those before it
             are written.
     """
-    if not rows:
+    given = rows_of(rows)
+    if not given.values:
         return 0
-    if not computed and copying.pays(connection, rows):
+    if not computed and copying.pays(connection, given):
         return copying.insert_copied(
-            connection, table, rows, {}, lambda insert: insert.on_conflict_do_nothing()
+            connection, table, given, {}, lambda insert: insert.on_conflict_do_nothing()
         )
     insert = _insert(connection, table, computed).on_conflict_do_nothing()
-    return insert_each(connection, insert, rows)
+    return insert_each(connection, insert, given)
 
 
-def append(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+def append(connection: Connection, table: Table, rows: Rows | Sequence[Values]) -> None:
     """Insert the rows, none of which is there.
 
     Raises:
         IntegrityError: One is.
     """
-    if copying.pays(connection, rows):
-        copying.insert_copied(connection, table, rows, {}, lambda insert: insert)
-    elif rows:
-        insert_each(connection, _insert(connection, table), rows)
+    given = rows_of(rows)
+    if copying.pays(connection, given):
+        copying.insert_copied(connection, table, given, {}, lambda insert: insert)
+    elif given.values:
+        insert_each(connection, _insert(connection, table), given)
 
 
 def put(
     connection: Connection,
     table: Table,
-    rows: Sequence[Values],
+    rows: Rows | Sequence[Values],
     computed: Mapping[str, ColumnElement[Any]] | None = None,
+    but: Container[str] = (),
 ) -> None:
     """Insert the rows, or overwrite those with the same primary key.
 
@@ -112,45 +115,45 @@ def put(
             `computed`.
         computed: Columns whose value the database works out for each row, from other tables than
             this one.
+        but: Columns that are as they are where a row is there; indexes of these are left alone.
     """
-    if not rows:
+    given = rows_of(rows)
+    if not given.values:
         return
-    given = {*rows[0], *(computed or {})} - set(table.primary_key.columns.keys())
-    columns = [column.name for column in table.columns if column.name in given]
+    names = {*given.names, *(computed or {})} - set(table.primary_key.columns.keys())
+    columns = [one.name for one in table.columns if one.name in names and one.name not in but]
 
     def overwriting(insert: Upsert) -> Insert:
         overwritten = {name: insert.excluded[name] for name in columns}
         return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
 
-    if copying.pays(connection, rows):
-        copying.insert_copied(connection, table, rows, computed or {}, overwriting)
+    if copying.pays(connection, given):
+        copying.insert_copied(connection, table, given, computed or {}, overwriting)
     else:
-        insert_each(connection, overwriting(_insert(connection, table, computed)), rows)
+        insert_each(connection, overwriting(_insert(connection, table, computed)), given)
 
 
-def insert_each(connection: Connection, statement: Insert, rows: Sequence[Values]) -> int:
+def insert_each(connection: Connection, statement: Insert, rows: Rows) -> int:
     """Run an insert for all of `rows` at once; return how many it wrote.
 
-    It is what `Connection.execute` does with a list, at half the cost: parameters are prepared
-    column by column instead of row by row.
+    It is what `Connection.execute` does with a list, at a fraction of the cost: parameters are
+    prepared column by column instead of row by row, and most columns not at all.
 
     Args:
         connection: Inside a transaction.
         statement: Its only parameters are those that `rows` name.
-        rows: At least one, all with the same names: columns, and parameters of expressions.
+        rows: At least one; the names are columns, and parameters of expressions.
     """
-    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows.names))
     assert isinstance(compiled, SQLCompiler)
     if compiled.positiontup is None:  # a driver that takes parameters by their names
         counted = {"preserve_rowcount": True}  # else an insert of many says -1
-        return connection.execute(statement, rows, execution_options=counted).rowcount
-    columns = [
-        copying.as_driver_takes(
-            connection.dialect, compiled.binds[name].type, [row[name] for row in rows]
-        )
-        for name in compiled.positiontup
-    ]
-    return connection.exec_driver_sql(str(compiled), [*zip(*columns, strict=True)]).rowcount
+        return connection.execute(statement, rows.named(), execution_options=counted).rowcount
+    kinds = [compiled.binds[name].type for name in compiled.positiontup]
+    prepared = copying.as_driver_takes_rows(
+        connection.dialect, kinds, rows.in_order(compiled.positiontup)
+    )
+    return connection.exec_driver_sql(str(compiled), prepared).rowcount
 
 
 def _insert(

@@ -7,7 +7,7 @@ the rows. So "order 17" is one SELECT, and a new aggregate is shown without a wo
 from collections import namedtuple
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from sqlalchemy import (
@@ -65,20 +65,28 @@ class StateEvolve:
         after = self.aggregate.evolve(self._state(row), recorded.payload)
         if after is None:
             return (DELETED, recorded.decided_at, *([None] * len(self.fields)))
-        state = after.__dict__
-        values = [
-            state[field.name] if field.is_as_it_is else field.kept(state[field.name])
-            for field in self.fields
-        ]
+        values: Iterable[Any] = map(after.__dict__.__getitem__, self.names)
+        if self.converted:
+            values = (field.kept(value) for field, value in zip(self.fields, values, strict=True))
         return (ACTIVE, recorded.decided_at, *values)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Those of the fields."""
+        return tuple(field.name for field in self.fields)
+
+    @cached_property
+    def converted(self) -> bool:
+        """Whether a column holds anything else than its field does."""
+        return not all(field.is_as_it_is for field in self.fields)
 
     def _state(self, row: StateRow | None) -> Message | None:
         if row is None or row[0] != ACTIVE:
             return None
-        known = {
-            field.name: value if field.is_as_it_is else field.state(value)
-            for field, value in zip(self.fields, row[2:], strict=True)
-        }
+        values: Iterable[Any] = row[2:]
+        if self.converted:
+            values = (field.state(value) for field, value in zip(self.fields, values, strict=True))
+        known = dict(zip(self.names, values, strict=True))
         state: Message = made_of(self.aggregate.state, known)
         return state
 

@@ -1,13 +1,15 @@
 """One row per record, written once and never changed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, Table
 
-from verdict.database.statements import Values, add_new
+from verdict.database.rows import Rows
+from verdict.database.statements import add_new
 from verdict.projection.batch import Delivery, Record
-from verdict.projection.builder import AppendBuilder, values_of
+from verdict.projection.builder import AppendBuilder, row_of
 from verdict.projection.feedless import Feedless
 from verdict.projection.projection import Applied, View
 from verdict.wire.topics import Topics
@@ -21,7 +23,8 @@ class AppendProjection(Feedless):
         name: Of the projection.
         version: Part of its table's name.
         table: Its primary key tells records apart: one that is there already is skipped.
-        row: Record → the values of its row; pure.
+        columns: What a row has, in this order.
+        row: Record → its row; pure.
         follows: The topics, by their names in a deployment.
         views: View name → what it selects.
         settings: What `row` depends on besides the record, spelled out.
@@ -30,7 +33,8 @@ class AppendProjection(Feedless):
     name: str
     version: int
     table: Table
-    row: Callable[[Record], Values]
+    columns: Sequence[str]
+    row: Callable[[Record], tuple[Any, ...]]
     follows: Callable[[Topics], Sequence[str]]
     views: Mapping[str, View]
     settings: str = ""
@@ -49,14 +53,21 @@ class AppendProjection(Feedless):
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Insert a row for each record that has none."""
-        rows = [values_of(delivery, self.row) for delivery in deliveries]
-        new = add_new(connection, self.table, rows)
+        return self.insert(connection, self.rows(deliveries))
+
+    def rows(self, deliveries: Iterable[Delivery]) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of records, which workers may have made."""
+        return [one.row or row_of(one, self.row) for one in deliveries]
+
+    def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Applied:
+        """Insert the rows that are not there."""
+        new = add_new(connection, self.table, Rows(self.columns, rows))
         return Applied(applied=new, skipped=len(rows) - new)
 
     @property
     def builder(self) -> AppendBuilder:
         """Makes a row of each record."""
-        return AppendBuilder(self.row)
+        return AppendBuilder(self.row, self.columns)
 
     def complete(self, connection: Connection) -> None:
         """Do nothing, as there is one table only."""

@@ -1,11 +1,10 @@
 """An event as the archive keeps it: its bytes, and what can be asked of them; pure."""
 
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from verdict.database.statements import Values
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.wire.readable import readable
@@ -13,46 +12,49 @@ from verdict.wire.readable import readable
 Identity = tuple[str, str, int]  # aggregate type, aggregate id, version
 
 
-def event_of(delivery: Delivery) -> RecordedEvent:
-    """Return the event that was delivered."""
-    assert isinstance(delivery.record, RecordedEvent), "the archive follows events only"
-    return delivery.record
+class ArchivedEvent(NamedTuple):
+    """Its row, but for the position; payload and metadata are JSON, the time epoch milliseconds."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    event_id: str
+    event_type: str
+    payload: str
+    metadata: str
+    value: bytes
+    hash: str
+    topic: str
+    partition: int
+    offset: int
+    decided_at: int
+
+    @property
+    def identity(self) -> Identity:
+        """Which event it is, whatever its place."""
+        return self[:3]
 
 
-def _value(delivery: Delivery) -> bytes:
-    assert delivery.value is not None, "an event travels with its bytes"
-    return delivery.value
-
-
-def identity(delivery: Delivery) -> Identity:
-    """Return which event it is, whatever its place."""
-    event = event_of(delivery)
-    return event.aggregate_type, event.aggregate_id, event.version
-
-
-def digest(delivery: Delivery) -> str:
-    """Return the SHA-256 of its bytes, in hexadecimal."""
-    return sha256(_value(delivery)).hexdigest()
-
-
-def row(delivery: Delivery) -> Values:
-    """Return its row, but for the position; payload and metadata are JSON."""
-    event = event_of(delivery)
-    return {
-        "aggregate_type": event.aggregate_type,
-        "aggregate_id": event.aggregate_id,
-        "version": event.version,
-        "event_id": event.event_id,
-        "event_type": type(event.payload).__name__,
-        "payload": _json(readable(event.payload)),
-        "metadata": _json(_metadata(event)),
-        "value": _value(delivery),
-        "hash": digest(delivery),
-        "topic": delivery.topic,
-        "partition": delivery.partition,
-        "offset": delivery.offset,
-        "decided_at": event.decided_at,
-    }
+def archived_event(delivery: Delivery) -> ArchivedEvent:
+    """Return the row of an event, which travels with its bytes or, from a worker, with its row."""
+    if delivery.row is not None:
+        return ArchivedEvent._make(delivery.row)
+    event, value = delivery.record, delivery.value
+    assert isinstance(event, RecordedEvent), "the archive follows events only"
+    assert value is not None, "an event travels with its bytes"
+    return ArchivedEvent(
+        event.aggregate_type,
+        event.aggregate_id,
+        event.version,
+        event.event_id,
+        type(event.payload).__name__,
+        _json(readable(event.payload)),
+        _json(_metadata(event)),
+        value,
+        sha256(value).hexdigest(),
+        *delivery[:3],
+        event.decided_at,
+    )
 
 
 def _metadata(event: RecordedEvent) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from verdict.model.carried_state import CarriedState
 from verdict.model.recorded_event import RecordedEvent
@@ -38,13 +38,18 @@ Record = RecordedEvent | Response | Carried
 
 
 class Delivery(NamedTuple):
-    """A decoded record and its place; of an event the bytes of its value, too."""
+    """A decoded record and its place.
+
+    Of an event there are the bytes of its value, too; or its row in the archive, `row`, which has
+    them. Of a response that has its row, what `outcome` keeps of it, there is no more: nobody asks.
+    """
 
     topic: str
     partition: int
     offset: int
-    record: Record | Unreadable
+    record: Record | Unreadable | None
     value: bytes | None = None
+    row: tuple[Any, ...] | None = None
 
 
 class Batch:
@@ -61,7 +66,7 @@ class Batch:
         for delivery in deliveries:
             self._of_topic.setdefault(delivery.topic, []).append(delivery)
         for found in self._of_topic.values():
-            found.sort(key=attrgetter("partition", "offset"))
+            found.sort(key=itemgetter(1, 2))
 
     def spans(self, topics: Iterable[str]) -> dict[Partition, Span]:
         """Return what the batch covers of `topics`."""

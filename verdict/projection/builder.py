@@ -4,33 +4,40 @@ What `apply` reaches batch by batch, loading and writing rows, is reached here i
 functions over all records of a key, so that each row is written once.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection
 
-from verdict.database.statements import Values
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery, Record, Unreadable
 from verdict.projection.fold import Evolve, Fold, Group, Kept, Key, Remains, Row
 from verdict.projection.newest_states import NewestStates, key_of
 from verdict.projection.projection import Gap, Projection, Unprojectable
-from verdict.projection.stored_rows import stored_values
+from verdict.projection.stored_rows import Form
 
 HISTORIES = 100  # that are folded at once; each leaves a row
 
 
 class Built(NamedTuple):
-    """A row of the projection's first table, and the gap behind which its aggregate waits."""
+    """A row of the projection's first table, and the gap behind which its aggregate waits.
 
-    values: Values | None
+    The values are those of the builder's `columns`.
+    """
+
+    values: tuple[Any, ...] | None
     gap: Gap | None = None
 
 
 class Builder(Protocol):
     """Makes the rows of a projection's first table from everything that it follows."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of what a row has."""
+        ...
 
     @property
     def by_key(self) -> bool:
@@ -62,18 +69,23 @@ class Rebuildable(Projection, Protocol):
 
 @dataclass(frozen=True)
 class RowBuilder(Generic[Row]):
-    """Folds events; the arguments are those of `RowProjection`."""
+    """Folds events; the arguments are those of `RowProjection`, and the table's form."""
 
     evolve: Evolve[Row]
     group: Group[Row]
-    row: type[Row]
+    form: Form[Row]
     remains: Remains[Row] | None = None
 
     by_key = True
 
+    @property
+    def columns(self) -> Sequence[str]:
+        """Those of the table."""
+        return self.form.columns
+
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per aggregate, also of those that are no more, and what they left behind."""
-        for some in _histories(deliveries, _aggregate):
+        for some in _histories(deliveries, aggregate_of):
             yield from self._folded(some)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
@@ -83,21 +95,26 @@ class RowBuilder(Generic[Row]):
             gap, kept = gaps.get(key), change.after
             if gap is not None and gap.fault is not None:
                 raise gap.fault
-            values = stored_values(self.row, key, kept) if kept.version else None
+            values = self.form.values(key, kept) if kept.version else None
             yield Built(values, gap)
             for left in change.remains:
-                yield Built(stored_values(self.row, key, left, left.version))
+                yield Built(self.form.values(key, left, left.version))
 
 
 @dataclass(frozen=True)
 class StateBuilder(Generic[Row]):
-    """Keeps the newest states; the arguments are those of `StateProjection`."""
+    """Keeps the newest states; the arguments are of `StateProjection`, and the table's form."""
 
     shown: Callable[[Any], Row]
     group: Group[Row]
-    row: type[Row]
+    form: Form[Row]
 
     by_key = True
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Those of the table."""
+        return self.form.columns
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per key that has a state, and the gap of each whose newest is at fault."""
@@ -109,34 +126,37 @@ class StateBuilder(Generic[Row]):
         gaps = {gap.key: gap for gap in states.run({}, deliveries).gaps}
         for key in {**states.changes, **gaps}:
             kept: Kept[Row] = states.changes[key].after if key in states.changes else Kept()
-            values = None if kept.row is None else stored_values(self.row, key, kept)
+            values = None if kept.row is None else self.form.values(key, kept)
             if values is not None or key in gaps:
                 yield Built(values, gaps.get(key))
 
 
 @dataclass(frozen=True)
 class AppendBuilder:
-    """Turns each record into its row; the argument is that of `AppendProjection`."""
+    """Turns each record into its row; the arguments are those of `AppendProjection`."""
 
-    row: Callable[[Record], Values]
+    row: Callable[[Record], tuple[Any, ...]]
+    columns: Sequence[str]
 
     by_key = False
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per record."""
         for delivery in deliveries:
-            yield Built(values_of(delivery, self.row))
+            yield Built(row_of(delivery, self.row))
 
 
-def values_of(delivery: Delivery, row: Callable[[Record], Values]) -> Values:
+def row_of(delivery: Delivery, row: Callable[[Record], tuple[Any, ...]]) -> tuple[Any, ...]:
     """Return what `row` makes of a record.
 
     Raises:
         Unprojectable: It raised.
     """
-    assert not isinstance(delivery.record, Unreadable)  # the engine stops before these
+    record = delivery.record
+    assert record is not None
+    assert not isinstance(record, Unreadable)  # the engine stops before these
     try:
-        return row(delivery.record)
+        return row(record)
     except Exception as error:
         raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
 
@@ -168,6 +188,8 @@ def _histories(
         yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
 
 
-def _aggregate(delivery: Delivery) -> Key:
-    assert isinstance(delivery.record, RecordedEvent), "rows are folded from events only"
-    return delivery.record.aggregate_type, delivery.record.aggregate_id
+def aggregate_of(delivery: Delivery) -> Key:
+    """Return whose event was delivered: type and id."""
+    event = delivery.record
+    assert isinstance(event, RecordedEvent), "rows are folded from events only"
+    return event.aggregate_type, event.aggregate_id

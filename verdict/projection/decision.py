@@ -6,7 +6,8 @@ from dataclasses import asdict
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
 from verdict.database.instant import InstantType
-from verdict.database.statements import Values, add_new
+from verdict.database.rows import Values
+from verdict.database.statements import add_new
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 from verdict.wire.passed_over import PassedOver

@@ -4,8 +4,9 @@ It takes what comes: a gap in an aggregate's versions is not its business, and c
 others need it for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sqlalchemy import (
     BigInteger,
@@ -27,15 +28,15 @@ from verdict.application import current
 from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.json_field import JsonField
+from verdict.database.rows import Rows
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
-from verdict.projection.archived_event import Identity, digest, event_of, identity, row
+from verdict.projection.archived_event import ArchivedEvent, Identity, archived_event
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View, described
 from verdict.projection.feedless import Feedless
 from verdict.projection.masking import Paths, for_who_may_see, masked
 from verdict.projection.projection import Applied, Unprojectable
-from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
@@ -44,7 +45,10 @@ JsonType = Text().with_variant(postgresql.JSONB(), "postgresql")
 
 CORRELATION = "correlation_id"
 
-Found = dict[Identity, Delivery]
+COLUMNS = ("global_position", *ArchivedEvent._fields)
+PLACE = attrgetter("topic", "partition", "offset")
+
+Found = dict[Identity, ArchivedEvent]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +87,10 @@ class EventArchive(Feedless):
             Unprojectable: A version is there already, with other bytes.
         """
         found: Found = {}
-        for delivery in _in_time(deliveries):
-            first = found.setdefault(identity(delivery), delivery)
-            if first is not delivery:
-                _see_that_it_is_the_same(delivery, digest(first))
+        for event in in_time(map(archived_event, deliveries)):
+            first = found.setdefault(event[:3], event)
+            if first is not event:
+                _see_that_it_is_the_same(event, first.hash)
         if not self._append(connection, found):
             found = self._new(connection, found)
             self._append(connection, found)
@@ -97,11 +101,9 @@ class EventArchive(Feedless):
         if not found:
             return True
         attempt = connection.begin_nested()
-        rows = [row(delivery) for delivery in found.values()]
-        numbers = sequence.take(connection, self.table.name, len(rows))
-        for values, number in zip(rows, numbers, strict=True):
-            values["global_position"] = number
-        if add_new(connection, self.table, rows) == len(rows):
+        numbers = sequence.take(connection, self.table.name, len(found))
+        rows = [(number, *event) for number, event in zip(numbers, found.values(), strict=True)]
+        if add_new(connection, self.table, Rows(COLUMNS, rows)) == len(rows):
             attempt.commit()
             return True
         attempt.rollback()
@@ -127,24 +129,27 @@ class EventArchive(Feedless):
         return {key: one for key, one in found.items() if key not in there}
 
 
-def _in_time(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:
-    """Yield by time, but nothing before what lies before it on its partition."""
-    reached: dict[Partition, int] = {}
-    timed = []
-    for delivery in deliveries:
-        place = Partition(*delivery[:2])
-        reached[place] = max(reached.get(place, 0), event_of(delivery).decided_at)
-        timed.append((reached[place], *delivery[:3], delivery))
-    yield from (delivery for *_, delivery in sorted(timed, key=lambda one: one[:4]))
+def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
+    """Return them by time, but none before what lies before it on its partition.
+
+    Args:
+        events: Each partition's in the order of its offsets.
+    """
+    placed = sorted(events, key=PLACE)
+    reached: dict[tuple[str, int], int] = {}
+    times = []
+    for *_, topic, partition, _, decided_at in placed:
+        time = reached[topic, partition] = max(reached.get((topic, partition), 0), decided_at)
+        times.append(time)
+    return [placed[number] for number in sorted(range(len(placed)), key=times.__getitem__)]
 
 
-def _see_that_it_is_the_same(delivery: Delivery, known: str) -> None:
-    if digest(delivery) != known:
-        aggregate_type, aggregate_id, version = identity(delivery)
+def _see_that_it_is_the_same(event: ArchivedEvent, known: str) -> None:
+    if event.hash != known:
         raise Unprojectable(
-            delivery,
-            f"version {version} of {aggregate_type} {aggregate_id!r} came before with other bytes "
-            f"(SHA-256 {known}): find out who wrote the second one",
+            Delivery(event.topic, event.partition, event.offset, None),
+            f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} came before "
+            f"with other bytes (SHA-256 {known}): find out who wrote the second one",
         )
 
 

@@ -27,6 +27,9 @@ class Kept(NamedTuple, Generic[Row]):
     group: str | None = None
 
 
+NOTHING: Kept[Any] = Kept()
+
+
 class Change(Generic[Row]):
     """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
 
@@ -45,8 +48,9 @@ class Change(Generic[Row]):
 
     def advance(self, event: RecordedEvent, row: Row | None, group: str | None) -> None:
         """Take over what `event` made of the aggregate."""
-        if group != self.after.group:
-            if self.after.group == self.before.group:
+        was = self.after.group
+        if group != was:
+            if was == self.before.group:
                 self.departure = event
             self.arrival = event
         self.after = Kept(event.version, row, group)
@@ -85,14 +89,18 @@ class Fold(Generic[Row]):
         Returns:
             What became of the events; `changes` has the touched aggregates.
         """
+        changes = self.changes
         for delivery in deliveries:
             event = delivery.record
             assert isinstance(event, RecordedEvent)
             key = event.aggregate_type, event.aggregate_id
-            change = self.changes.get(key)
+            change = changes.get(key)
             if change is None:
-                change = self.changes[key] = Change(kept.get(key, Kept()))
-            self._place(key, change, event, delivery)
+                change = changes[key] = Change(kept.get(key, NOTHING))
+            if event.version != change.after.version + 1 or key in self._early:
+                self._place(key, change, event, delivery)
+            elif not self._apply(key, change, event, delivery):
+                self._early[key] = {event.version: delivery}
         return self._report()
 
     def _place(
@@ -120,12 +128,13 @@ class Fold(Generic[Row]):
         self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
     ) -> bool:
         """Apply an aggregate's next event, or note why that cannot be done."""
-        row, group = change.after.row, change.after.group
+        _, row, group = before = change.after
         try:
-            if not isinstance(event.payload, PassedOver):
+            if event.payload.__class__ is not PassedOver:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            left = self._left(change.after, event, group)
+            if self.remains is not None:
+                change.remains += self._left(before, event, group)
         except Exception as error:
             kind = type(event.payload).__name__
             fault = self._faults[key] = Unprojectable(
@@ -136,7 +145,6 @@ class Fold(Generic[Row]):
             fault.__cause__ = error
             return False
         change.advance(event, row, group)
-        change.remains += left
         self._applied += 1
         return True
 

@@ -1,6 +1,6 @@
 """The newest members of each group, whatever the group's size."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -75,7 +75,8 @@ class Newest(Feedless, Generic[Row]):
 
     def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
         """Look again at the groups to which a member came, and from which one went."""
-        touched = sorted({group for change in changes for group in self._moved(change)})
+        moved = {group for change in changes for group in self._moved(change)}
+        touched = sorted(group for group in moved if group is not None)
         if not touched:
             return
         newest = (
@@ -131,10 +132,12 @@ class Newest(Feedless, Generic[Row]):
         )
         return select(placed).where(placed.c[place] <= literal_column(str(self.shown)))
 
-    def _moved(self, change: Change[Row]) -> Iterator[str]:
-        before, after = change.before, change.after
-        if (before.group, self._age(before.row)) != (after.group, self._age(after.row)):
-            yield from (group for group in (before.group, after.group) if group is not None)
+    def _moved(self, change: Change[Row]) -> tuple[str | None, ...]:
+        """Return the groups of a change that are not as they were."""
+        (_, old, was), (_, new, now) = change.before, change.after
+        if was == now and self._age(old) == self._age(new):
+            return ()
+        return was, now
 
     def _age(self, row: Row | None) -> Any:
         return None if row is None else getattr(row, self.by)

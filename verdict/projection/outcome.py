@@ -1,7 +1,9 @@
 """`outcome`: one row per command record that was answered, for "what became of it, and why?"."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -17,7 +19,6 @@ from sqlalchemy import (
 
 from verdict.application import current
 from verdict.database.instant import InstantType
-from verdict.database.statements import Values
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Delivery, Record
 from verdict.projection.described import View, described
@@ -27,30 +28,59 @@ from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 
-def row(response: Record) -> Values:
-    """Return the row of a response; its place is that of the command, not of the response."""
+class Outcome(NamedTuple):
+    """The row of a response; its place is that of the command, not of the response."""
+
+    command_id: str
+    aggregate_type: str
+    aggregate_id: str
+    command_type: str | None
+    status: str
+    reason: str | None
+    message: str | None
+    expected_version: str | None
+    actual_version: int | None
+    from_version: int | None
+    to_version: int | None
+    duplicate: bool
+    correlation_id: str
+    topic: str
+    partition: int
+    offset: int
+    decided_at: int
+
+
+def _of(*names: str) -> Callable[[tuple[Any, ...]], Any]:
+    return itemgetter(*map(Outcome._fields.index, names))
+
+
+PLACE, BEFORE = _of("aggregate_type", "aggregate_id", "partition"), _of("from_version")
+
+
+def row(response: Record) -> Outcome:
+    """Return the row of a response."""
     assert isinstance(response, Response), "outcome follows responses only"
-    expected = response.expected_version
-    return {
-        "command_id": response.command_id,
-        "aggregate_type": response.aggregate_type,
-        "aggregate_id": response.aggregate_id,
-        "command_type": response.command_type,
-        "status": response.status,
-        "reason": response.reason,
+    expected, reason, message = response.expected_version, response.reason, response.message
+    return Outcome(
+        response.command_id,
+        response.aggregate_type,
+        response.aggregate_id,
+        response.command_type,
+        str(response.status),
+        None if reason is None else str(reason),
         # a bug's message may hold anything, and PostgreSQL stores no NUL
-        "message": response.message and response.message.replace("\0", "\\0"),
-        "expected_version": None if expected is None else str(expected),
-        "actual_version": response.actual_version,
-        "from_version": response.from_version,
-        "to_version": response.to_version,
-        "duplicate": response.duplicate,
-        "correlation_id": response.correlation_id,
-        "topic": response.source.topic,
-        "partition": response.source.partition,
-        "offset": response.source.offset,
-        "decided_at": response.decided_at,
-    }
+        message and message.replace("\0", "\\0"),
+        None if expected is None else str(expected),
+        response.actual_version,
+        response.from_version,
+        response.to_version,
+        response.duplicate,
+        response.correlation_id,
+        response.source.topic,
+        response.source.partition,
+        response.source.offset,
+        response.decided_at,
+    )
 
 
 def every_responses(topics: Topics) -> Sequence[str]:
@@ -70,11 +100,14 @@ class OutcomeProjection(AppendProjection):
         return [self.table, self.places]
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
-        """Insert a row for each response that has none, and note its command's partition."""
-        applied = super().apply(connection, deliveries)
-        records = (delivery.record for delivery in deliveries)
-        note(connection, self.places, (one for one in records if isinstance(one, Response)))
-        return applied
+        """Insert a row for each response that has none, and note its command's partition.
+
+        Malformed commands, which have no versions, are not noted: their aggregate id is a claim,
+        which their key may deny.
+        """
+        rows = self.rows(deliveries)
+        note(connection, self.places, {PLACE(row) for row in rows if BEFORE(row) is not None})
+        return self.insert(connection, rows)
 
     def complete(self, connection: Connection) -> None:
         """Note the partitions of all commands."""
@@ -138,6 +171,7 @@ def outcome(version: int = 1) -> OutcomeProjection:
         version=version,
         table=outcomes,
         places=places,
+        columns=Outcome._fields,
         row=row,
         follows=every_responses,
         views={"outcome": _shown(outcomes), "scattered_key": scattered(places)},

@@ -10,13 +10,12 @@ from typing import Any, Generic, Protocol, Self
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
-from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
-from verdict.projection.builder import RowBuilder
+from verdict.projection.builder import RowBuilder, aggregate_of
 from verdict.projection.described import described
 from verdict.projection.fold import Change, Evolve, Fold, Group, Remains, Row
 from verdict.projection.projection import Applied, Projection, View
-from verdict.projection.stored_rows import StoredRows, as_it_is, is_of_types
+from verdict.projection.stored_rows import Form, StoredRows, as_it_is, is_of_types
 from verdict.wire.topics import Topics
 
 
@@ -109,28 +108,26 @@ class RowProjection(Generic[Row]):
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the touched rows, fold, write what changed, then update the groups."""
-        events = [d.record for d in deliveries if isinstance(d.record, RecordedEvent)]
         rows = StoredRows(self.table, self.row)
-        kept = rows.load(connection, {(one.aggregate_type, one.aggregate_id) for one in events})
+        kept = rows.load(connection, {*map(aggregate_of, deliveries)})
         fold = Fold(self.evolve, self.group, self.remains)
         applied = fold.run(kept, deliveries)
+        changes = fold.changes
         rows.put(
             connection,
-            {
-                key: change.after
-                for key, change in fold.changes.items()
-                if change.after is not change.before
-            },
-            [(key, left) for key, change in fold.changes.items() for left in change.remains],
+            {key: one.after for key, one in changes.items() if one.after is not one.before},
+            kept,
+            [(key, left) for key, one in changes.items() for left in one.remains],
         )
         if self.shows is not None:
-            self.shows.update(connection, fold.changes.values())
+            self.shows.update(connection, changes.values())
         return applied
 
     @property
     def builder(self) -> RowBuilder[Row]:
         """Folds whole histories."""
-        return RowBuilder(self.evolve, self.group, self.row, self.remains)
+        form = Form(self.row, is_of_types(self.table))
+        return RowBuilder(self.evolve, self.group, form, self.remains)
 
     def complete(self, connection: Connection) -> None:
         """Make the groups from the rows."""

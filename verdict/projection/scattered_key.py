@@ -4,7 +4,8 @@ Kafka keeps an order within a partition only. Commands of one aggregate lie on s
 senders' partitioners disagree: each is still decided once, but perhaps not in the order of sending.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Set
 
 from sqlalchemy import (
     BigInteger,
@@ -22,9 +23,11 @@ from sqlalchemy import (
 )
 
 from verdict.application import current
-from verdict.database.statements import add_new, is_any_of
+from verdict.database.rows import Rows
+from verdict.database.statements import append, is_any_of
 from verdict.projection.described import View, described
-from verdict.wire.response import Response
+
+Place = tuple[str, str, int]  # aggregate type and id, partition
 
 
 def key_partition(metadata: MetaData, version: int) -> Table:
@@ -47,22 +50,30 @@ def key_partition(metadata: MetaData, version: int) -> Table:
     return table
 
 
-def note(connection: Connection, table: Table, responses: Iterable[Response]) -> None:
-    """Keep on which partitions the commands behind `responses` were; at most two statements.
+def note(connection: Connection, table: Table, seen: Set[Place]) -> None:
+    """Keep on which partitions commands of aggregates were seen; at most three statements."""
+    there = _there(connection, table, {name for _, name, _ in seen})
+    new = sorted(seen - there)
+    append(connection, table, Rows(table.c.keys(), [(*place, False) for place in new]))
+    several = _several(there | seen) & {place[:2] for place in new}
+    if several:
+        _mark_others(connection, table, {name for _, name in several})
 
-    Malformed commands are left out: their aggregate id is a claim, which their key may deny.
-    """
-    seen = {
-        (one.aggregate_type, one.aggregate_id, one.source.partition)
-        for one in responses
-        if one.command_digest is not None
-    }
-    rows = [
-        {"aggregate_type": kind, "aggregate_id": name, "partition": partition, "another": False}
-        for kind, name, partition in sorted(seen)
-    ]
-    if add_new(connection, table, rows):
-        _mark_others(connection, table, {name for _, name, _ in seen})
+
+def _there(connection: Connection, table: Table, aggregate_ids: Iterable[str]) -> set[Place]:
+    """Return where commands of these aggregates were so far."""
+    of = table.c
+    known = select(of.aggregate_type, of.aggregate_id, of.partition).where(
+        of.aggregate_type.in_(current().aggregate_types),  # so that the index can be used
+        is_any_of(connection, of.aggregate_id, aggregate_ids),
+    )
+    return {(kind, name, number) for kind, name, number in connection.execute(known).all()}
+
+
+def _several(places: Iterable[Place]) -> set[tuple[str, str]]:
+    """Return the aggregates that are on several partitions."""
+    counted = Counter(place[:2] for place in places)
+    return {aggregate for aggregate, count in counted.items() if count > 1}
 
 
 def _mark_others(connection: Connection, table: Table, aggregate_ids: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from verdict.projection.fold import Group, Row
 from verdict.projection.newest_states import NewestStates, key_of
 from verdict.projection.projection import Applied, View
 from verdict.projection.row_projection import GroupView
-from verdict.projection.stored_rows import StoredRows
+from verdict.projection.stored_rows import Form, StoredRows
 from verdict.wire.topics import Topics
 
 
@@ -76,7 +76,7 @@ class StateProjection(Feedless, Generic[Row]):
         applied = states.run(kept, deliveries)
         changes = states.changes
         present = {key: one.after for key, one in changes.items() if one.after.row is not None}
-        rows.put(connection, present)
+        rows.put(connection, present, kept)
         self._remove(connection, [key[1] for key in changes if key in kept.keys() - present.keys()])
         self.shows.update(connection, changes.values())
         return applied
@@ -84,7 +84,7 @@ class StateProjection(Feedless, Generic[Row]):
     @property
     def builder(self) -> StateBuilder[Row]:
         """Keeps each key's newest state."""
-        return StateBuilder(self.shown, self.group, self.row)
+        return StateBuilder(self.shown, self.group, Form(self.row, of_types=False))
 
     def complete(self, connection: Connection) -> None:
         """Make the groups from the rows."""

@@ -1,7 +1,8 @@
 """The table of a projection's rows, as the fold takes them and gives them back."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Generic
 
 from sqlalchemy import (
@@ -18,8 +19,11 @@ from sqlalchemy import (
     true,
 )
 
+from verdict.database.rows import Rows
 from verdict.database.statements import is_any_of, put
 from verdict.projection.fold import Kept, Key, Row
+
+Stored = tuple[Any, ...]  # what a table holds of an aggregate, key first
 
 AS_IT_IS = 0  # in `left_with`, as no event has this version
 
@@ -75,6 +79,42 @@ def as_it_is(table: Table) -> ColumnElement[bool]:
 
 
 @dataclass(frozen=True)
+class Form(Generic[Row]):
+    """How a table holds rows.
+
+    Args:
+        row: The named tuple of the declared columns.
+        of_types: Whether the table is from `row_table_of_types`.
+    """
+
+    row: type[Row]
+    of_types: bool
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of what `values` returns."""
+        key = (
+            ("aggregate_id", "aggregate_type", "left_with") if self.of_types else ("aggregate_id",)
+        )
+        return (*key, "version", "present", "group_key", *fields_of(self.row))
+
+    def values(self, key: Key, kept: Kept[Row], left_with: int = AS_IT_IS) -> Stored:
+        """Return what the table holds of an aggregate.
+
+        Args:
+            key: Of the aggregate.
+            kept: What is kept of it.
+            left_with: The version with which it left this behind; 0: this is how it is.
+        """
+        version, row, group = kept
+        present = row is not None
+        declared = (None,) * len(fields_of(self.row)) if row is None else row
+        if self.of_types:
+            return (key[1], key[0], left_with, version, present, group, *declared)
+        return (key[1], version, present, group, *declared)
+
+
+@dataclass(frozen=True)
 class StoredRows(Generic[Row]):
     """Reads and writes rows in bulk.
 
@@ -91,7 +131,7 @@ class StoredRows(Generic[Row]):
         if not keys:
             return {}
         columns = self.table.c
-        declared = (columns[name] for name in _fields(self.row))
+        declared = (columns[name] for name in fields_of(self.row))
         asked = is_any_of(connection, columns.aggregate_id, {name for _, name in keys})
         statement = select(
             self._type(keys),
@@ -101,24 +141,57 @@ class StoredRows(Generic[Row]):
             columns.present,
             *declared,
         ).where(asked, as_it_is(self.table))
+        make = self.row._make  # type: ignore[attr-defined]  # a named tuple
         return {
-            (kind, name): Kept(version, self._row(values) if present else None, group)
-            for kind, name, version, group, present, *values in connection.execute(statement)
+            (row[0], row[1]): Kept(row[2], make(row[5:]) if row[4] else None, row[3])
+            for row in connection.execute(statement).all()
         }
 
     def put(
         self,
         connection: Connection,
         kept: Mapping[Key, Kept[Row]],
+        before: Mapping[Key, Kept[Row]],
         remains: Iterable[tuple[Key, Kept[Row]]] = (),
     ) -> None:
-        """Write what is kept of these aggregates now, and what aggregates left behind."""
-        rows = [stored_values(self.row, key, one) for key, one in kept.items()]
-        rows += [stored_values(self.row, key, one, one.version) for key, one in remains]
-        if not is_of_types(self.table):
-            for row in rows:
-                del row["aggregate_type"], row["left_with"]
-        put(connection, self.table, rows)
+        """Write what is kept of these aggregates now, and what aggregates left behind.
+
+        Where no index has to change none is touched, which would be most of what a row costs.
+
+        Args:
+            connection: In the transaction that has read `before`.
+            kept: What is kept now; or nothing changes.
+            before: What was there.
+            remains: What is new besides.
+        """
+        form, indexed = self.form, _indexed(self.table)
+        leaves_alone = self._leaves_alone(indexed)
+        moved = [form.values(key, one, one.version) for key, one in remains]
+        rest = list[Stored]()
+        for key, one in kept.items():
+            stays = key not in before or leaves_alone(before[key], one)
+            (rest if stays else moved).append(form.values(key, one))
+        # in the order of their keys, neighbours are on one page
+        put(connection, self.table, Rows(form.columns, sorted(rest)), but=indexed)
+        put(connection, self.table, Rows(form.columns, sorted(moved)))
+
+    @property
+    def form(self) -> Form[Row]:
+        """How the table holds rows."""
+        return Form(self.row, is_of_types(self.table))
+
+    def _leaves_alone(self, indexed: Collection[str]) -> Callable[[Kept[Row], Kept[Row]], bool]:
+        """Return what tells whether nothing in indexes changes, from one to the other."""
+        at = [number for number, name in enumerate(fields_of(self.row)) if name in indexed]
+        of: Callable[[Row], Any] = itemgetter(*at) if at else bool
+
+        def leaves_alone(before: Kept[Row], after: Kept[Row]) -> bool:
+            old, new = before.row, after.row
+            if before.group != after.group or old is None or new is None:
+                return False
+            return bool(of(old) == of(new))
+
+        return leaves_alone
 
     def _type(self, keys: Set[Key]) -> ColumnElement[str]:
         if is_of_types(self.table):
@@ -126,38 +199,13 @@ class StoredRows(Generic[Row]):
         (kind,) = {kind for kind, _ in keys}
         return literal(kind, Text)
 
-    def _row(self, values: Sequence[Any]) -> Row:
-        row: Row = self.row(*values)
-        return row
+
+def _indexed(table: Table) -> set[str]:
+    """Return the columns that indexes of a table are of."""
+    return {column.name for index in table.indexes for column in index.columns}
 
 
-def stored_values(
-    row: type[Row], key: Key, kept: Kept[Row], left_with: int = AS_IT_IS
-) -> dict[str, Any]:
-    """Return what the table holds of an aggregate, and more where it is not `row_table_of_types`.
-
-    Args:
-        row: The named tuple of the declared columns.
-        key: Of the aggregate.
-        kept: What is kept of it.
-        left_with: The version with which it left this behind; 0: this is how it is.
-    """
-    fields = _fields(row)
-    declared = (
-        dict.fromkeys(fields) if kept.row is None else dict(zip(fields, kept.row, strict=True))
-    )
-    aggregate_type, name = key
-    return {
-        "aggregate_id": name,
-        "aggregate_type": aggregate_type,
-        "left_with": left_with,
-        "version": kept.version,
-        "present": kept.row is not None,
-        "group_key": kept.group,
-        **declared,
-    }
-
-
-def _fields(row: type[Row]) -> tuple[str, ...]:
-    fields: tuple[str, ...] = row._fields  # type: ignore[attr-defined]  # a named tuple
+def fields_of(row: type[Row]) -> tuple[str, ...]:
+    """Return the names in a named tuple."""
+    fields: tuple[str, ...] = row._fields  # type: ignore[attr-defined]
     return fields

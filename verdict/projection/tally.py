@@ -1,7 +1,8 @@
 """Counts per group, kept by the differences that a batch makes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic
 
 from sqlalchemy import (
@@ -138,29 +139,43 @@ class Tally(Feedless, Generic[Row]):
     def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
         """Take what rows were out of the counts, and what they are and left into them."""
         by: dict[str, Counts] = {}
+        counted = _counter(self.counts.values())
         for change in changes:
-            if change.before.row != change.after.row or change.remains:
-                self._add(by, change.before, -1)
-                for kept in (change.after, *change.remains):
-                    self._add(by, kept, 1)
+            before, after = change.before, change.after
+            if before.row != after.row or change.remains:
+                _add(by, before, counted, -1)
+                for kept in (after, *change.remains):
+                    _add(by, kept, counted, 1)
         self.groups.move(connection, by)
 
-    def _add(self, by: dict[str, Counts], kept: Kept[Row], sign: int) -> None:
-        if kept.row is None or kept.group is None:
-            return
-        counted = [_counted(rule, kept.row) for rule in self.counts.values()]
-        so_far = by.get(kept.group, (0,) * len(counted))
-        by[kept.group] = tuple([was + sign * n for was, n in zip(so_far, counted, strict=True)])
+
+Counter = Callable[[Any], Sequence[int]]
 
 
-def _counted(rule: Rule, row: tuple[Any, ...]) -> int:
+def _add(by: dict[str, Counts], kept: Kept[Any], counted: Counter, sign: int) -> None:
+    _, row, group = kept
+    if row is None or group is None:
+        return
+    so_far, more = by.get(group), counted(row)
+    if so_far is None:
+        by[group] = tuple([sign * n for n in more])
+    else:
+        by[group] = tuple([was + sign * n for was, n in zip(so_far, more, strict=True)])
+
+
+def _counter(rules: Iterable[Rule]) -> Counter:
+    """Return what tells of a row how much it adds to each count."""
+    each = [_counted(rule) for rule in rules]
+    return lambda row: [count(row) for count in each]
+
+
+def _counted(rule: Rule) -> Callable[[Any], int]:
     if rule is None:
-        return 1
+        return lambda row: 1
     if isinstance(rule, str):
-        number: int = getattr(row, rule)
-        return number
+        return attrgetter(rule)
     field, value = rule
-    return int(getattr(row, field) == value)
+    return lambda row: int(getattr(row, field) == value)
 
 
 def _counted_all(rule: Rule, members: Table) -> ColumnElement[int]:

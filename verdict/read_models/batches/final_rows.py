@@ -122,10 +122,12 @@ class FinalRows:
             yield pa.RecordBatch.from_pylist([{ERROR: str(error)}], self.schema)
 
     def _batch(self, built: Sequence[Built]) -> pa.RecordBatch:
-        rows = [one.values or {} for one in built]
-        columns = {name: [row.get(name) for row in rows] for name in self.schema.names[:-2]}
-        columns[GAP] = [one.gap and _gap_text(one.gap) for one in built]
-        columns[ERROR] = [None] * len(rows)
+        names = self.builder.columns
+        nothing = (None,) * len(names)
+        rows = (nothing if one.values is None else one.values for one in built)
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+        columns[GAP] = tuple(one.gap and _gap_text(one.gap) for one in built)
+        columns[ERROR] = (None,) * len(built)
         return pa.RecordBatch.from_pydict(columns, self.schema)
 
     def _chunk(self, rows: pa.RecordBatch) -> bytes:

@@ -1,8 +1,9 @@
 """Decoded records on their way from the executors to the driver: many in one value.
 
-Nobody looks into them in between: columns of their own would cost Spark's JVM, which makes rows of
-them and columns again, more than decoding costs Python. What is packed is plain values, pickled: a
-record's own class is found again at the other end.
+What `event_archive` and `outcome` keep of a record is made here, too, where there are cores for it;
+of a response nothing else is handed over. Nobody looks into them in between: columns of their own
+would cost Spark's JVM, which makes rows of them and columns again, more than decoding costs Python.
+What is packed is plain values, pickled: a record's own class is found again at the other end.
 """
 
 import pickle
@@ -16,6 +17,8 @@ from verdict.model.carried_state import CarriedState
 from verdict.model.message import made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
+from verdict.projection import outcome
+from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.response import Response
 
@@ -57,13 +60,7 @@ class _Plain:
         return self._make(listed)
 
 
-def _response(values: list[Any]) -> Response:
-    return Response.trusted(dict(zip(RESPONSE_FIELDS, values, strict=True)))
-
-
-RESPONSE_FIELDS = (*Response.model_fields,)
 EVENT = _Plain(RecordedEvent._make, RecordedEvent._fields, "payload")
-RESPONSE = _Plain(_response, RESPONSE_FIELDS)
 
 
 def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
@@ -75,13 +72,19 @@ def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
 
 def unpacked(chunk: bytes) -> Iterator[Delivery]:
     """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe."""
-    for topic, partition, offset, value, kind, values in pickle.loads(chunk):
-        yield Delivery(topic, partition, offset, RESTORE[kind](values), value)
+    for topic, partition, offset, kind, values, row in pickle.loads(chunk):
+        yield Delivery(topic, partition, offset, RESTORE[kind](values), None, row)
 
 
 def _row(delivery: Delivery) -> tuple[Any, ...]:
-    kind = type(delivery.record)
-    return *delivery[:3], delivery.value, kind.__name__, VALUES[kind](delivery.record)
+    record = delivery.record
+    row: tuple[Any, ...] | None = None
+    if isinstance(record, RecordedEvent):
+        row = tuple(archived_event(delivery))
+    elif isinstance(record, Response):
+        row, record = tuple(outcome.row(record)), None
+    kind = record.__class__
+    return *delivery[:3], kind.__name__, VALUES[kind](record), row
 
 
 def _event_row(event: RecordedEvent) -> tuple[Any, ...]:
@@ -113,13 +116,13 @@ def _carried(values: tuple[Any, ...]) -> Carried:
 
 VALUES: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     RecordedEvent: _event_row,
-    Response: RESPONSE.values,
+    type(None): lambda nothing: (),
     Carried: _carried_row,
     Unreadable: lambda unreadable: (unreadable.error,),
 }
-RESTORE: dict[str, Callable[[tuple[Any, ...]], Record | Unreadable]] = {
+RESTORE: dict[str, Callable[[Any], Record | Unreadable | None]] = {
     RecordedEvent.__name__: _event,
-    Response.__name__: RESPONSE.record,
+    type(None).__name__: lambda values: None,
     Carried.__name__: _carried,
     Unreadable.__name__: lambda values: Unreadable(*values),
 }
