@@ -55,11 +55,6 @@ class Part(NamedTuple):
     open_positions: int = 0
     us_positions: int = 0
 
-    def priced(self) -> "Part":
-        """Return the open order with what is open of it at its limit price, as far as it counts."""
-        worth = (self.quantity - self.filled_quantity) * self.limit_price_cents
-        return self._replace(open_orders=1, open_worth_cents=min(worth, COUNTED_CENTS))
-
     def ended(self) -> "Part":
         """Return what does not count any more."""
         return self._replace(open_orders=0, open_worth_cents=0, open_positions=0, us_positions=0)
@@ -68,20 +63,25 @@ class Part(NamedTuple):
 SUMMED = ("open_orders", "open_worth_cents", "open_positions", "us_positions")
 
 
+def open_order(client: str, at: int, quantity: int, filled: int, price: int) -> Part:
+    """Return an order with what is open of it at its limit price, as far as that counts."""
+    worth = min((quantity - filled) * price, COUNTED_CENTS)
+    return Part(client, at, quantity, filled, price, open_orders=1, open_worth_cents=worth)
+
+
 def of_order(order: Part | None, event: OrderEvent, at: int) -> Part:
     """Return the order after an event; a deleted one is still the last that a client did."""
     if isinstance(event, OrderPlaced):
-        quantity, price = event.quantity, event.limit_price_cents
-        return Part(event.client, at, quantity, limit_price_cents=price).priced()
+        return open_order(event.client, at, event.quantity, 0, event.limit_price_cents)
     assert order is not None, "the order is not there"
-    order = order._replace(last_activity=at)
+    client, _, quantity, filled, price, *_ = order
     match event:
         case OrderModified(quantity=quantity, limit_price_cents=price):
-            return order._replace(quantity=quantity, limit_price_cents=price).priced()
-        case OrderFilled(quantity=quantity):
-            return order._replace(filled_quantity=order.filled_quantity + quantity).priced()
+            return open_order(client, at, quantity, filled, price)
+        case OrderFilled(quantity=more):
+            return open_order(client, at, quantity, filled + more, price)
         case OrderCompleted() | OrderCancelled() | OrderDeleted():
-            return order.ended()
+            return order.ended()._replace(last_activity=at)
         case _:
             assert_never(event)
 

@@ -75,7 +75,7 @@ def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
     more = statements.of(applier, some_of_all(12, MANY))
     most = statements.of(applier, some_of_all(12 + MANY, SQLITE_VARIABLES + 1))
 
-    assert few <= 12
+    assert few <= 13
     assert more == most == few + statements.for_copying(3)  # row, group and feed
     assert read_side.select("SELECT sum(positions) FROM us_holder") == [
         (12 + MANY + SQLITE_VARIABLES + 1,)

@@ -1,5 +1,6 @@
 """What the engine is given: decoded records with their places, and how far the batch goes."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
@@ -62,9 +63,9 @@ class Batch:
 
     def __init__(self, deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> None:
         self._spans = dict(spans)
-        self._of_topic: dict[str, list[Delivery]] = {}
+        self._of_topic: dict[str, list[Delivery]] = defaultdict(list)
         for delivery in deliveries:
-            self._of_topic.setdefault(delivery.topic, []).append(delivery)
+            self._of_topic[delivery.topic].append(delivery)
         for found in self._of_topic.values():
             found.sort(key=itemgetter(1, 2))
 

@@ -166,8 +166,8 @@ class StoredRows(Generic[Row]):
         """
         form, indexed = self.form, _indexed(self.table)
         leaves_alone = self._leaves_alone(indexed)
-        moved = [form.values(key, one, one.version) for key, one in remains]
-        rest = list[Stored]()
+        rest = [form.values(key, one, one.version) for key, one in remains]
+        moved = list[Stored]()
         for key, one in kept.items():
             stays = key not in before or leaves_alone(before[key], one)
             (rest if stays else moved).append(form.values(key, one))

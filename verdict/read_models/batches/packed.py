@@ -6,15 +6,15 @@ would cost Spark's JVM, which makes rows of them and columns again, more than de
 What is packed is plain values, pickled: a record's own class is found again at the other end.
 """
 
+import dataclasses
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from operator import attrgetter
 from typing import Any
 
-from verdict.application import current
+from verdict.application import current, of_the_application
 from verdict.model.carried_state import CarriedState
-from verdict.model.message import made_of
+from verdict.model.message import Event, made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.projection import outcome
@@ -28,39 +28,13 @@ PACKED_SCHEMA = f"{PACKED} binary"
 RECORDS = 256  # in a chunk: so many stay in the processor's cache
 
 
-PLACE = ("source.topic", "source.partition", "source.offset")
-
-
-class _Plain:
-    """The values of a record, in the order of its fields; instead of its source the three of it.
-
-    Args:
-        make: Returns the record of its values, a list in their order.
-        names: Of its fields.
-        last: The last one, when that is left to the caller.
-    """
-
-    def __init__(
-        self, make: Callable[..., Any], names: Sequence[str], last: str | None = None
-    ) -> None:
-        if last is not None:
-            *names, found = names
-            if found != last:
-                raise TypeError(f"{last} must stay the last field, not {found}")
-        self._make = make
-        at = names.index("source")
-        self._place = slice(at, at + len(PLACE))
-        self.values: Callable[[Any], tuple[Any, ...]] = attrgetter(
-            *names[:at], *PLACE, *names[at + 1 :]
-        )
-
-    def record(self, values: tuple[Any, ...], *last: Any) -> Any:
-        listed = [*values, *last]
-        listed[self._place] = (Source(*values[self._place]),)
-        return self._make(listed)
-
-
-EVENT = _Plain(RecordedEvent._make, RecordedEvent._fields, "payload")
+new = tuple.__new__  # of a named tuple, whose own asks for each field
+TYPE = RecordedEvent._fields.index("aggregate_type")
+PAYLOAD = RecordedEvent._fields.index("payload")
+SOURCE = RecordedEvent._fields.index("source")
+BEHIND = SOURCE + len(dataclasses.fields(Source))
+if RecordedEvent._fields[PAYLOAD + 1 :]:
+    raise TypeError("payload must stay the last field")
 
 
 def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
@@ -73,7 +47,7 @@ def packed(deliveries: Iterable[Delivery]) -> Iterator[bytes]:
 def unpacked(chunk: bytes) -> Iterator[Delivery]:
     """Yield the deliveries in a chunk, which a task of our own packed: nothing else is safe."""
     for topic, partition, offset, kind, values, row in pickle.loads(chunk):
-        yield Delivery(topic, partition, offset, RESTORE[kind](values), None, row)
+        yield new(Delivery, (topic, partition, offset, RESTORE[kind](values), None, row))
 
 
 def _row(delivery: Delivery) -> tuple[Any, ...]:
@@ -88,16 +62,24 @@ def _row(delivery: Delivery) -> tuple[Any, ...]:
 
 
 def _event_row(event: RecordedEvent) -> tuple[Any, ...]:
-    payload = event.payload
-    kind = event.aggregate_type, type(payload).__name__
-    return EVENT.values(event), kind, payload.__dict__
+    """Return its values; instead of its source the three of it, and the payload as it is inside."""
+    payload, source = event.payload, event.source
+    place = source.topic, source.partition, source.offset
+    plain = (*event[:SOURCE], *place, *event[SOURCE + 1 : PAYLOAD])
+    return plain, type(payload).__name__, payload.__dict__
 
 
 def _event(values: tuple[Any, ...]) -> RecordedEvent:
-    plain, (aggregate_type, name), payload = values
-    kind = current().aggregate(aggregate_type).event_types[name]
-    event: RecordedEvent = EVENT.record(plain, made_of(kind, payload))
-    return event
+    plain, name, payload = values
+    kind = _event_type(plain[TYPE], name)
+    source = Source(*plain[SOURCE:BEHIND])
+    whole = (*plain[:SOURCE], source, *plain[BEHIND:], made_of(kind, payload))
+    return new(RecordedEvent, whole)
+
+
+@of_the_application
+def _event_type(aggregate_type: str, name: str) -> type[Event]:
+    return current().aggregate(aggregate_type).event_types[name]
 
 
 def _carried_row(carried: Carried) -> tuple[Any, ...]:
