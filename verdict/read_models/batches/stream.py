@@ -14,7 +14,7 @@ from verdict.read_models.batches.packed import PACKED, PACKED_SCHEMA, packed
 from verdict.wire.topics import Topics
 
 KAFKA_COLUMNS = ("topic", "partition", "offset", "key", "value")
-TASK_BYTES = 16 * 2**20  # that one task may hand over; the JVM collects those of all tasks
+TASK_BYTES = 24 * 2**20  # that one task may hand over; the JVM collects those of all tasks
 
 
 class TooManyBytes(Exception):
