@@ -29,7 +29,7 @@ from verdict.wire.topics import KEY_BYTES
 SPARE_BYTES = 256 * 2**20  # of address space, more than what is there when it begins
 SECONDS = 120  # of the processor's time, for all records together
 PEAK_PER_BYTE = 100  # an empty list of JSON takes 3 bytes, in Python 64
-PEAK = 512 * 1024  # for a short one: what is made at the first use, too
+PEAK = 512 * 1024  # for a short one
 KEPT = 16 * 2**20  # by caches of bounded size
 
 
@@ -91,7 +91,8 @@ def main(seed: int, records: int) -> None:
     readers = {version.id: codec(version.subject) for version in by_id().values()}
     sent, bodies, random = list(islice(hostile(seed), records)), random_values(seed), Random(seed)
     for kind in KINDS.values():  # what is made at the first use is not the record's
-        read("order", *kind(random))
+        for aggregate_type in current().aggregate_types:
+            read(aggregate_type, *kind(random))
     used = psutil.Process().memory_info().vms
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE_BYTES, used + SPARE_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
