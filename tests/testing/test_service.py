@@ -78,8 +78,9 @@ def test_its_verbs_have_its_settings_and_none_from_outside(
         said = service.verb("sql", "SELECT 1")
 
     assert said.stdout.split() == ["sql", "SELECT", "1", str(data), "3"]
-    assert service.settings.model_fields_set == {"data_dir", "cores"}
+    assert service.settings.model_fields_set == {"data_dir", "cores", "page"}
     assert (service.settings.cores, service.settings.topic_prefix) == (3, "")
+    assert not service.settings.page
 
 
 def test_a_verb_that_fails_says_why(
