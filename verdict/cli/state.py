@@ -15,6 +15,7 @@ from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
+from verdict.decision.shown import state_shown
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import in_ranges
@@ -22,10 +23,8 @@ from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.opened import event_log
 from verdict.event_log.placed import Placed
-from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
-from verdict.wire.readable import readable
 
 app = typer.Typer(add_completion=False)
 
@@ -73,7 +72,7 @@ def state(
         )
     if not places and at_version != 0:
         raise VerdictError(f"there is no {aggregate} {id!r}: it has no event, and never had one")
-    answer = _answer(aggregate, id, snapshot, places.get(snapshot.version))
+    answer = state_shown(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
         show_json(answer)
     else:
@@ -120,7 +119,7 @@ def _answers(
             broken.append(name)
             continue
         if snapshot.version:
-            yield _answer(aggregate_type, name, snapshot, places[snapshot.version])
+            yield state_shown(aggregate_type, name, snapshot, places[snapshot.version])
 
 
 def folded(
@@ -169,23 +168,6 @@ def _passed_over(
 
 def _decisions(settings: Settings) -> Sequence[Decision]:
     return read_decisions(kafka_options(settings), settings.topics)
-
-
-def _answer(
-    aggregate_type: str, key: str, snapshot: Snapshot[Any], place: Source | None
-) -> dict[str, Any]:
-    shown = None if snapshot.state is None else readable(snapshot.state)
-    if shown is not None:
-        del shown["type"]  # of the class that the rules use inside
-    return {
-        "aggregate_type": aggregate_type,
-        "aggregate_id": key,
-        "version": snapshot.version,
-        "life_cycle": snapshot.life_cycle.value,
-        "decided_at": iso_time(snapshot.decided_at) if place else None,
-        "position": place and readable(place),
-        "state": shown,
-    }
 
 
 def _in_words(answer: dict[str, Any]) -> str | None:

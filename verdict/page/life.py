@@ -5,14 +5,14 @@ from typing import Any
 
 from verdict.configuration.settings import Settings
 from verdict.decision.history import Broken, fold
+from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.chapters import Fields, chapters
-from verdict.model.message import LARGEST, Message, iso_time
+from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import EVENTS_OF_AGGREGATE, OF_AGGREGATE, event, response, rows
 from verdict.reading.reader import Reader, Sees, reader_of
-from verdict.wire.readable import readable
 
 
 class NotThere(VerdictError):
@@ -70,25 +70,12 @@ def state_at(
     if snapshot.version < (version or 0):
         raise NotThere(f"{about} is archived up to version {snapshot.version}, not {version}")
     place = next((one.place for one in placed if one.version == snapshot.version), None)
-    return {
-        "aggregate_type": aggregate_type,
-        "aggregate_id": aggregate_id,
-        "version": snapshot.version,
-        "life_cycle": snapshot.life_cycle.value,
-        "decided_at": iso_time(snapshot.decided_at) if place else None,
-        "position": place and readable(place),
-        "state": _shown(snapshot.state, masked=sees is Sees.READER),
-    }
-
-
-def _shown(state: Message | None, masked: bool) -> Fields | None:
-    if state is None:
-        return None
-    shown = readable(state)
-    del shown["type"]  # of the class that the rules use inside
-    for path in personal_paths(type(state)) if masked else ():
-        _hide(shown, path)
-    return shown
+    told = state_shown(aggregate_type, aggregate_id, snapshot, place)
+    state: Message | None = snapshot.state
+    if sees is Sees.READER and state is not None:
+        for path in personal_paths(type(state)):
+            _hide(told["state"], path)
+    return told
 
 
 def _hide(shown: Any, path: tuple[str, ...]) -> None:
