@@ -1,8 +1,12 @@
 """Calls of a producer, and what may go wrong with them."""
 
 from types import TracebackType
+from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Message
+
+# what became of a record because another one was refused, or because nobody waited any longer
+PURGED = {KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE}
 
 # what is due to Kafka or the way to it, and not to what was asked of it
 PASSING = {
@@ -11,8 +15,7 @@ PASSING = {
     KafkaError._MSG_TIMED_OUT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._RESOLVE,
-    KafkaError._PURGE_INFLIGHT,
-    KafkaError._PURGE_QUEUE,
+    *PURGED,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
@@ -45,29 +48,51 @@ class Broken(Exception):
 
 
 class Failures:
-    """The records that Kafka did not take; a transaction with one of them must not commit."""
+    """The records that Kafka did not take; a transaction with one of them must not commit.
+
+    One record that is refused fails the transaction, and the client then purges those that wait:
+    their reports may come first, and say nothing of the cause.
+    """
 
     def __init__(self) -> None:
-        self._first = ""
-        self._reason: KafkaError | None = None
+        self._first: _Failure | None = None
+        self._cause: _Failure | None = None
         self._count = 0
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._count += 1
-            self._reason = self._reason or error
-            self._first = (
-                self._first
-                or f"{error.str()} for a record on {message.topic()} under "
-                + (f"the key {message.key()!r:.100}, {len(message.value() or b'')} bytes")
-            )
+        if error is None:
+            return
+        self._count += 1
+        if self._cause is None and error.code() not in PURGED:
+            self._cause = _Failure(error, message)
+        self._first = self._first or self._cause or _Failure(error, message)
 
     def check(self) -> None:
-        if self._count:
-            raise Broken(
-                f"{self._count} records were not taken by Kafka, the first: {self._first}",
-                self._reason,
-            )
+        """Raise `Broken` if a record was refused; of those purged `check_all` tells."""
+        if self._cause is not None:
+            self._fail(self._cause)
+
+    def check_all(self) -> None:
+        """Raise `Broken` if a record was not taken, once every report is in."""
+        if self._first is not None:
+            self._fail(self._cause or self._first)
+
+    def _fail(self, failure: "_Failure") -> NoReturn:
+        raise Broken(f"{self._count} records were not taken by Kafka: {failure}", failure.error)
+
+
+class _Failure:
+    """Why a record was not taken, without the record: it may be large, and this is kept."""
+
+    def __init__(self, error: KafkaError, message: Message) -> None:
+        self.error = error
+        self._record = (
+            f"a record on {message.topic()} under the key {message.key()!r:.100}, "
+            f"{len(message.value() or b'')} bytes"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.error.str()} for {self._record}"
 
 
 class Calling:

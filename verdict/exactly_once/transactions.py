@@ -144,6 +144,7 @@ class Transactions:
         def flush() -> None:
             while self._producer.flush(min(0.5, self._left())):
                 self._failed.check()
+            self._failed.check_all()
 
         self._call("flush", flush)
 
