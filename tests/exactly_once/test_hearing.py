@@ -4,8 +4,9 @@ import threading
 import weakref
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
+from tests.exactly_once.deployment import Deployment
 from verdict.exactly_once.hearing import Hearing
 from verdict.kafka.access import ClientLog
 
@@ -52,3 +53,22 @@ def test_whoever_ends_it_lets_the_producer_and_its_thread_go() -> None:
 
     assert known() is None
     assert "hearing of a test" not in {one.name for one in threading.enumerate()}
+
+
+def test_an_end_that_nobody_s_call_was_told_is_told_by_the_next(deployment: Deployment) -> None:
+    settings = {**deployment.kafka.settings, "transactional.id": deployment.query.transactional_id}
+    producer = Producer({**settings, "logger": Ear()})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(deployment.events, b"taken")
+    assert producer.flush(30) == 0
+    deployment.fence()
+    producer.produce(deployment.events, b"refused")
+    heard = Hearing(producer, "of a test")
+
+    assert heard.at_its_end.wait(60)
+    with pytest.raises(KafkaException) as told:
+        heard.now()
+
+    assert told.value.args[0].code() == KafkaError._FENCED
+    heard.end()

@@ -2,7 +2,7 @@
 
 from threading import Event, Lock, Thread
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 EVERY_S = 0.5
 
@@ -14,6 +14,9 @@ class Hearing:
     further one. A producer that waits for a Kafka that is away writes hundreds a second, with the
     log of `ClientLog`: after some minutes that alone took a core.
 
+    A producer that is at its end, being fenced say, tells it once, to whoever polls: `now` tells
+    it from then on.
+
     Args:
         producer: Is held until `end`: for ever, if one of its calls never comes back.
         name: Of the producer, for whoever looks at threads.
@@ -23,6 +26,8 @@ class Hearing:
         self._producer = producer
         self._ended = Event()
         self._lock = Lock()
+        self._fatal: KafkaException | None = None
+        self.at_its_end = Event()
         self._thread = Thread(target=self._run, name=f"hearing {name}", daemon=True)
         self._thread.start()
 
@@ -30,9 +35,13 @@ class Hearing:
         """Return when everything that was said before has been told to those whom it is for.
 
         Without the lock, a line could be in the hands of the other thread still.
+
+        Raises:
+            KafkaException: The producer is at its end.
         """
-        with self._lock:
-            self._producer.poll(0)
+        self._hear()
+        if self._fatal is not None:
+            raise self._fatal
 
     def end(self) -> None:
         """Hear no more, and let the producer go; again does nothing."""
@@ -42,4 +51,12 @@ class Hearing:
 
     def _run(self) -> None:
         while not self._ended.wait(EVERY_S):
-            self.now()
+            self._hear()
+
+    def _hear(self) -> None:
+        with self._lock:
+            try:
+                self._producer.poll(0)
+            except KafkaException as fatal:
+                self._fatal = fatal
+                self.at_its_end.set()
