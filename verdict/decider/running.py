@@ -15,7 +15,7 @@ from verdict.decider.generation import Generation, generation_of
 from verdict.decision.handle import Limits
 from verdict.errors import Late
 from verdict.exactly_once.batch import Batch, Packed
-from verdict.exactly_once.checkpoint import checkpoint_position, planned_at, remove_torn_files
+from verdict.exactly_once.checkpoint import checkpoint_position, remove_torn_files
 from verdict.exactly_once.decider_query import NAME, decider_query
 from verdict.exactly_once.errors import Misfit
 from verdict.exactly_once.markers import read_marker
@@ -36,6 +36,7 @@ from verdict.spark.errors import query_failed
 from verdict.spark.lasting import Lasting
 from verdict.spark.running import SparkQuery
 from verdict.spark.source import Ground, arriving
+from verdict.spark.task import planned_at
 
 HOUR_MS = 60 * 60 * 1000
 REHEARSALS = 3

@@ -16,7 +16,6 @@ from verdict.exactly_once.spark_files import (
     damaged,
     end_offsets,
     initial_offsets,
-    planned_ms,
     query_id,
     shards_of,
 )
@@ -105,17 +104,6 @@ def batch_of(checkpoint: Path, batch_id: int) -> Batch:
         start=initial_offsets(checkpoint) if batch_id == 0 else end_offsets(checkpoint, previous),
         end=end_offsets(checkpoint, batch_id),
     )
-
-
-def planned_at(checkpoint: Path) -> int:
-    """Return when the batch under way was planned, in epoch milliseconds; a replay keeps it.
-
-    Spark writes it down before it runs the batch, and runs one at a time.
-
-    Raises:
-        DamagedCheckpoint: A file is missing, cut off or unknown; the message names it.
-    """
-    return planned_ms(checkpoint, max(batches(checkpoint / OFFSETS), default=0))
 
 
 def starting_offsets(offsets: AnyOffsets, partitions: Mapping[str, int]) -> str:
