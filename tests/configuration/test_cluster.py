@@ -15,7 +15,8 @@ LOGIN = {
     "kafka_user": "ada",
     "kafka_password": "secret",
 }
-AUTHENTICATED = {"authenticate": "true", "authenticate.secret": "hush"}
+ON_DISK = {"io.encryption.enabled": "true"}
+AUTHENTICATED = ON_DISK | {"authenticate": "true", "authenticate.secret": "hush"}
 
 
 def test_what_is_set_for_spark_is_told_under_its_names() -> None:
@@ -43,15 +44,33 @@ def test_this_machine_is_no_master() -> None:
         load_settings(spark_master="local[2]")
 
 
+@pytest.mark.parametrize("here", [None, MASTER])
+def test_a_master_is_named_where_all_that_it_needs_is_asked_for(here: str | None) -> None:
+    settings = load_settings(spark_master=here, spark={"master": MASTER})
+
+    with pytest.raises(SettingsInvalid, match="name it with the setting spark_master"):
+        cluster_options(settings)
+
+
 @pytest.mark.parametrize(
     ("secret", "named"),
     [
         (LOGIN, "kafka_password"),
         ({"kafka": {"ssl.key.password": "x"}}, "kafka.ssl.key.password"),
+        ({"kafka": {"ssl.key.pem": "x"}}, "kafka.ssl.key.pem"),
+        ({"kafka": {"sasl.oauthbearer.config": "x"}}, "kafka.sasl.oauthbearer.config"),
         ({"spark_kafka": {"sasl.jaas.config": "x"}}, "spark_kafka.sasl.jaas.config"),
     ],
 )
-@pytest.mark.parametrize("sealed", [{}, AUTHENTICATED, {"network.crypto.enabled": "true"}])
+@pytest.mark.parametrize(
+    "sealed",
+    [
+        {},
+        AUTHENTICATED,
+        ON_DISK | {"network.crypto.enabled": "true"},
+        {"authenticate": "true", "network.crypto.enabled": "true"},
+    ],
+)
 def test_secrets_do_not_travel_in_clear(
     secret: dict[str, Any], named: str, sealed: dict[str, str]
 ) -> None:

@@ -8,16 +8,25 @@ from verdict.application_name import VARIABLE
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 
-SECRET = re.compile(r"(?i)secret|password|passphrase|token|jaas|[.]key$|keystore")
+SECRET = re.compile(
+    r"(?i)secret|password|passphrase|token|jaas|[.]key([.]pem)?$|keystore|oauthbearer[.]config$"
+)
 SEALED = ("network.crypto.enabled", "ssl.rpc.enabled")  # either
+DEMANDED = ("authenticate", "io.encryption.enabled")  # both: tasks are spilled to disks, too
 
 
 def cluster_options(settings: Settings) -> dict[str, str]:
     """Return what was set for Spark, under Spark's names, and which application executors load.
 
     Raises:
-        SettingsInvalid: Secrets would travel to the executors in clear, or to anybody who asks.
+        SettingsInvalid: Secrets would travel to the executors in clear, or to anybody who asks; or
+            the master is named in the wrong place.
     """
+    if "master" in settings.spark:
+        raise SettingsInvalid(
+            "spark.master is set in the table `spark`, past all that a cluster is asked for: name "
+            "it with the setting spark_master"
+        )
     options = {f"spark.{name}": value.get_secret_value() for name, value in settings.spark.items()}
     if settings.spark_master is None:
         return options
@@ -27,12 +36,13 @@ def cluster_options(settings: Settings) -> dict[str, str]:
 
 def _refuse_secrets_in_clear(settings: Settings, options: dict[str, str]) -> None:
     secrets = sorted(_secrets(settings))
-    sealed = any(options.get(f"spark.{name}") == "true" for name in SEALED)
-    if secrets and not (options.get("spark.authenticate") == "true" and sealed):
+    on = {name for name in (*SEALED, *DEMANDED) if options.get(f"spark.{name}") == "true"}
+    if secrets and not (on.issuperset(DEMANDED) and on.intersection(SEALED)):
         raise SettingsInvalid(
             f"{', '.join(secrets)} would travel to the executors of {settings.spark_master} in "
-            "clear: set authenticate = true with its authenticate.secret, and "
-            f"{' or '.join(SEALED)} = true, in the table `spark`, and the same on the cluster"
+            "clear: set authenticate = true with its authenticate.secret, io.encryption.enabled = "
+            f"true and {' or '.join(SEALED)} = true, in the table `spark`, and the same on the "
+            "cluster"
         )
 
 
