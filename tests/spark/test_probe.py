@@ -1,38 +1,133 @@
 """What executors see and run is what the driver does, or it is named."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
 
-from verdict.spark.probe import FILE, answer_here, differing, see_that_executors_fit
+from verdict.errors import Unreachable, VerdictError
+from verdict.spark import probe
+from verdict.spark.probe import Answer, Executor, Executors, answer_here, answer_of, differing
 
 WANTED = {"Python": "3.11.7", "rules": "order=1", "file": "token"}
+pytestmark = pytest.mark.usefixtures("at_once")
+ONE, OTHER = ("a", "/local/1"), ("a", "/local/2")  # of one host
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for nobody."""
+    monkeypatch.setattr(probe, "SETTLED_S", 0)
+    monkeypatch.setattr(probe, "LATECOMERS_S", 0)
+
+
+class Told(Executors):
+    """Executors of a script: who is there at each look, and who answers each question."""
+
+    def __init__(self, shared: Path, there: list[str], answers: list[Mapping[Executor, str]]):
+        context = SimpleNamespace(master="spark://host:7077")
+        super().__init__(SimpleNamespace(sparkContext=context), shared)  # type: ignore[arg-type]
+        self.there, self.answers = there, answers
+
+    def _there(self) -> frozenset[str]:
+        return frozenset(self.there.pop(0) if len(self.there) > 1 else self.there[0])
+
+    def _told(self, file: Path) -> dict[Executor, Answer]:
+        return {
+            who: answer_of(file.read_text() if said == "" else said)
+            for who, said in self.answers.pop(0).items()
+        }
 
 
 def test_executors_that_are_alike_differ_in_nothing() -> None:
-    assert [*differing(WANTED, {"a": WANTED, "b": WANTED}, Path("/shared"))] == []
+    assert [*differing(WANTED, {ONE: WANTED, OTHER: WANTED}, Path("/shared"))] == []
 
 
 def test_everything_that_differs_is_named_with_its_host() -> None:
-    answers = {"a": WANTED | {"rules": "order=2"}, "b": WANTED | {"file": "", "Python": "3.12.1"}}
+    answers: dict[Executor, Answer] = {
+        ONE: WANTED | {"rules": "order=2"},
+        OTHER: {"file": "", "Python": "3.12.1"},
+    }
 
     assert [*differing(WANTED, answers, Path("/shared"))] == [
         "a has rules order=2, the driver order=1",
-        "b has Python 3.12.1, the driver 3.11.7",
-        "b does not see what was written to /shared (shared_dir)",
+        "a has Python 3.12.1, the driver 3.11.7",
+        "a has rules None, the driver order=1",
+        "a does not see what was written to /shared (shared_dir)",
     ]
 
 
-def test_a_file_of_somebody_else_is_no_shared_one(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("another")
+def test_a_file_of_somebody_else_is_no_shared_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/local/1")
+    monkeypatch.setattr(probe, "HOLD_S", 0)
+    (tmp_path / "seen").write_text("another")
 
-    assert answer_here(tmp_path / FILE)[1]["file"] == "another"
+    (host, folder), answer = answer_here(tmp_path / "seen")
+    assert (host, folder) == (os.uname().nodename, "/local/1")
+    assert answer["file"] == "another"
     assert answer_here(tmp_path / "missing")[1]["file"] == "FileNotFoundError"
+
+
+def test_versions_of_all_that_works_there_are_compared() -> None:
+    assert {"pyarrow", "pandas", "lmdb", "fastavro"} < answer_of("").keys()
+
+
+def test_the_second_of_a_host_is_heard_too(tmp_path: Path) -> None:
+    executors = Told(tmp_path, ["12"], [{ONE: "", OTHER: "FileNotFoundError"}])
+
+    with pytest.raises(VerdictError, match="a does not see what was written to"):
+        executors.ask()
+
+
+def test_who_had_no_room_to_answer_is_asked_again(tmp_path: Path) -> None:
+    executors = Told(tmp_path, ["12"], [{ONE: ""}, {ONE: "", OTHER: ""}])
+
+    executors.await_fitting()
+    assert executors.answers == []
+
+
+def test_who_never_answers_is_not_taken(tmp_path: Path) -> None:
+    executors = Told(tmp_path, ["12"], [{ONE: ""}])
+
+    with pytest.raises(VerdictError, match="of 2 executors of spark://host:7077 not all have"):
+        executors.await_fitting(patience_s=0)
+
+
+def test_none_at_all_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable, match=r"no executor of spark://host:7077 is there: see wh"):
+        Told(tmp_path, [""], []).await_fitting(patience_s=0)
+
+
+def test_who_comes_later_is_asked_beside_what_runs(tmp_path: Path) -> None:
+    executors = Told(tmp_path, ["1"], [{ONE: ""}, {ONE: "", OTHER: "FileNotFoundError"}])
+    executors.await_fitting()
+    executors.there = ["12"]
+
+    def look() -> None:
+        while True:  # until the answer is there
+            executors.check()
+
+    with pytest.raises(VerdictError, match="a does not see"):
+        look()
+
+
+def test_that_all_have_gone_is_told_until_one_comes(tmp_path: Path) -> None:
+    executors = Told(tmp_path, ["1"], [{ONE: ""}])
+    executors.await_fitting()
+    executors.there = [""]
+
+    executors.check()
+    assert executors.missing is not None
+    assert "no executor of spark://host:7077 is there" in executors.missing
 
 
 @pytest.mark.process
 def test_nothing_is_left_of_the_question(spark: SparkSession, tmp_path: Path) -> None:
-    see_that_executors_fit(spark, tmp_path / "new", of_at_least=0)
+    assert Executors(spark, tmp_path / "new").ask()
 
     assert [*(tmp_path / "new").iterdir()] == []

@@ -24,7 +24,7 @@ class Asking(StatefulProcessor):
     def init(self, handle: Any) -> None:
         """It keeps nothing."""
 
-    def handleInputRows(
+    def handleInputRows(  # type: ignore[override]  # transformWithStateInPandas passes frames
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Ask once for all rows."""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from verdict.local import private
 from verdict.local.broker import EmbeddedBroker
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
-from verdict.spark.probe import see_that_executors_fit
+from verdict.spark.probe import Executors
 from verdict.spark.session import jvm_exit_code, spark_session
 from verdict.spark.source import Ground
 from verdict.wire.generate import see_that_all_are_written
@@ -37,12 +37,13 @@ class Foundation(Ground):
     """What runs, and how to reach it.
 
     `marker` is the decider's, as far as it could be read without waiting for anybody; `broker` is
-    the embedded one, if that is used.
+    the embedded one, if that is used; `executors` are those of a cluster.
     """
 
     servers: str
     marker: Marker | None
     broker: EmbeddedBroker | None
+    executors: Executors | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         spark = _spark(settings, place.home / SPARK, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
-    if settings.spark_master is not None:
-        see_that_executors_fit(spark, settings.durable_dir)
+    executors = _executors(settings, spark, parts)
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
@@ -88,6 +88,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         servers=servers,
         marker=ensured_topics(settings, kafka),
         broker=embedded,
+        executors=executors,
     )
 
 
@@ -147,6 +148,14 @@ def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker |
         return service.bootstrap_servers, None
     embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
     return embedded.bootstrap_servers, embedded
+
+
+def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
+    if settings.spark_master is None:
+        return None
+    executors = parts.enter_context(closing(Executors(spark, settings.durable_dir)))
+    executors.await_fitting()
+    return executors
 
 
 def _stop(spark: SparkSession) -> None:

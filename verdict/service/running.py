@@ -28,6 +28,7 @@ from verdict.service.parts import Part, Stage
 from verdict.service.read_side import check_tables
 from verdict.service.roles import Crew, everybody
 from verdict.service.vitals import Vitals
+from verdict.spark.probe import Executors
 from verdict.spark.session import LOG, jvm_exit_code
 
 CHECK_S = 0.2
@@ -66,6 +67,7 @@ class Running:
         self._parts: list[Part] = []
         self._vitals: Vitals | None = None
         self._spark: SparkSession | None = None
+        self._executors: Executors | None = None
 
     def __enter__(self) -> "Running":
         """Start everything.
@@ -153,14 +155,22 @@ class Running:
     def _check_all(self) -> None:
         for part in self._parts:
             part.check()
+        if self._executors is not None:
+            self._executors.check()
         if self._reach.there:  # else whatever is tried again would only wait
             self._log_watch.check()
         if self._vitals is not None:
             self._vitals.tell(self._reach.away_since, self._stopped())
 
     def _stopped(self) -> dict[str, str]:
-        """Return what is stopped, and why; the decider only waits for Kafka, or a worker."""
-        return {name: why for part in self._parts for name, why in part.stopped.items()}
+        """Return what is stopped, and why; the decider only waits for Kafka, or workers."""
+        parts = {name: why for part in self._parts for name, why in part.stopped.items()}
+        return self._without_executors() | parts
+
+    def _without_executors(self) -> dict[str, str]:
+        if self._executors is None or self._executors.missing is None:
+            return {}
+        return {role.name: self._executors.missing for role in self._crew.roles if role.spark}
 
     def _start(self, held: ExitStack) -> None:
         settings, crew = self.settings, self._crew
@@ -184,7 +194,7 @@ class Running:
         if not self._crew.spark:
             return lay_without_spark(self.settings, held, self._crew.place)
         ground = lay_foundation(self.settings, held, self._crew.place)
-        self._spark = ground.spark
+        self._spark, self._executors = ground.spark, ground.executors
         return ground
 
     def _start_parts(self, held: ExitStack) -> None:

@@ -4,122 +4,220 @@ Storage of the same name that is not shared is no error to Spark: each executor 
 of its own. Nor is another version of the rules.
 """
 
+import logging
+import os
 import platform
 import socket
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from verdict.application import current
 from verdict.errors import Unreachable, VerdictError
+from verdict.spark.running import own_pool
 
+LOG = logging.getLogger("verdict.spark")
 FILE = ".seen-by-all"
-EXECUTOR_S = 60.0  # until the first one has come
+EXECUTOR_S = 60.0  # until the first one has come, and all that have come have answered
+SETTLED_S = 1.0  # without another one: those that start together come one after the other
+HOLD_S = 0.3  # that a task keeps its slot, so that the next one goes to another
 LOOK_S = 0.2
+LATECOMERS_S = 2.0  # between two looks for executors that came later
+PACKAGES = ("verdict-cqrs", "pyspark", "pyarrow", "pandas", "lmdb", "fastavro", "pydantic")
 
 Answer = Mapping[str, str]
 """What is asked → what was found."""
+Executor = tuple[str, str]
+"""Its host, and the folders that it has there for itself."""
 
 
-def see_that_executors_fit(
-    session: SparkSession, shared: Path, of_at_least: int = 1, patience_s: float = EXECUTOR_S
-) -> None:
-    """Return when each executor that there is now sees `shared`, and runs what the driver runs.
+class Executors:
+    """Those of a cluster that work for this process.
 
     Args:
-        session: On a cluster; every executor gets a task, as nothing else runs yet.
+        session: On the cluster.
         shared: The folder that all machines must see.
-        of_at_least: So many executors are waited for.
-        patience_s: How many seconds they may take to come.
-
-    Raises:
-        Unreachable: No executor has come.
-        VerdictError: One differs, or cannot answer; each difference is named.
     """
-    _await(session, of_at_least, patience_s)
-    shared.mkdir(parents=True, exist_ok=True)
-    file, token = shared / FILE, str(uuid.uuid4())
-    file.write_text(token)
-    try:
-        answers = _answers(session, file)
-    finally:
-        file.unlink(missing_ok=True)
-    if differences := sorted({*differing(answer_of(token), answers, shared)}):
-        raise VerdictError(
-            f"executors of {session.sparkContext.master} do not fit: {'; '.join(differences)}; "
-            "nothing was started"
+
+    def __init__(self, session: SparkSession, shared: Path) -> None:
+        self._session = session
+        self._master = session.sparkContext.master
+        self._shared = shared
+        self._fit: frozenset[str] = frozenset()  # as Spark numbers them
+        self._heard: set[Executor] = set()
+        self._look_at = 0.0
+        self._beside = ThreadPoolExecutor(1)
+        self._asking: Future[bool] | None = None
+        self.missing: str | None = None
+
+    def await_fitting(self, patience_s: float = EXECUTOR_S) -> None:
+        """Return when some are there, and each sees `shared` and runs what the driver runs.
+
+        Args:
+            patience_s: How many seconds they may take to come, and to answer.
+
+        Raises:
+            Unreachable: None has come.
+            VerdictError: One differs, or does not answer; each difference is named.
+        """
+        self._await(patience_s)
+        deadline = time.monotonic() + patience_s
+        while not self.ask():
+            if time.monotonic() > deadline:
+                raise VerdictError(
+                    f"of {len(self._there())} executors of {self._master} not all have answered "
+                    f"in {patience_s:.0f} s: see what they do; nothing was started"
+                )
+
+    def check(self) -> None:
+        """Look whether others have come since, and ask them beside what runs.
+
+        What has changed is told by `missing`, which says in words that none is there.
+
+        Raises:
+            VerdictError: One that came differs; names what.
+        """
+        if self._asking is not None and self._asking.done():
+            asked, self._asking = self._asking, None
+            asked.result()
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LATECOMERS_S
+        there = self._there()
+        self.missing = None if there else self._none()
+        if there - self._fit and self._asking is None:
+            self._asking = self._beside.submit(self._ask_latecomers)
+
+    def close(self) -> None:
+        """Wait for no answer any more."""
+        self._beside.shutdown(wait=False, cancel_futures=True)
+
+    def ask(self) -> bool:
+        """Return whether each that is there now has answered as the driver would.
+
+        Raises:
+            VerdictError: One differs, or cannot answer.
+        """
+        new = self._there() - self._fit
+        answers = self._answers()
+        others = answers.keys() - self._heard
+        if len(others) < len(new):  # one had no slot free
+            return False
+        self._heard |= others
+        self._fit |= new
+        return True
+
+    def _ask_latecomers(self) -> bool:
+        try:
+            return self.ask()
+        except Differing:
+            raise
+        except Exception as error:  # it has gone again, or the session has: the next look tells
+            LOG.warning("executors that came later could not be asked yet: %s", error)
+            return False
+
+    def _await(self, patience_s: float) -> None:
+        deadline = time.monotonic() + patience_s
+        there, since = self._there(), time.monotonic()
+        while not there or time.monotonic() - since < SETTLED_S:
+            if time.monotonic() > deadline:
+                raise Unreachable(f"{self._none()}; none has come in {patience_s:.0f} s")
+            time.sleep(LOOK_S)
+            if (now := self._there()) != there:
+                there, since = now, time.monotonic()
+
+    def _none(self) -> str:
+        return (
+            f"no executor of {self._master} is there: see whether it runs and has cores and memory "
+            "left (executor.memory, cores.max in the table `spark`), and reaches this machine "
+            "(driver.host)"
         )
+
+    def _there(self) -> frozenset[str]:
+        """Return the numbers of those that are registered; a call to the JVM of a millisecond."""
+        listed = self._session.sparkContext._jsc.sc().getExecutorIds().mkString(" ")
+        return frozenset(listed.split())
+
+    def _answers(self) -> Mapping[Executor, Answer]:
+        self._shared.mkdir(parents=True, exist_ok=True)
+        token = str(uuid.uuid4())
+        file = self._shared / f"{FILE}-{token}"  # other roles ask at the same time
+        file.write_text(token)
+        try:
+            answers = self._told(file)
+        finally:
+            file.unlink(missing_ok=True)
+        if differences := sorted({*differing(answer_of(token), answers, self._shared)}):
+            raise Differing(f"executors of {self._master} do not fit: {'; '.join(differences)}")
+        return answers
+
+    def _told(self, file: Path) -> dict[Executor, Answer]:
+        context = self._session.sparkContext
+        tasks = context.defaultParallelism  # as many as run at a time
+        try:
+            with own_pool(self._session, "probe"):
+                asked = context.parallelize(range(tasks), tasks)
+                return dict(asked.map(lambda _: answer_here(file)).collect())
+        except Exception as error:
+            last = str(error).strip().splitlines()
+            said = next((line for line in last if "Error" in line), last[0] if last else "")
+            raise VerdictError(
+                f"an executor of {context.master} cannot answer ({said.strip()[:300]}): install "
+                "the same Python, packages and application there (pyspark.python in the table "
+                "`spark`)"
+            ) from error
+
+
+class Differing(VerdictError):
+    """An executor is not what the driver is, and must not work for it."""
 
 
 def answer_of(token: str) -> Answer:
     """Return what this process runs."""
     return {
         "Python": platform.python_version(),
-        "verdict": version("verdict-cqrs"),
-        "pyspark": version("pyspark"),
-        "rules": current().handler_versions,
+        **{package: _version(package) for package in PACKAGES},
+        "rules": f"{current().name} {current().handler_versions}",
         "file": token,
     }
 
 
-def differing(wanted: Answer, answers: Mapping[str, Answer], shared: Path) -> Iterator[str]:
+def differing(wanted: Answer, answers: Mapping[Executor, Answer], shared: Path) -> Iterator[str]:
     """Yield in words what differs.
 
     Args:
         wanted: What the driver says.
-        answers: What executors say, by host.
+        answers: What executors say.
         shared: The folder in which the driver wrote.
     """
-    for host, found in answers.items():
+    for (host, _), found in answers.items():
         for what, ours in wanted.items():
-            if found[what] == ours:
+            if found.get(what) == ours:
                 continue
             if what == "file":
                 yield f"{host} does not see what was written to {shared} (shared_dir)"
             else:
-                yield f"{host} has {what} {found[what]}, the driver {ours}"
+                yield f"{host} has {what} {found.get(what)}, the driver {ours}"
 
 
-def _await(session: SparkSession, wanted: int, patience_s: float) -> None:
-    deadline = time.monotonic() + patience_s
-    while _executors(session) < wanted:
-        if time.monotonic() > deadline:
-            raise Unreachable(
-                f"no executor of {session.sparkContext.master} has come in {patience_s:.0f} s: see "
-                "whether it runs and has cores and memory left (executor.memory, cores.max in the "
-                "table `spark`), and reaches this machine (driver.host)"
-            )
-        time.sleep(LOOK_S)
-
-
-def _executors(session: SparkSession) -> int:
-    """Return how many there are besides the driver."""
-    return int(session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1
-
-
-def _answers(session: SparkSession, file: Path) -> dict[str, Answer]:
-    context = session.sparkContext
-    tasks = context.defaultParallelism  # as many as run at a time: none is left out
-    try:
-        told = context.parallelize(range(tasks), tasks).map(lambda _: answer_here(file)).collect()
-    except Exception as error:
-        last = str(error).strip().splitlines()
-        said = next((line for line in last if "Error" in line), last[0] if last else "")
-        raise VerdictError(
-            f"an executor of {context.master} cannot answer ({said.strip()[:300]}): install the "
-            "same Python, packages and application there (pyspark.python in the table `spark`)"
-        ) from error
-    return dict(told)
-
-
-def answer_here(file: Path) -> tuple[str, Answer]:
-    """Return this host's name and what it sees and runs; called on an executor."""
+def answer_here(file: Path) -> tuple[Executor, Answer]:
+    """Return which executor this is, and what it sees and runs; called there."""
     try:
         token = file.read_text()
     except OSError as error:
         token = type(error).__name__
-    return socket.gethostname(), answer_of(token)
+    answer = answer_of(token)
+    time.sleep(HOLD_S)
+    return (socket.gethostname(), os.environ.get("SPARK_LOCAL_DIRS", "")), answer
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
