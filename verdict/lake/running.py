@@ -18,6 +18,7 @@ from verdict.lake.table import Span, Table, position, see_that_rows_are_there
 from verdict.local.lock import DataDirectoryLock
 from verdict.model.lake_table import LakeTable
 from verdict.processing.processor import Processor
+from verdict.spark.location import on_disk
 from verdict.spark.source import Ground
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
@@ -96,7 +97,7 @@ class Files:
             .drop(LETTER)
             .write.options(**NO_SUCCESS_FILE)
             .partitionBy(self._rows.partition.name)
-            .parquet(str(staged))
+            .parquet(on_disk(staged))
         )
         letters = self._letters(frame) if seen.get["letters"] else []
         see_that_rows_are_there(staged, seen.get["all"] - seen.get["letters"])

@@ -9,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import batch_of
+from verdict.spark.location import on_disk
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way
 
@@ -53,7 +54,7 @@ class SparkQuery:
         self._failure = None
         writer = (
             records.writeStream.queryName(self._name)
-            .option("checkpointLocation", str(checkpoint))
+            .option("checkpointLocation", on_disk(checkpoint))
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(lambda frame, batch_id: self._take_one(frame, checkpoint, batch_id))
         )

@@ -30,6 +30,7 @@ from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
 from verdict.operator.stream import shard_keys, shard_of
+from verdict.spark.location import on_disk
 from verdict.spark.source import stored
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Spans
@@ -101,7 +102,7 @@ class Folding:
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
                 .partitionBy("shard")
                 .mode("overwrite")
-                .parquet(str(folder))
+                .parquet(on_disk(folder))
             )
         return self._checked(folder)
 
@@ -144,7 +145,7 @@ class Folding:
 
     def _checked(self, folder: Path) -> Seeded:
         schema = f"{SEED_SCHEMA}, fault string"
-        seed = self._spark.read.schema(schema).parquet(str(folder))
+        seed = self._spark.read.schema(schema).parquet(on_disk(folder))
         whole = F.col("fault").isNull()
         count = seed.agg(
             F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
