@@ -19,7 +19,9 @@ from pathlib import Path
 from verdict.spark.session import spark_session
 from pyspark.sql.functions import udf
 
-spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), {"spark.verdict.test": "on"})
+spark = spark_session("test", 1, 1, "512m", Path(sys.argv[1]), {
+    "spark.verdict.test": "on", "spark.authenticate.secret": "hush",
+})
 python = udf(lambda _: sys.executable)
 kafka = spark.readStream.format("kafka").option("subscribe", "some")
 kafka = kafka.option("kafka.bootstrap.servers", "shown").option("kafka.anything", "hidden")
@@ -31,6 +33,8 @@ for _ in sys.stdin:
         "plan": kafka.load()._jdf.queryExecution().toString(),
         "written": spark.range(1).write.mode("append").json(f"{sys.argv[1]}/written"),
         "java": spark.conf.get("spark.driver.extraJavaOptions"),
+        "secret": spark.sparkContext.getConf().get("spark.authenticate.secret"),
+        "log4j": spark._jvm.java.lang.System.getProperty("log4j2.configurationFile"),
         "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
     }), flush=True)
 """
@@ -92,6 +96,19 @@ def test_workers_run_our_python_and_settings_arrive(session: Session) -> None:
     assert answer["extra"] == "on"
     assert "-XX:TieredStopAtLevel=1" in answer["java"]  # on one core
     assert answer["tmp"] == str(session.local_dir / "tmp")
+
+
+def test_no_secret_is_on_a_command_line_which_all_can_read(session: Session) -> None:
+    answer = session.ask()
+
+    jvm = psutil.Process(answer["jvm"])
+    assert answer["secret"] == "hush"
+    assert "spark.verdict.test=on" in jvm.cmdline()
+    assert not [word for word in jvm.cmdline() if "hush" in word]
+
+
+def test_what_is_logged_is_set_by_a_file_that_is_there(session: Session) -> None:
+    assert Path(session.ask()["log4j"].removeprefix("file://")).is_file()
 
 
 def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -72,7 +71,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
-        spark = _spark(settings, place.home / SPARK, locks)
+        spark = _spark(settings, place, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
     executors = _executors(settings, spark, parts)
@@ -163,13 +162,13 @@ def _stop(spark: SparkSession) -> None:
         spark.stop()
 
 
-def _spark(settings: Settings, scratch: Path, locks: Sequence[DataDirectoryLock]) -> SparkSession:
+def _spark(settings: Settings, place: Place, locks: Sequence[DataDirectoryLock]) -> SparkSession:
     return spark_session(
-        f"verdict {settings.deployment}",
+        " ".join(filter(None, ("verdict", settings.deployment, place.role))),
         settings.cores or os.cpu_count() or 1,
         settings.shards,
         settings.driver_memory,
-        scratch,
+        place.home / SPARK,
         extra=cluster_options(settings),
         master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us

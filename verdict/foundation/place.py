@@ -17,10 +17,12 @@ class Place:
     Args:
         home: Takes its announcement, and what Spark writes for itself.
         locked: The folders that nobody else may have, and what each is, for people.
+        role: As it is typed, of who runs by itself.
     """
 
     home: Path
     locked: Mapping[Path, str]
+    role: str = ""
 
 
 def whole_place(data_dir: Path, *roles: tuple[str, ...]) -> Place:
@@ -36,7 +38,7 @@ def whole_place(data_dir: Path, *roles: tuple[str, ...]) -> Place:
 def place_of(data_dir: Path, *roles: tuple[str, ...]) -> Place:
     """Return the place of roles that run by themselves; the first one's is their home."""
     locked = _homes(data_dir, roles)
-    return Place(next(iter(locked)), locked)
+    return Place(next(iter(locked)), locked, roles[0][0])
 
 
 def _homes(data_dir: Path, roles: tuple[tuple[str, ...], ...]) -> dict[Path, str]:

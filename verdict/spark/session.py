@@ -19,13 +19,15 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from verdict.configuration.cluster import SECRET
 from verdict.errors import VerdictError
 from verdict.local import private
 from verdict.local.class_archive import class_archive
 from verdict.local.jars import spark_jars
 from verdict.local.java import find_java
+from verdict.spark.location import on_disk
 
-LOG4J = Path(__file__).with_name("quiet.log4j2.xml")
+LOG4J = Path(private.__file__).with_name("quiet.log4j2.xml")
 LOG = "spark.log"
 STATE_STORE = "spark.sql.streaming.stateStore"
 
@@ -33,6 +35,9 @@ STATE_STORE = "spark.sql.streaming.stateStore"
 QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 FEW_CORES = 2
 LOOPBACK = "127.0.0.1"
+
+PYTHON = "spark.pyspark.python"
+EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 SOCKET_PATH_BYTES = 100  # macOS takes 103, Linux 107
 
@@ -112,13 +117,14 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": shlex.join(_java_options(java_tmp, cores, jars)),
         "spark.local.dir": str(local_dir),
-        "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
+        "spark.sql.warehouse.dir": on_disk(local_dir / "warehouse"),
         # on the class path, from where Hadoop loads classes too: "spark.jars" would copy each one
         "spark.driver.extraClassPath": ":".join(map(str, jars)),
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": "false",
-        **(_on_this_machine(cores, sockets) if master is None else _on_a_cluster(master, jars)),
+        **(_on_this_machine(cores, sockets) if master is None else {}),
         **(extra or {}),
+        **({} if master is None else _on_a_cluster(master, jars, extra or {})),
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway = _gateway(conf, local_dir / LOG, keep_open)
@@ -153,11 +159,16 @@ def _on_this_machine(cores: int, sockets: Path) -> dict[str, str]:
     }
 
 
-def _on_a_cluster(master: str, jars: Sequence[Path]) -> dict[str, str]:
-    """Return what executors on other machines need; their Python is that of one image."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return what executors on other machines need, and what was chosen for it."""
+    # PySpark asks the environment alone; unset, executors have the image that this process has
+    python = chosen.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
+    ours = _options_of_executors(int(chosen.get("spark.executor.cores", FEW_CORES + 1)))
+    theirs = chosen.get(EXECUTOR_OPTIONS, "")  # of two alike Java takes the last
     return {
         "spark.master": master,
+        EXECUTOR_OPTIONS: f"{shlex.join(ours)} {theirs}".strip(),
         "spark.jars": ",".join(jar.as_uri() for jar in jars),
         "spark.python.unix.domain.socket.enabled": "true",
         # no `.crc` files on executors, where `_without_checksums` does not reach
@@ -166,6 +177,7 @@ def _on_a_cluster(master: str, jars: Sequence[Path]) -> dict[str, str]:
         "spark.network.timeout": "20s",
         "spark.network.timeoutInterval": "5s",
         "spark.executor.heartbeatInterval": "5s",
+        **{name: value for name, value in chosen.items() if name != EXECUTOR_OPTIONS},
     }
 
 
@@ -219,6 +231,11 @@ def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str
     return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 
+def _options_of_executors(cores: int) -> list[str]:
+    quiet = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
+    return [quiet, QUICK_COMPILER] if cores <= FEW_CORES else [quiet]
+
+
 def _folder_of_sockets(temporary: Path) -> Path:
     """Return where sockets can lie that nobody else can enter."""
     if _fits_sockets(temporary):
@@ -249,11 +266,14 @@ def _fits_sockets(folder: Path) -> bool:
 def _gateway(conf: SparkConf, log: Path, keep_open: Sequence[int]) -> object:
     if SparkContext._gateway is not None:
         return SparkContext._gateway
+    # what is on its command line everybody on this machine can read; SparkContext tells it the rest
+    seen = [(name, value) for name, value in conf.getAll() if not SECRET.search(name)]
+    shown = SparkConf(loadDefaults=False).setAll(seen)
     # launched here, as SparkContext would leave the JVM's stderr on the terminal
     with log.open("ab") as said:
         try:
             gateway: object = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stdout": said, "stderr": said, "pass_fds": tuple(keep_open)}
+                shown, {"stdout": said, "stderr": said, "pass_fds": tuple(keep_open)}
             )
         except PySparkRuntimeError as error:
             raise VerdictError(f"the JVM of Spark did not start; it says why in {log}") from error
