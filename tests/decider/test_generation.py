@@ -33,7 +33,7 @@ def at(batch_id: int, *, committed: bool) -> CheckpointPosition:
 def test_a_seed_is_kept_until_batch_0_is_committed(
     recovered: Generation, position: CheckpointPosition
 ) -> None:
-    recovered.tidy(position)
+    recovered.tidy(position, [])
 
     wanted = [(shard, str(recovered.seed / file)) for shard, file in SEEDS]
     assert recovered.seeded
@@ -46,7 +46,7 @@ def test_a_seed_that_is_taken_in_is_removed(
 ) -> None:
     assert recovered.seeds(position) == []
 
-    recovered.tidy(position)
+    recovered.tidy(position, [])
 
     assert not recovered.seeded
     assert not recovered.seed.exists()
@@ -58,10 +58,12 @@ def test_a_generation_that_has_started_replaces_all_others(
     Generation(tmp_path, 3).clear()  # of a recovery that was interrupted
     assert newest_generation(tmp_path) == 3
 
-    recovered.tidy(FRESH)
+    former = recovered.others()
+    later = Generation(tmp_path, 4)  # of who takes over meanwhile
+    later.clear()
+    recovered.tidy(FRESH, former)
 
-    assert newest_generation(tmp_path) == 2
-    assert list((tmp_path / "decider").iterdir()) == [recovered.folder]
+    assert {*(tmp_path / "decider").iterdir()} == {recovered.folder, later.folder}
 
 
 def test_a_seed_that_was_not_finished_is_none(tmp_path: Path) -> None:

@@ -52,6 +52,17 @@ def test_who_was_replaced_before_he_looked_learns_it_too(deployment: Deployment)
         await_end(watch)
 
 
+@pytest.mark.proves("C-18")
+def test_who_stood_still_is_told_before_it_begins_anew(deployment: Deployment) -> None:
+    former = deployment.take_over()
+    with watching(deployment, former) as watch:
+        watch.look()
+        deployment.take_over()
+
+        with pytest.raises(TakenOver):
+            watch.look()
+
+
 def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Deployment) -> None:
     mail = deployment.beside("mail")
     for _ in range(3):

@@ -131,3 +131,21 @@ def test_anything_else_ends_it(ending: Exception) -> None:
 
     with pytest.raises(type(ending)):
         lasting.check()
+
+
+def test_what_hinders_its_beginning_passes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether somebody has taken over is asked before, of a Kafka that may be away again."""
+    query = Query(Late("a worker has ended"), None)
+    lasting = query.lasting()
+    lasting.check()
+    begin = query.begin
+    monkeypatch.setattr(lasting, "_begin", _unreachable)
+    lasting.check()
+    assert lasting.waits == "Kafka did not answer"
+    monkeypatch.setattr(lasting, "_begin", begin)
+    lasting.check()
+    lasting.check()
+
+
+def _unreachable() -> None:
+    raise Unreachable("Kafka did not answer")

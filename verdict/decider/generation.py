@@ -7,6 +7,7 @@ was until the marker names the new one: that single record decides which directo
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 from verdict.application import current
@@ -80,11 +81,20 @@ class Generation:
     def _seed_files(self) -> list[Path]:
         return sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
 
-    def tidy(self, position: CheckpointPosition) -> None:
-        """Remove what this generation, which has started, will never need again."""
-        for other in self._all.glob("*"):
-            if other != self.folder:
-                shutil.rmtree(other, ignore_errors=True)
+    def others(self) -> list[Path]:
+        """Return the folders of all other generations."""
+        return [other for other in self._all.glob("*") if other != self.folder]
+
+    def tidy(self, position: CheckpointPosition, former: Iterable[Path]) -> None:
+        """Remove what this generation, which has started, will never need again.
+
+        Args:
+            position: How far its checkpoint goes.
+            former: Other generations that were there before its owner was: one that comes later is
+                of who has taken over.
+        """
+        for other in former:
+            shutil.rmtree(other, ignore_errors=True)
         if self.seeded and _has_begun(position):
             self._complete.unlink()
             shutil.rmtree(self.seed, ignore_errors=True)

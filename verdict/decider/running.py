@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -25,7 +24,7 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
-from verdict.operator.handover import chunks_of
+from verdict.operator.handover import Outputs, chunks_of
 from verdict.operator.local_copy import executor_folder
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.moved import moves_of
@@ -69,13 +68,13 @@ class Deciding:
         self._on_step = on_step
         self._held = ExitStack()
         self._shards: list[int] = []
-        self._outputs = settings.durable_dir / "outputs"
+        self._outputs = Outputs(settings.durable_dir / "outputs")
         self._publisher: Publisher | None = None
         self._watch: Watch | None = None
         self._generation: Generation | None = None
-        told = partial(query_failed, data_dir=settings.data_dir)
+        told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
         self._query = SparkQuery(ground.spark, NAME, self._publish, told)
-        self._lasting = Lasting(NAME, self._query, self._begin, reachable)
+        self._lasting = Lasting(NAME, self._query, self._begin_again, reachable)
 
     def start(self) -> None:
         """Become the owner and begin to decide.
@@ -99,7 +98,7 @@ class Deciding:
                 self._decided(nothing, []).toArrow()
                 return
             except Exception as error:
-                told = query_failed(error, self._settings.data_dir)
+                told = query_failed(error, self._settings.durable_dir, self._ground.log)
                 if not (left and isinstance(told, Late)):
                     raise told from error
 
@@ -124,10 +123,16 @@ class Deciding:
         self._lasting.stop()
         self._held.close()
 
+    def _begin_again(self) -> None:
+        """Start the query anew, if nobody has taken over while this process stood still."""
+        assert self._watch is not None
+        self._watch.look()
+        self._begin()
+
     def _begin(self) -> None:
         """Start the query where its checkpoint ends; the publisher is there already."""
         assert self._generation is not None
-        rmtree(self._outputs, ignore_errors=True)  # of a batch that was killed
+        self._outputs.clear()  # of a batch that was killed
         checkpoint = self._generation.checkpoint
         remove_torn_files(checkpoint)
         seeds = self._generation.seeds(checkpoint_position(checkpoint))
@@ -163,6 +168,7 @@ class Deciding:
     def _take_over_as(self, query: Query, generation: Generation) -> None:
         position = checkpoint_position(generation.checkpoint)
         generation.seeds(position)  # a damaged one is refused before anybody is disturbed
+        former = generation.others()
         query = replace(query, seeded=generation.number if generation.seeded else None)
         kafka, self._generation = self._ground.kafka, generation
         publisher = self._publisher = take_over(query, kafka, position, self._on_step)
@@ -170,7 +176,7 @@ class Deciding:
         self._watch = Watch(kafka, query, publisher.marker.owner)
         self._held.callback(self._watch.close)
         generation.note_formats()
-        generation.tidy(position)
+        generation.tidy(position, former)
 
     def _current(self, query: Query) -> Generation:
         marker = read_marker(self._ground.kafka, query, wait=False).marker
@@ -189,14 +195,16 @@ class Deciding:
         here = None if settings.spark_master else settings.data_dir.absolute() / "state"
         state = partial(_state, folder=here)
         planned = partial(planned_at, self._generation.checkpoint)
-        return CommandProcessor(settings.topics, limits_of(settings), state, self._outputs, planned)
+        return CommandProcessor(
+            settings.topics, limits_of(settings), state, self._outputs.folder, planned
+        )
 
     def _publish(self, frame: DataFrame, planned: Batch) -> None:
         assert self._publisher is not None
         table = frame.toArrow()  # the only evaluation: every one runs the operator
         batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
         self._publisher.publish(batch, Packed(partial(chunks_of, table)))
-        rmtree(self._outputs, ignore_errors=True)
+        self._outputs.clear()
 
 
 def _state(handle: Any, folder: Path | None) -> LogStructuredState:

@@ -3,6 +3,7 @@
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from verdict.exactly_once.claim import taken_over
+from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.log import KafkaLog, consumer_of
@@ -29,6 +30,7 @@ class Watch:
         Raises:
             Unreachable: Kafka does not answer within the transaction timeout.
         """
+        self._kafka = kafka
         self._query = query
         self._owner = owner
         self._last: Marker | None = None
@@ -52,6 +54,17 @@ class Watch:
                 self._last = _marker(message) or self._last
             elif error is not None and error.code() == KafkaError._PARTITION_EOF:
                 self._compare()
+
+    def look(self) -> None:
+        """Return when the newest marker that there is now is the owner's.
+
+        Raises:
+            TakenOver: It is somebody else's.
+            Unreachable: Kafka does not answer.
+        """
+        found = read_marker(self._kafka, self._query, wait=False).marker
+        self._last = self._last if found is None else found
+        self._compare()
 
     def close(self) -> None:
         """Let the consumer go."""

@@ -5,6 +5,7 @@ than once. So what a lonely command or a few put out goes that way, which takes 
 more go into files, whose paths stand for them.
 """
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,29 @@ class Handover:
         path = self._folder / f"{uuid.uuid4()}.chunk"
         path.write_bytes(chunk)
         return pd.DataFrame({"outputs": [None], "file": [str(path)], "moved": [None]})
+
+
+class Outputs:
+    """Where the files of one owner lie, apart from those of owners before and after it.
+
+    One that was fenced and does not know it yet removes its own files and none of its successor's.
+
+    Args:
+        folder: Of all owners.
+
+    Attributes:
+        folder: Of this one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / str(uuid.uuid4())
+        self._former = [*folder.glob("*")]  # those of a successor come later
+
+    def clear(self) -> None:
+        """Remove what is published, and what owners before left; only who is the owner may."""
+        for each in (self.folder, *self._former):
+            shutil.rmtree(each, ignore_errors=True)
+        self._former.clear()
 
 
 def chunks_of(table: pa.Table) -> Iterator[bytes]:

@@ -1,7 +1,6 @@
 """The reactions, running: one Kafka transaction per batch."""
 
 from functools import partial
-from shutil import rmtree
 
 from pyspark.sql import DataFrame
 
@@ -9,7 +8,7 @@ from verdict.configuration.settings import Settings
 from verdict.exactly_once.batch import Batch, Packed
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.operator.handover import chunks_of
+from verdict.operator.handover import Outputs, chunks_of
 from verdict.processing.processor import Processor
 from verdict.reactions.passing_over import pass_over
 from verdict.reactions.query import reactions_of, reactions_query
@@ -28,12 +27,12 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         on_step: Called at each step of publishing.
     """
     reactions = reactions_of(settings)
-    outputs = settings.durable_dir / "reactions"
+    outputs = Outputs(settings.durable_dir / "reactions")
 
     def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
         table = frame.toArrow()  # once: every evaluation reads Kafka again
         publisher.publish(batch, Packed(partial(chunks_of, table)))
-        rmtree(outputs, ignore_errors=True)  # those of a batch that was killed, too
+        outputs.clear()  # those of a batch that was killed, too
 
     return Processor(
         ground=ground,
@@ -42,7 +41,7 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
             followed,
             reactions=reactions,
             command_limit_bytes=settings.command_limit_bytes,
-            folder=outputs,
+            folder=outputs.folder,
         ),
         take=publish,
         rows=ROWS,

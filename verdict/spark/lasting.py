@@ -53,11 +53,14 @@ class Lasting:
             VerdictError: It ended because of something that a person can act on.
             Exception: It ended because of a bug.
         """
+        try:
+            self._check()
+        except (Unreachable, Late) as error:
+            self._ended(error)
+
+    def _check(self) -> None:
         if self._again_at is None:
-            try:
-                self._query.check()
-            except (Unreachable, Late) as error:
-                self._ended(error)
+            self._query.check()
         elif self._reachable() and time.monotonic() >= self._again_at:
             self._again_at = None
             self._begin()
