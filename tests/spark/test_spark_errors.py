@@ -7,6 +7,7 @@ from verdict.exactly_once.errors import DamagedCheckpoint, Misfit
 from verdict.spark.errors import query_failed
 
 DATA = Path("/data")
+LOG = Path("/data/run/decider/spark/spark.log")
 TRACE = """Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
 Caused by: java.io.IOException: {}
 \tat org.apache.spark.Whatever.scala(Whatever.scala:1)"""
@@ -43,6 +44,14 @@ Caused by: java.io.IOException: {}
         ("state of shard 1 is damaged: log entry 3 of 3 is missing", DamagedCheckpoint, "recover"),
         ("Python worker failed to connect back.", Late, "was late, or has ended"),
         ("Python worker exited unexpectedly (crashed)", Late, "was late, or has ended"),
+        ("Python worker failed to connect back.", Late, f"{LOG} has all of it"),
+        (
+            "Lost task 0.3 in stage 3.0 (TID 7) (10.0.0.5 executor 3): ExecutorLostFailure "
+            "(executor 3 exited unrelated to the running tasks) Reason: worker lost",
+            Late,
+            "give its machine less to do",
+        ),
+        ("shuffle.MetadataFetchFailedException: Missing an output", Late, "was late, or has ended"),
         ("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x", Late, "was late"),
     ],
 )
@@ -51,7 +60,7 @@ def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
 ) -> None:
     failure = RuntimeError(TRACE.format(line))
 
-    told = query_failed(failure, DATA)
+    told = query_failed(failure, DATA, LOG)
 
     assert type(told) is kind
     assert told.__cause__ is failure
@@ -63,7 +72,7 @@ def test_what_a_person_can_mend_is_said_with_its_line_and_what_to_do(
 def test_a_full_disk_is_not_taken_for_damage() -> None:
     both = TRACE.format("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] x\nNo space left on device")
 
-    assert "make room" in str(query_failed(RuntimeError(both), DATA))
+    assert "make room" in str(query_failed(RuntimeError(both), DATA, LOG))
 
 
 def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
@@ -74,8 +83,8 @@ def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
     )
     theirs = "Stream closed\n\tat org.apache.hadoop.fs.Whatever.read"
 
-    assert type(query_failed(RuntimeError(TRACE.format(forking)), DATA)) is Late
-    assert type(query_failed(RuntimeError(TRACE.format(theirs)), DATA)) is RuntimeError
+    assert type(query_failed(RuntimeError(TRACE.format(forking)), DATA, LOG)) is Late
+    assert type(query_failed(RuntimeError(TRACE.format(theirs)), DATA, LOG)) is RuntimeError
 
 
 class Captured(Exception):
@@ -92,7 +101,7 @@ def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
     failure = RuntimeError("Failed to create new KafkaAdminClient")
     failure.__cause__ = Captured("no client", trace)
 
-    assert "(Too many open files)" in str(query_failed(failure, DATA))
+    assert "(Too many open files)" in str(query_failed(failure, DATA, LOG))
 
 
 @pytest.mark.parametrize(
@@ -104,11 +113,11 @@ def test_a_cause_is_found_behind_an_error_that_does_not_tell_it() -> None:
     ],
 )
 def test_what_was_said_already_and_what_is_a_bug_stays_what_it_is(error: Exception) -> None:
-    assert query_failed(error, DATA) is error
+    assert query_failed(error, DATA, LOG) is error
 
 
 def test_an_error_that_is_its_own_cause_has_an_end() -> None:
     failure = RuntimeError("a bug")
     failure.__cause__ = failure
 
-    assert query_failed(failure, DATA) is failure
+    assert query_failed(failure, DATA, LOG) is failure

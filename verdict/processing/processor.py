@@ -58,7 +58,7 @@ class Processor:
     def __post_init__(self) -> None:
         self._held = ExitStack()
         self._publisher: Publisher | None = None
-        told = partial(query_failed, data_dir=self.data, recoverable=False)
+        told = partial(query_failed, data_dir=self.data, log=self.ground.log, recoverable=False)
         self._running = SparkQuery(self.ground.spark, self.query.name, self._take_one, told)
 
     def start(self) -> None:

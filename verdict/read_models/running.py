@@ -186,7 +186,7 @@ class Projecting:
 
     def _told(self, error: BaseException) -> BaseException:
         if not isinstance(error, DBAPIError):
-            return query_failed(error, self._ground.scratch, recoverable=False)
+            return query_failed(error, self._ground.scratch, self._ground.log, recoverable=False)
         told = _unreachable(error)
         told.__cause__ = error
         return told

@@ -73,8 +73,8 @@ class Vitals:
             if self._overdue.get(query) != batch:
                 LOG.error(
                     "batch %s of %s has been under way for %.0f s and has not ended: see what its "
-                    "Python workers and Spark do, in spark/spark.log under the data directory",
-                    batch.batch_id, query, batch.seconds,
+                    "Python workers and Spark do, in spark/spark.log under %s",
+                    batch.batch_id, query, batch.seconds, self._data_dir,
                 )  # fmt: skip
         for query, batch in self._overdue.items():
             if found.get(query) != batch:

@@ -19,17 +19,18 @@ class Cause(NamedTuple):
     """A kind of failure: what its text looks like, and the error for its telling line."""
 
     pattern: re.Pattern[str]
-    error: Callable[[str, Path], VerdictError]
+    error: Callable[[str, Path, Path], VerdictError]
 
 
 def query_failed(
-    error: BaseException, data_dir: Path, *, recoverable: bool = True
+    error: BaseException, data_dir: Path, log: Path, *, recoverable: bool = True
 ) -> BaseException:
     """Return what to raise for `error`, which ended a query that writes to `data_dir`.
 
     Args:
         error: What Spark, or a batch of ours, raised.
         data_dir: Of the service.
+        log: Where Spark says everything.
         recoverable: Whether the query has state that `verdict recover` can rebuild.
 
     Returns:
@@ -40,7 +41,7 @@ def query_failed(
     text = "\n".join(_texts(error))
     for cause in (*SURROUNDINGS, LOST, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
-            told = cause.error(_line(text, found), data_dir)
+            told = cause.error(_line(text, found), data_dir, log)
             told.__cause__ = error
             return told
     return error
@@ -65,39 +66,39 @@ def _line(text: str, found: re.Match[str]) -> str:
     return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", line)[:300]
 
 
-def _disk(line: str, data_dir: Path) -> VerdictError:
+def _disk(line: str, data_dir: Path, log: Path) -> VerdictError:
     return VerdictError(
         f"{data_dir} could not be written to ({line}): make room there, or lift the limit, then "
         f"start again; {NOTHING_LOST}"
     )
 
 
-def _files(line: str, data_dir: Path) -> VerdictError:
+def _files(line: str, data_dir: Path, log: Path) -> VerdictError:
     return VerdictError(
         f"the system let this process open no more files ({line}): allow more, 4096 say, with "
         f"`ulimit -n` or the LimitNOFILE of its unit, then start again; {NOTHING_LOST}"
     )
 
 
-def _folder(line: str, data_dir: Path) -> VerdictError:
+def _folder(line: str, data_dir: Path, log: Path) -> VerdictError:
     return VerdictError(
         f"a folder in {data_dir} could not be read ({line}): see that it is there, and that this "
         f"process may open more files (`ulimit -n`), then start again; {NOTHING_LOST}"
     )
 
 
-def _kafka(line: str, data_dir: Path) -> VerdictError:
+def _kafka(line: str, data_dir: Path, log: Path) -> VerdictError:
     return Unreachable(f"Kafka did not answer Spark ({line}): see that it runs; {NOTHING_LOST}")
 
 
-def _late(line: str, data_dir: Path) -> VerdictError:
+def _late(line: str, data_dir: Path, log: Path) -> VerdictError:
     return Late(
-        f"a part of Spark on this machine was late, or has ended ({line}): give the machine less "
-        f"to do or more memory; {NOTHING_LOST}; {data_dir / 'spark' / 'spark.log'} has all of it"
+        f"a part of Spark was late, or has ended ({line}): give its machine less to do or more "
+        f"memory; {NOTHING_LOST}; {log} has all of it"
     )
 
 
-def _lost(line: str, data_dir: Path) -> VerdictError:
+def _lost(line: str, data_dir: Path, log: Path) -> VerdictError:
     return VerdictError(
         f"Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
         "which; their senders have no answer: tell them, then go on without with "
@@ -105,11 +106,11 @@ def _lost(line: str, data_dir: Path) -> VerdictError:
     )
 
 
-def _state(line: str, data_dir: Path) -> VerdictError:
+def _state(line: str, data_dir: Path, log: Path) -> VerdictError:
     return DamagedCheckpoint(
         f"Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
         f"directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
-        f"{data_dir / 'spark' / 'spark.log'} has all of it"
+        f"{log} has all of it"
     )
 
 
@@ -134,6 +135,8 @@ SURROUNDINGS = (
             # what Spark writes to is the process that forks its workers
             r"|Stream closed(?=\s+at java\.base/java\.lang\.ProcessBuilder\$NullOutputStream)"
             r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
+            # of a cluster: a machine has gone, or what it had computed
+            r"|ExecutorLostFailure \(|FetchFailed\w*Exception"
         ),
         _late,
     ),

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from verdict.exactly_once.checkpoint import starting_offsets
 from verdict.kafka.access import Kafka
 from verdict.kafka.offsets import AnyOffsets
+from verdict.spark.session import LOG
 
 SOURCE = {
     "kafka.isolation.level": "read_committed",
@@ -36,6 +37,11 @@ class Ground:
     source: Mapping[str, str] = field(repr=False)  # passwords are in it
     partitions: int
     scratch: Path
+
+    @property
+    def log(self) -> Path:
+        """Where Spark, its JVM and the Python workers say everything."""
+        return self.scratch / LOG
 
 
 def arriving(
