@@ -72,3 +72,14 @@ def test_a_batch_that_the_disk_cannot_hold_is_refused(tmp_path: Path, free: Any)
         f"{tmp_path} must hold that 3 times while it is decided: 3,750 MiB are needed, 2,048 MiB "
         "are free; make room, lower max_rows_per_batch or lower command_limit_bytes"
     )
+
+
+def test_room_is_looked_for_where_outputs_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    full, roomy = SimpleNamespace(free=0), SimpleNamespace(free=100 * GIB)
+    monkeypatch.setattr(batch_size, "disk_usage", lambda at: full if at == shared else roomy)
+
+    with pytest.raises(BatchTooLarge, match=f"and {shared} must hold that 3 times"):
+        check_batch_size(settings(tmp_path / "d", shared_dir=shared))

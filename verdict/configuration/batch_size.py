@@ -33,7 +33,7 @@ def check_batch_size(settings: Settings) -> None:
     """Return if a full batch of commands of the greatest size can be handled.
 
     Args:
-        settings: Of which `data_dir` exists.
+        settings: All that can be chosen.
 
     Raises:
         BatchTooLarge: Names both settings, what they come to, and what to do.
@@ -48,10 +48,13 @@ def check_batch_size(settings: Settings) -> None:
             f"Kafka allows {LONGEST_S}: lower max_rows_per_batch to {max(fitting // limit, 1)} or "
             f"command_limit_bytes to {max(fitting // rows, 1)}"
         )
-    free = disk_usage(settings.data_dir).free
+    # where commands wait to be decided and outputs to be published, on a cluster that all share
+    folder = settings.durable_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    free = disk_usage(folder).free
     if whole * COPIES > free:
         raise BatchTooLarge(
-            f"{product}, and {settings.data_dir} must hold that {COPIES} times while it is "
+            f"{product}, and {folder} must hold that {COPIES} times while it is "
             f"decided: {_mib(whole * COPIES)} are needed, {_mib(free)} are free; make room, lower "
             "max_rows_per_batch or lower command_limit_bytes"
         )
