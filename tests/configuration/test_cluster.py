@@ -1,13 +1,16 @@
 """What a cluster is told, and that no secret travels to it in clear."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from verdict.configuration.cluster import cluster_options
+from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
+from verdict.configuration.found import Service, announce
 from verdict.configuration.loading import SettingsInvalid, load_settings
 from verdict.operator.local_copy import executor_folder
+from verdict.service.roles import alone, with_kafka
 
 MASTER = "spark://host:7077"
 LOGIN = {
@@ -101,3 +104,51 @@ def test_copies_of_shards_lie_in_the_executors_own_folder(monkeypatch: pytest.Mo
     monkeypatch.delenv("SPARK_LOCAL_DIRS")
     monkeypatch.setenv("LOCAL_DIRS", "/yarn/container-3")
     assert executor_folder() == Path("/yarn/container-3/verdict-state")
+
+
+@pytest.mark.parametrize("named", ["/mnt/a b", "file:///mnt/a%20b", "file:/mnt/a%20b"])
+def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
+    settings = load_settings(shared_dir=named, lake_dir=named)
+
+    assert settings.shared_dir == settings.lake_dir == Path("/mnt/a b")
+
+
+@pytest.mark.parametrize("named", ["hdfs://host/v", "s3a://bucket/v", "file://host/v", "dbfs:/v"])
+def test_what_is_no_folder_is_not_taken_for_one(named: str) -> None:
+    with pytest.raises(SettingsInvalid, match=f"'{named}' is no folder of this machine"):
+        load_settings(shared_dir=named)
+
+
+@pytest.mark.parametrize("servers", ["127.0.0.1:9092", "kafka:9092,localhost:9092", "[::1]:9092"])
+def test_executors_elsewhere_cannot_reach_a_kafka_of_this_machine(servers: str) -> None:
+    settings = load_settings(spark_master=MASTER, bootstrap_servers=servers)
+
+    with pytest.raises(SettingsInvalid, match="name Kafka as all machines can reach it"):
+        refuse_a_kafka_of_this_machine(settings)
+
+
+@pytest.mark.parametrize(
+    ("master", "servers"),
+    [
+        (None, None),
+        (None, "localhost:9092"),
+        (MASTER, "kafka:9092"),
+        ("spark://127.0.0.1:7077", "127.0.0.1:9092"),  # all of it on one machine
+    ],
+)
+def test_what_they_can_reach_is_taken(master: str | None, servers: str | None) -> None:
+    refuse_a_kafka_of_this_machine(load_settings(spark_master=master, bootstrap_servers=servers))
+
+
+@pytest.mark.parametrize("role", ["broker", "decider"])
+def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role: str) -> None:
+    settings = load_settings(spark_master=MASTER, data_dir=tmp_path)
+    announce(tmp_path, Service(os.getpid(), "127.0.0.1:9092", None, roles=("broker",)))
+
+    with pytest.raises(SettingsInvalid, match="the embedded broker is for this machine alone"):
+        with_kafka(settings, role)
+
+
+def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
+    with pytest.raises(SettingsInvalid, match="`verdict page`"):
+        alone(load_settings(), "page")

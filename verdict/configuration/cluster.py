@@ -11,6 +11,7 @@ from verdict.configuration.settings import Settings
 SECRET = re.compile(
     r"(?i)secret|password|passphrase|token|jaas|[.]key([.]pem)?$|keystore|oauthbearer[.]config$"
 )
+LOOPBACK = re.compile(r"(^|[/,])(127[.]|localhost\b|\[::1\])")
 SEALED = ("network.crypto.enabled", "ssl.rpc.enabled")  # either
 DEMANDED = ("authenticate", "io.encryption.enabled")  # both: tasks are spilled to disks, too
 
@@ -32,6 +33,27 @@ def cluster_options(settings: Settings) -> dict[str, str]:
         return options
     _refuse_secrets_in_clear(settings, options)
     return {f"spark.executorEnv.{VARIABLE}": path_of_the_application()} | options
+
+
+def refuse_a_kafka_of_this_machine(settings: Settings) -> None:
+    """Return if executors can reach Kafka as far as its name tells.
+
+    Raises:
+        SettingsInvalid: It is the embedded one, or on loopback, and executors are elsewhere.
+    """
+    master, servers = settings.spark_master, settings.bootstrap_servers
+    if master is None or (LOOPBACK.search(master) and servers is not None):
+        return
+    if servers is None:
+        raise SettingsInvalid(
+            f"spark_master is {master} and bootstrap_servers is not set: the embedded broker is "
+            "for this machine alone; name your Kafka"
+        )
+    if LOOPBACK.search(servers):
+        raise SettingsInvalid(
+            f"bootstrap_servers is {servers}, which each executor of {master} would look for on "
+            "its own machine: name Kafka as all machines can reach it"
+        )
 
 
 def _refuse_secrets_in_clear(settings: Settings, options: dict[str, str]) -> None:

@@ -30,6 +30,7 @@ from verdict.configuration.values import (
     cluster_url,
     dotted,
     fitting_outputs,
+    folder_or_file_url,
     listed,
     mail_server_url,
     topic_or_prefix,
@@ -42,6 +43,7 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
+Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
@@ -99,7 +101,7 @@ class Settings(BaseSettings):
     spark: PassThrough = Field(
         {}, description="More for Spark, by its names without `spark.`, such as executor.memory."
     )
-    shared_dir: Path | None = Field(
+    shared_dir: Folder | None = Field(
         None,
         description="Checkpoint and lake, for all machines of a cluster to see; unset: data_dir.",
     )
@@ -118,7 +120,7 @@ class Settings(BaseSettings):
     lake_trigger_ms: Annotated[int, Field(ge=0)] = Field(
         10_000, description="The same for the lake; more makes fewer and larger files."
     )
-    lake_dir: Path | None = Field(
+    lake_dir: Folder | None = Field(
         None, description="Where Parquet files go, on a POSIX file system; unset: in data_dir."
     )
     max_rows_per_batch: PositiveInt = Field(20_000, description="Commands in one batch.")

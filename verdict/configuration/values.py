@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from pydantic_core import from_json
 
 from verdict.configuration.mail_server import parse_server
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
 
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
 
@@ -57,6 +59,25 @@ def cluster_url(value: str) -> str:
     if value.startswith("local"):
         raise ValueError(f"{value!r} is this machine: leave it unset, and set cores")
     return value
+
+
+def folder_or_file_url(value: Any) -> Any:
+    """Return a folder, also one that is named as `file:///mnt/verdict`.
+
+    Raises:
+        ValueError: It is on no file system of this machine; as a path it would be a folder of that
+            name, in the one where the process was started.
+    """
+    found = SCHEME.match(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    path = value[found.end() :].removeprefix("//")
+    if found[0] != "file:" or not path.startswith("/"):
+        raise ValueError(
+            f"{value!r} is no folder of this machine: name one on a file system that all machines "
+            "mount, such as /mnt/verdict; object stores and HDFS by themselves are not supported"
+        )
+    return unquote(path)
 
 
 def topic_or_prefix(value: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from verdict.configuration.batch_size import check_batch_size, transaction_timeout_s
-from verdict.configuration.cluster import cluster_options
+from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
 from verdict.configuration.found import running_on, withdraw
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
 from verdict.configuration.loading import SettingsInvalid
@@ -123,14 +123,10 @@ def _kafka(settings: Settings, servers: str) -> Kafka:
 
 def _see_that_kafka_lets_us_in(settings: Settings) -> None:
     """Fail before Spark is started for nothing; and Spark's own client would try for ever."""
+    refuse_a_kafka_of_this_machine(settings)
     if settings.bootstrap_servers is not None:
         servers = {"bootstrap.servers": settings.bootstrap_servers}
         TopicAdmin(librdkafka_options(settings) | servers, settings.topics).reach()
-    elif settings.spark_master is not None and not running_on(settings.data_dir):
-        raise SettingsInvalid(
-            f"spark_master is {settings.spark_master} and bootstrap_servers is not set: the "
-            "embedded broker is for this machine alone; name your Kafka"
-        )
     elif settings.kafka_security_protocol != "PLAINTEXT":
         raise SettingsInvalid(
             f"kafka_security_protocol is {settings.kafka_security_protocol} and bootstrap_servers "

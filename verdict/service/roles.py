@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verdict.application import current
+from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
 from verdict.configuration.found import running_on
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
@@ -114,6 +115,8 @@ def alone(settings: Settings, name: str, chosen: Sequence[str] = ()) -> Crew:
     """
     role = next((one for one in ROLES if one.name == name), None)
     if role is None:
+        if name == "page":
+            raise SettingsInvalid("the page is no role, it runs by itself: `verdict page`")
         raise SettingsInvalid(f"no role {name!r}: there are {', '.join(r.name for r in ROLES)}")
     if not role.is_there(settings) and role is LAKE:
         raise SettingsInvalid(f"{current().name} has no lake: there is nothing to run")
@@ -124,9 +127,10 @@ def with_kafka(settings: Settings, name: str) -> Settings:
     """Return settings that name the Kafka of a role; the broker's name none, as it is that.
 
     Raises:
-        SettingsInvalid: Kafka is elsewhere, so there is no broker to run.
+        SettingsInvalid: Kafka is elsewhere, so there is no broker to run; or executors are.
         Unreachable: No Kafka is set, and no broker runs on the data directory.
     """
+    refuse_a_kafka_of_this_machine(settings)
     if name == BROKER.name:
         if settings.bootstrap_servers is not None:
             raise SettingsInvalid(
