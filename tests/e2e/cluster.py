@@ -1,10 +1,15 @@
-"""A Spark cluster of processes: a standalone master, and a worker that starts executors."""
+"""A Spark cluster of processes: a standalone master, and workers that start executors.
+
+Each worker is in a mount namespace of its own, where folders of the driver are empty: a cluster on
+one disk would pass with storage that is not shared.
+"""
 
 import os
+import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -21,47 +26,98 @@ READY_S = 60
 DEPLOY = "org.apache.spark.deploy"
 
 
-@contextmanager
-def cluster(folder: Path, environment: dict[str, str], cores: int = 2) -> Iterator[str]:
-    """Give the URL of a master with one worker; both end with all that they have started.
+class Cluster:
+    """A master, and the workers that were added to it.
 
     Args:
-        folder: Takes what they write.
-        environment: Of the worker and its executors, besides what Spark needs: one image has it.
-        cores: Of the worker.
+        held: Ends all of them, with all that they have started.
+        folder: Takes what they write, each in a folder of its own.
+        environment: Of workers and executors, besides what Spark needs: one image has it.
+        hidden: Existing folders that no worker sees into.
+
+    Attributes:
+        url: Of the master.
     """
-    [port] = free_ports(1)
-    url = f"spark://{HERE}:{port}"
-    address = ["--host", HERE, "--webui-port", "0"]
-    sizes = ["--cores", str(cores), "--memory", "2g", "--work-dir", str(folder / "work")]
-    (folder / "local").mkdir(parents=True)
-    with ExitStack() as held:
-        _start(held, folder, {}, f"{DEPLOY}.master.Master", *address, "--port", str(port))
+
+    def __init__(
+        self, held: ExitStack, folder: Path, environment: Mapping[str, str], hidden: Sequence[Path]
+    ) -> None:
+        [port] = free_ports(1)
+        self.url = f"spark://{HERE}:{port}"
+        self._held = held
+        self._folder = folder
+        self._environment = environment
+        self._hidden = hidden
+        self._workers = 0
+        self._start("master", {}, [], f"{DEPLOY}.master.Master", "--port", str(port))
         _await_listening(port)
-        _start(held, folder, environment, f"{DEPLOY}.worker.Worker", *address, *sizes, url)
-        yield url
+
+    def worker(self, *hidden: Path) -> psutil.Popen:
+        """Add a worker of one core that does not see into these folders either.
+
+        It registers in its own time; what it is given to do runs in processes that it starts.
+        """
+        self._workers += 1
+        name = f"worker-{self._workers}"
+        size = ["--cores", "1", "--memory", "2g", "--work-dir", str(self._folder / name / "work")]
+        return self._start(
+            name,
+            self._environment,
+            _in_a_namespace([*self._hidden, *hidden]),
+            f"{DEPLOY}.worker.Worker",
+            *size,
+            self.url,
+        )
+
+    def _start(
+        self,
+        name: str,
+        environment: Mapping[str, str],
+        inside: Sequence[str],
+        main: str,
+        *arguments: str,
+    ) -> psutil.Popen:
+        folder = self._folder / name
+        (folder / "local").mkdir(parents=True)
+        java = [str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{SPARK_HOME / 'jars'}/*"]
+        with (folder / "log").open("wb") as log:
+            started = psutil.Popen(
+                [*inside, *java, main, "--host", HERE, "--webui-port", "0", *arguments],
+                env={**_known(folder), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._held.callback(end_with_all_they_started, started)
+        return started
 
 
-def _start(
-    held: ExitStack, folder: Path, environment: dict[str, str], main: str, *arguments: str
-) -> None:
-    java = [str(find_java()), "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{SPARK_HOME / 'jars'}/*"]
+@contextmanager
+def cluster(
+    folder: Path, environment: Mapping[str, str], hidden: Sequence[Path] = ()
+) -> Iterator[Cluster]:
+    """Give a cluster without a worker; all of it ends with what it has started."""
+    for each in hidden:
+        each.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        yield Cluster(held, folder, environment, hidden)
+
+
+def _in_a_namespace(hidden: Sequence[Path]) -> list[str]:
+    mounts = [f"mount -t tmpfs none {shlex.quote(str(each))}" for each in hidden]
+    as_root = [] if os.getuid() == 0 else ["--map-root-user"]
+    inside = " && ".join([*mounts, 'exec "$@"'])
+    return ["unshare", *as_root, "-m", "--propagation", "private", "sh", "-c", inside, "sh"]
+
+
+def _known(folder: Path) -> dict[str, str]:
     known = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
-    of_spark = {
+    return known | {
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_LOCAL_IP": HERE,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
-    with (folder / f"{main}.log").open("wb") as log:
-        started = psutil.Popen(
-            [*java, main, *arguments],
-            env=known | of_spark | environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    held.callback(end_with_all_they_started, started)
 
 
 def _await_listening(port: int) -> None:

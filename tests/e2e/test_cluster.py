@@ -1,15 +1,23 @@
-"""The decider on a Spark cluster: what it says is what the model says, as on one machine."""
+"""A deployment on a Spark cluster: whatever happens to its machines, all is as the model says."""
 
 import json
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from tests.e2e.cluster import HERE, cluster
+from tests.e2e.cluster import HERE, Cluster, cluster
 from tests.e2e.deployment import ASK_AGAIN_S, QUIET_S, ROOT, Deployment
-from tests.e2e.kept import kept
+from tests.e2e.kept import Kept, kept
+from tests.e2e.paused import pause
+from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.markers import read_marker
+from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
+from verdict.testing.service import end_with_all_they_started
 
 pytestmark = [
     pytest.mark.kafka,
@@ -20,36 +28,149 @@ pytestmark = [
 ]
 
 COMMANDS = 1_000
+BETWEEN = 200  # outcomes between two misfortunes
+Note = Callable[[str, object], None]
 
 
-@pytest.mark.proves("C-01", "C-04")
-def test_a_thousand_commands_are_decided_on_executors_as_the_model_says(
-    broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """Killed in between: the next driver goes on from the checkpoint that all of them share."""
-    deployment = Deployment(broker.bootstrap_servers, "cluster", tmp_path / "d")
-    image = {"PYTHONPATH": str(ROOT)}
-    with cluster(tmp_path / "spark", image) as master:
+class Machines(NamedTuple):
+    """A cluster whose workers share nothing with the driver but one folder, and who runs there."""
+
+    cluster: Cluster
+    deployment: Deployment
+    folder: Path
+
+    @contextmanager
+    def decider(self) -> Iterator[Kept]:
+        """Give the decider, which runs when it is asked for."""
+        starts = self.deployment
+        with kept(lambda: starts.start(role="decider"), starts.said) as decider:
+            decider.running()
+            yield decider
+
+
+@pytest.fixture
+def machines(
+    request: pytest.FixtureRequest, broker: EmbeddedBroker, tmp_path: Path
+) -> Iterator[Machines]:
+    name = "".join(one for one in request.node.name if one.isalpha())[-30:]
+    deployment = Deployment(broker.bootstrap_servers, name, tmp_path / "d")
+    image, hidden = {"PYTHONPATH": str(ROOT)}, [tmp_path / "d", tmp_path / "elsewhere"]
+    with cluster(tmp_path / "spark", image, hidden) as made:
         deployment.environment |= {
-            "VERDICT_SPARK_MASTER": master,
+            "VERDICT_SPARK_MASTER": made.url,
             "VERDICT_SHARED_DIR": str(tmp_path / "shared"),
             "VERDICT_SPARK": json.dumps({"driver.host": HERE, "driver.bindAddress": HERE}),
         }
-        with kept(lambda: deployment.start(role="decider"), deployment.said) as decider:
-            decider.running()
-            with deployment.traffic(seed=11):
-                await_outcomes(deployment, COMMANDS // 2)
-                decider.kill()
-                decider.running()
-                await_outcomes(deployment, COMMANDS)
-            deployment.await_quiet()
+        yield Machines(made, deployment, tmp_path)
+
+
+@pytest.mark.proves("C-01", "C-04")
+def test_a_driver_is_killed_and_goes_on_upon_another_host(machines: Machines) -> None:
+    """It finds nothing of the former one but the folder that all share."""
+    _, deployment, folder = machines
+    for _ in range(2):
+        machines.cluster.worker()
+    with machines.decider() as decider, deployment.traffic(seed=11):
+        await_outcomes(deployment, COMMANDS // 2)
+        decider.kill()
+        deployment.environment["VERDICT_DATA_DIR"] = str(folder / "elsewhere")
+        decider.running()
+        await_outcomes(deployment, COMMANDS)
+    with machines.decider():
+        deployment.await_quiet()
 
     deployment.assert_as_the_model_says()
-    kept_files = [path for path in (tmp_path / "shared").rglob("*") if path.is_file()]
+    kept_files = [path for path in (folder / "shared").rglob("*") if path.is_file()]
     assert any("state" in path.parts for path in kept_files)
     assert not [path for path in kept_files if path.suffix == ".crc"]
-    assert not (tmp_path / "d" / "state").exists()
-    assert not (tmp_path / "d" / "decider").exists()
+    for data_dir in (folder / "d", folder / "elsewhere"):
+        assert not (data_dir / "state").exists()
+        assert not (data_dir / "decider").exists()
+
+
+@pytest.mark.proves("C-01", "C-04")
+def test_workers_are_killed_under_load_until_none_is_left(
+    machines: Machines, record_property: Note
+) -> None:
+    deployment = machines.deployment
+    workers = [machines.cluster.worker() for _ in range(2)]
+    with machines.decider():
+        with deployment.traffic(seed=12):
+            await_outcomes(deployment, BETWEEN)
+            end_with_all_they_started(workers[0])
+            noted(record_property, "one of two workers killed", deployment)
+            end_with_all_they_started(workers[1])
+            await_problem(deployment, "the decider stopped: no executor of")
+            for _ in range(2):
+                machines.cluster.worker()
+            noted(record_property, "two workers after none", deployment)
+        deployment.await_quiet()
+
+    deployment.assert_as_the_model_says()
+
+
+@pytest.mark.proves("C-01", "C-04")
+def test_a_worker_stands_still_and_wakes_up_behind_those_who_went_on(
+    machines: Machines, record_property: Note
+) -> None:
+    deployment = machines.deployment
+    workers = [machines.cluster.worker() for _ in range(2)]
+    with machines.decider():
+        with deployment.traffic(seed=13):
+            await_outcomes(deployment, BETWEEN)
+            resume = pause(workers[0])
+            noted(record_property, "one of two workers paused", deployment, BETWEEN)
+            resume()
+            noted(record_property, "the paused one is back", deployment, BETWEEN)
+        deployment.await_quiet()
+
+    deployment.assert_as_the_model_says()
+
+
+def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
+    for _ in range(2):
+        machines.cluster.worker()
+    hidden = machines.folder / "elsewhere"
+    machines.deployment.environment["VERDICT_SHARED_DIR"] = str(hidden)
+
+    with machines.deployment.start(role="decider") as refused:
+        assert refused.wait(QUIET_S) == 1
+
+    said = machines.deployment.said()
+    assert f"does not see what was written to {hidden} (shared_dir)" in said
+    assert machines.deployment.seen().marker is None
+
+
+def test_a_worker_that_comes_later_and_does_not_share_is_named(machines: Machines) -> None:
+    machines.cluster.worker()
+    shared = machines.folder / "shared"
+    with machines.decider() as decider:
+        machines.cluster.worker(shared)
+        assert decider.running().wait(QUIET_S) == 1
+
+        assert f"does not see what was written to {shared} (sh" in machines.deployment.said()
+
+
+def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
+    machines: Machines,
+) -> None:
+    deployment = machines.deployment
+    machines.cluster.worker()
+    with machines.decider():
+        with deployment.traffic(seed=14):
+            await_outcomes(deployment, BETWEEN)
+        deployment.await_quiet()
+    deployment.environment["VERDICT_LAKE_DIR"] = str(machines.folder / "elsewhere")
+
+    with deployment.start(role="lake") as lake:
+        assert lake.wait(QUIET_S) == 1
+
+    assert "see the same folder (lake_dir, else shared_dir)" in deployment.said()
+    kafka = Kafka(settings={"bootstrap.servers": deployment.bootstrap_servers})
+    marker = read_marker(kafka, lake_query(deployment.topics), wait=True).marker
+    assert marker is not None
+    assert marker.batch_id == -1
+    assert not any(map(sum, marker.offsets.values()))
 
 
 def await_outcomes(deployment: Deployment, wanted: int) -> None:
@@ -58,3 +179,19 @@ def await_outcomes(deployment: Deployment, wanted: int) -> None:
     while (found := deployment.outcomes()) < wanted:
         assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
         time.sleep(ASK_AGAIN_S)
+
+
+def noted(record_property: Note, what: str, deployment: Deployment, more: int = 1) -> None:
+    """Note how many seconds pass until so many more commands have an outcome."""
+    began, before = time.monotonic(), deployment.outcomes()
+    await_outcomes(deployment, before + more)
+    seconds = time.monotonic() - began
+    record_property(what, f"{seconds:.1f}")
+    print(f"{what}: {more} outcomes more after {seconds:.1f} s")
+
+
+def await_problem(deployment: Deployment, told: str) -> None:
+    """Return when `verdict status` says that."""
+    deadline = time.monotonic() + QUIET_S
+    while told not in (said := deployment.cli("status", "--json").stdout):
+        assert time.monotonic() < deadline, said
