@@ -1,12 +1,16 @@
 """The shape of the repository: who may know whom, and what the rules must not know."""
 
 import ast
+import builtins
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import verdict
+import verdict.testing
 from tests.documents import PAGES
 from verdict.application import current
 
@@ -258,7 +262,7 @@ def test_what_is_shown_in_the_documents_imports_the_public_face_alone() -> None:
 
 def test_the_public_face_names_what_is_there() -> None:
     """What type checkers are told, what is loaded when asked for, and `*` are the same names."""
-    [told] = [
+    told, _ = [
         node
         for node in ast.parse((ROOT / "verdict" / "__init__.py").read_text()).body
         if isinstance(node, ast.If)
@@ -270,8 +274,27 @@ def test_the_public_face_names_what_is_there() -> None:
     }
 
     assert {home: {*names} for home, names in typed.items()} == {
-        home: {*names} for home, names in verdict.HOMES.items()
+        home: {*names.split()} for home, names in verdict.HOMES.items()
     }
     assert sorted(verdict.__all__) == sorted(name for names in typed.values() for name in names)
     for name in verdict.__all__:
         assert getattr(verdict, name) is not None
+
+
+def raised_by(name: str, public: object) -> Iterator[str]:
+    """Yield what the docstring of a public name says that it raises, and those of its methods."""
+    methods = vars(public).values() if isinstance(public, type) else ()
+    for one in (public, *methods):
+        told = (getattr(one, "__doc__", None) or "").partition("Raises:\n")[2].partition("\n\n")[0]
+        for names in re.findall(r"^ +(\w+(?:, \w+)*): ", told, re.MULTILINE):
+            yield from (f"{name} raises {raised}" for raised in names.split(", "))
+
+
+@pytest.mark.parametrize("face", [verdict, verdict.testing], ids=lambda face: face.__name__)
+def test_what_the_public_face_raises_is_public(face: ModuleType) -> None:
+    """Who is told of an exception can catch it by its name; pydantic's own is known by its."""
+    known = {*face.__all__, *verdict.__all__, *dir(builtins), "ValidationError"}
+    told = [one for name in face.__all__ for one in raised_by(name, getattr(face, name))]
+
+    assert told
+    assert [one for one in told if one.rpartition(" ")[2] not in known] == []

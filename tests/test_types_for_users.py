@@ -10,8 +10,9 @@ import pytest
 
 from tests.documents import README, Document
 
-# what a block takes from the one before it
+# what a block takes from the one before it; and a name that is not there is not let pass
 GIVEN = """\
+from verdict import NoSuchName as _NoSuchName  # type: ignore[attr-defined]
 from verdict.client.pending import Pending as _Pending
 pending: _Pending
 """

@@ -11,14 +11,25 @@ if TYPE_CHECKING:
     from verdict.application import Application, NoApplication, UnknownAggregate, current, using
     from verdict.client.async_client import AsyncClient
     from verdict.client.client import Client
-    from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
+    from verdict.client.errors import (
+        Forked,
+        KafkaUnavailable,
+        NotDelivered,
+        OutcomeUnknown,
+        ResponsesUnreadable,
+        ResponseUnreadable,
+        SendingFailed,
+        TooLarge,
+    )
     from verdict.client.pending import Pending
-    from verdict.configuration.loading import load_settings
+    from verdict.configuration.loading import SettingsInvalid, load_settings
     from verdict.configuration.settings import Settings
     from verdict.configuration.values import listed
     from verdict.database.instant import InstantType
-    from verdict.errors import TimedOut, Unreachable, VerdictError
-    from verdict.event_log.subscription import Place, subscribe
+    from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
+    from verdict.event_log.archive import Altered
+    from verdict.event_log.event_log import Gone
+    from verdict.event_log.subscription import Followed, Place, Subscription, subscribe
     from verdict.model.aggregate import Aggregate, Misdeclared
     from verdict.model.carried_state import CarriedState, StateTopic
     from verdict.model.command import CREATING, EXISTING, REOPENING, Command
@@ -55,167 +66,100 @@ if TYPE_CHECKING:
     from verdict.projection.state_projection import StateProjection
     from verdict.projection.stored_rows import row_table, row_table_of_types
     from verdict.projection.tally import CountedGroups, Tally
-    from verdict.read_models.read_your_writes import Token, wait
+    from verdict.read_models.declared_projection import NotDeclared
+    from verdict.read_models.read_your_writes import NeverShown, Token, wait
     from verdict.reading.reader import Reader, Sees, reader_of
+    from verdict.reading.selected import NotAdmitted, NotForReaders
     from verdict.standing.asking import standing_of
     from verdict.standing.facts import Standing
     from verdict.standing.settling import until_settled
     from verdict.wire.letter import Letter
-    from verdict.wire.response import Response, Status
+    from verdict.wire.response import Rejected, Response, Status
+    from verdict.wire.topics import Topics
 
 __all__ = [
-    "CREATING",
-    "EXISTING",
-    "LARGEST",
-    "REOPENING",
-    "Aggregate",
-    "AggregateId",
-    "Application",
-    "Asked",
-    "AsyncClient",
-    "CarriedState",
-    "Cents",
-    "ChangeFeed",
-    "Client",
-    "Command",
-    "CommandEnvelope",
-    "CountedGroups",
-    "Event",
-    "Expectation",
-    "Inbound",
-    "Instant",
-    "InstantType",
-    "LakeColumn",
-    "LakeTable",
-    "Letter",
-    "LifeCycle",
-    "Mailing",
-    "Membership",
-    "Message",
-    "Misdeclared",
-    "Name",
-    "Newest",
-    "NoApplication",
-    "NoCommand",
-    "NotDelivered",
-    "Notification",
-    "OutcomeUnknown",
-    "Pending",
-    "Personal",
-    "Place",
-    "Policy",
-    "Positive",
-    "ReadModel",
-    "Reader",
-    "Reason",
-    "Receiver",
-    "RecordedEvent",
-    "Refused",
-    "Response",
-    "RowProjection",
-    "Sees",
-    "SendingFailed",
-    "Settings",
-    "Source",
-    "Standing",
-    "StateProjection",
-    "StateTopic",
-    "Status",
-    "Tally",
-    "Text",
-    "TimedOut",
-    "Token",
-    "TooLarge",
-    "UnknownAggregate",
-    "Unreachable",
-    "Verb",
-    "VerdictError",
-    "Written",
-    "current",
-    "described",
-    "feed_table",
-    "feed_view",
-    "iso_time",
-    "listed",
-    "load_settings",
-    "masked",
-    "newest_table",
-    "reader_of",
-    "row_table",
-    "row_table_of_types",
-    "standing_of",
-    "subscribe",
-    "until_settled",
-    "using",
-    "version_view",
-    "wait",
-]
+    "CREATING", "EXISTING", "LARGEST", "REOPENING", "Aggregate", "AggregateId", "Altered",
+    "Application", "Asked", "AsyncClient", "CarriedState", "Cents", "ChangeFeed", "Client",
+    "Command", "CommandEnvelope", "CountedGroups", "EnvironmentIncomplete", "Event",
+    "Expectation", "Followed", "Forked", "Gone", "Inbound", "Instant", "InstantType",
+    "KafkaUnavailable", "LakeColumn", "LakeTable", "Letter", "LifeCycle", "Mailing",
+    "Membership", "Message", "Misdeclared", "Name", "NeverShown", "Newest", "NoApplication",
+    "NoCommand", "NotAdmitted", "NotDeclared", "NotDelivered", "NotForReaders", "Notification",
+    "OutcomeUnknown", "Pending", "Personal", "Place", "Policy", "Positive", "ReadModel",
+    "Reader", "Reason", "Receiver", "RecordedEvent", "Refused", "Rejected", "Response",
+    "ResponseUnreadable", "ResponsesUnreadable", "RowProjection", "Sees", "SendingFailed",
+    "Settings", "SettingsInvalid", "Source", "Standing", "StateProjection", "StateTopic",
+    "Status", "Subscription", "Tally", "Text", "TimedOut", "Token", "TooLarge", "Topics",
+    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "Written", "current",
+    "described", "feed_table", "feed_view", "iso_time", "listed", "load_settings", "masked",
+    "newest_table", "reader_of", "row_table", "row_table_of_types", "standing_of", "subscribe",
+    "until_settled", "using", "version_view", "wait",
+]  # fmt: skip
 
+# type checkers read what is above, Python loads what it is asked for from here; a test compares
 HOMES = {
-    "verdict.application": ("Application", "NoApplication", "UnknownAggregate", "current", "using"),
-    "verdict.client.async_client": ("AsyncClient",),
-    "verdict.client.client": ("Client",),
-    "verdict.client.errors": ("NotDelivered", "OutcomeUnknown", "SendingFailed", "TooLarge"),
-    "verdict.client.pending": ("Pending",),
-    "verdict.configuration.loading": ("load_settings",),
-    "verdict.configuration.settings": ("Settings",),
-    "verdict.configuration.values": ("listed",),
-    "verdict.database.instant": ("InstantType",),
-    "verdict.errors": ("TimedOut", "Unreachable", "VerdictError"),
-    "verdict.event_log.subscription": ("Place", "subscribe"),
-    "verdict.model.aggregate": ("Aggregate", "Misdeclared"),
-    "verdict.model.carried_state": ("CarriedState", "StateTopic"),
-    "verdict.model.command": ("CREATING", "EXISTING", "REOPENING", "Command"),
-    "verdict.model.command_envelope": ("AggregateId", "CommandEnvelope", "Expectation"),
-    "verdict.model.inbound": ("Inbound", "NoCommand"),
-    "verdict.model.lake_table": ("LakeColumn", "LakeTable"),
-    "verdict.model.life_cycle": ("LifeCycle",),
-    "verdict.model.mailing": ("Mailing", "Receiver", "Written"),
-    "verdict.model.message": (
-        "LARGEST",
-        "Cents",
-        "Event",
-        "Instant",
-        "Message",
-        "Name",
-        "Positive",
-        "Text",
-        "iso_time",
-    ),
-    "verdict.model.notification": ("Notification",),
-    "verdict.model.personal": ("Personal", "masked"),
-    "verdict.model.policy": ("Asked", "Policy"),
-    "verdict.model.read_model": ("ReadModel",),
-    "verdict.model.reason": ("Reason",),
-    "verdict.model.recorded_event": ("RecordedEvent",),
-    "verdict.model.refused": ("Refused",),
-    "verdict.model.source": ("Source",),
-    "verdict.model.verb": ("Verb",),
-    "verdict.projection.change_feed": ("ChangeFeed", "feed_table", "feed_view"),
-    "verdict.projection.described": ("described",),
-    "verdict.projection.membership": ("Membership",),
-    "verdict.projection.newest": ("Newest", "newest_table"),
-    "verdict.projection.row_projection": ("RowProjection", "version_view"),
-    "verdict.projection.state_projection": ("StateProjection",),
-    "verdict.projection.stored_rows": ("row_table", "row_table_of_types"),
-    "verdict.projection.tally": ("CountedGroups", "Tally"),
-    "verdict.read_models.read_your_writes": ("Token", "wait"),
-    "verdict.wire.letter": ("Letter",),
-    "verdict.reading.reader": ("Reader", "Sees", "reader_of"),
-    "verdict.standing.asking": ("standing_of",),
-    "verdict.standing.facts": ("Standing",),
-    "verdict.standing.settling": ("until_settled",),
-    "verdict.wire.response": ("Response", "Status"),
+    "verdict.application": "Application NoApplication UnknownAggregate current using",
+    "verdict.client.async_client": "AsyncClient",
+    "verdict.client.client": "Client",
+    "verdict.client.errors": "Forked KafkaUnavailable NotDelivered OutcomeUnknown"
+    " ResponseUnreadable ResponsesUnreadable SendingFailed TooLarge",
+    "verdict.client.pending": "Pending",
+    "verdict.configuration.loading": "SettingsInvalid load_settings",
+    "verdict.configuration.settings": "Settings",
+    "verdict.configuration.values": "listed",
+    "verdict.database.instant": "InstantType",
+    "verdict.errors": "EnvironmentIncomplete TimedOut Unreachable VerdictError",
+    "verdict.event_log.archive": "Altered",
+    "verdict.event_log.event_log": "Gone",
+    "verdict.event_log.subscription": "Followed Place Subscription subscribe",
+    "verdict.model.aggregate": "Aggregate Misdeclared",
+    "verdict.model.carried_state": "CarriedState StateTopic",
+    "verdict.model.command": "CREATING EXISTING REOPENING Command",
+    "verdict.model.command_envelope": "AggregateId CommandEnvelope Expectation",
+    "verdict.model.inbound": "Inbound NoCommand",
+    "verdict.model.lake_table": "LakeColumn LakeTable",
+    "verdict.model.life_cycle": "LifeCycle",
+    "verdict.model.mailing": "Mailing Receiver Written",
+    "verdict.model.message": "LARGEST Cents Event Instant Message Name Positive Text iso_time",
+    "verdict.model.notification": "Notification",
+    "verdict.model.personal": "Personal masked",
+    "verdict.model.policy": "Asked Policy",
+    "verdict.model.read_model": "ReadModel",
+    "verdict.model.reason": "Reason",
+    "verdict.model.recorded_event": "RecordedEvent",
+    "verdict.model.refused": "Refused",
+    "verdict.model.source": "Source",
+    "verdict.model.verb": "Verb",
+    "verdict.projection.change_feed": "ChangeFeed feed_table feed_view",
+    "verdict.projection.described": "described",
+    "verdict.projection.membership": "Membership",
+    "verdict.projection.newest": "Newest newest_table",
+    "verdict.projection.row_projection": "RowProjection version_view",
+    "verdict.projection.state_projection": "StateProjection",
+    "verdict.projection.stored_rows": "row_table row_table_of_types",
+    "verdict.projection.tally": "CountedGroups Tally",
+    "verdict.read_models.declared_projection": "NotDeclared",
+    "verdict.read_models.read_your_writes": "NeverShown Token wait",
+    "verdict.reading.reader": "Reader Sees reader_of",
+    "verdict.reading.selected": "NotAdmitted NotForReaders",
+    "verdict.standing.asking": "standing_of",
+    "verdict.standing.facts": "Standing",
+    "verdict.standing.settling": "until_settled",
+    "verdict.wire.letter": "Letter",
+    "verdict.wire.response": "Rejected Response Status",
+    "verdict.wire.topics": "Topics",
 }
-_HOME_OF = {name: home for home, names in HOMES.items() for name in names}
+_HOME_OF = {name: home for home, names in HOMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'verdict' has no attribute {name!r}")
-    found: object = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = found  # the next to ask finds it at once
-    return found
+if not TYPE_CHECKING:  # to whom it would say that every name is there
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'verdict' has no attribute {name!r}")
+        found: object = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = found  # the next to ask finds it at once
+        return found
 
 
 def __dir__() -> list[str]:

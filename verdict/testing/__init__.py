@@ -5,10 +5,11 @@ Nothing here needs a test framework: what is not as expected is an `AssertionErr
 
 from verdict.model.policy import Asked
 from verdict.model.reason import Reason
+from verdict.testing.consequences import NeverQuiet
 from verdict.testing.given import Given, given
 from verdict.testing.histories import Happened, happened
 from verdict.testing.in_memory import InMemory
-from verdict.testing.log import LogRecord
+from verdict.testing.log import LogRecord, NoSuchTopic
 from verdict.testing.service import Service
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "Happened",
     "InMemory",
     "LogRecord",
+    "NeverQuiet",
+    "NoSuchTopic",
     "Reason",
     "Service",
     "given",
