@@ -1,10 +1,13 @@
 """A release later: an event class has got a field with a default, and events a newer schema."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from verdict.application import using
 from verdict.model.recorded_event import RecordedEvent
 from verdict.wire import schema_files as catalogue
 from verdict.wire.avro_schema import RecordSchema
-from verdict.wire.schema_files import SchemaVersion
+from verdict.wire.schema_files import Entry
 
 SUBJECT, NEWER_ID = "position_event", 9_000
 
@@ -40,19 +43,21 @@ def newer_schema() -> Iterator[None]:
     members: tuple[Any, ...] = (*types.values(),)
     namespaced = RecordSchema("verdict.position", {"payload": members})
     schema: Any = namespaced.record(RecordedEvent)
-    newer = SchemaVersion(NEWER_ID, SUBJECT, 2, schema)
-    known = catalogue.versions_in
+    known = catalogue.entries_in
 
-    def versions_in(place: Any) -> Iterator[SchemaVersion]:
+    def entries_in(place: Any) -> Iterator[Entry]:
         yield from known(place)
         if place == catalogue.of_the_aggregates():
-            yield newer
+            yield Entry(NEWER_ID, SUBJECT, 2, file)
 
     released = replace(position, events=reduce(or_, members))
     others = (one for one in app.aggregates if one is not position)
     with (
+        TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as patch,
         using(replace(app, aggregates=(released, *others))),
     ):
-        patch.setattr(catalogue, "versions_in", versions_in)
+        file = Path(folder, f"{SUBJECT}.v2.avsc")
+        file.write_text(json.dumps(schema))
+        patch.setattr(catalogue, "entries_in", entries_in)
         yield

@@ -1,7 +1,9 @@
 """The schema files: append-only, generated from the classes, and compatible for ever."""
 
 import json
+import shutil
 from collections import defaultdict
+from collections.abc import Iterator
 from hashlib import sha256
 from itertools import pairwise, product
 from pathlib import Path
@@ -11,6 +13,8 @@ import avro.schema
 import pytest
 from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
 
+from verdict.application import current, using
+from verdict.wire import schema_files
 from verdict.wire.generate import append, missing, wanted_of_the_engine
 from verdict.wire.schema_files import (
     FIRST_FREE_ID,
@@ -204,6 +208,50 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(SchemaFileDamaged, match=f"{name} cannot be read .* from your version cont"):
         list(versions_in(tmp_path))
+
+
+@pytest.fixture
+def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let the application have a copy of its schema files, and yield where."""
+    files = tmp_path / "avro"
+    shutil.copytree(str(schema_files.of_the_aggregates()), files)
+    monkeypatch.setattr(schema_files, "of_the_aggregates", lambda: files)
+    with using(current()):
+        yield files
+
+
+def is_read(subject: str) -> bool:
+    """Tell whether the schemas of a subject can be read."""
+    try:
+        return newest(subject).subject == subject
+    except (SchemaFileDamaged, SchemaIdClash):
+        return False
+
+
+def test_a_damaged_file_stops_its_own_subject_alone(own_files: Path) -> None:
+    (own_files / "invoice_event.v1.avsc").write_text("<<<<<<< HEAD\n")
+
+    assert is_read("order_command")
+    assert is_read("invoice_command")
+    assert is_read("response")
+    assert not is_read("invoice_event")
+    with pytest.raises(SchemaFileDamaged):
+        by_id()
+
+
+def test_an_id_that_two_subjects_have_stops_these_alone(own_files: Path) -> None:
+    entries = json.loads((own_files / "ids.json").read_text())
+    ids = {entry["subject"]: entry["id"] for entry in entries}
+    for entry in entries:
+        if entry["subject"] == "loyalty_event":
+            entry["id"] = ids["invoice_event"]
+    (own_files / "ids.json").write_text(json.dumps(entries))
+
+    assert is_read("order_event")
+    assert not is_read("invoice_event")
+    assert not is_read("loyalty_event")
+    with pytest.raises(SchemaIdClash):
+        by_id()
 
 
 def test_a_subject_without_a_schema_says_how_to_get_one() -> None:

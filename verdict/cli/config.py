@@ -6,9 +6,10 @@ import typer
 from pydantic import SecretStr
 
 from verdict.cli.connection import given
-from verdict.cli.options import Json, settings_of
+from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.loading import origins
+from verdict.configuration.settings import Settings
 from verdict.projection.database import parse
 from verdict.projection.database import shown as shown_url
 
@@ -31,9 +32,18 @@ def show_config(
     A setting `name` is given as `name = …` in verdict.toml, or as VERDICT_NAME in .env or in the
     environment, which wins over the files; a flag wins over everything.
     """
-    settings = settings_of()
+    with settings_at_any_rate() as (settings, _):
+        shown = _settings(settings)
+    if json:
+        show_json(shown)
+        return
+    rows = [(name, _text(entry["value"]), entry["from"]) for name, entry in shown.items()]
+    show(add_rows(table("setting", "value", "from"), rows))
+
+
+def _settings(settings: Settings) -> dict[str, dict[str, Any]]:
     places = origins(**given())
-    shown = {
+    return {
         name: {
             "value": _shown(name, getattr(settings, name)),
             "from": places.get(name, "default"),
@@ -41,11 +51,6 @@ def show_config(
         }
         for name, field in type(settings).model_fields.items()
     }
-    if json:
-        show_json(shown)
-        return
-    rows = [(name, _text(entry["value"]), entry["from"]) for name, entry in shown.items()]
-    show(add_rows(table("setting", "value", "from"), rows))
 
 
 def _shown(name: str, value: Any) -> Any:

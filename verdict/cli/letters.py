@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from verdict.cli.deciding_person import Who, Why, WhyIfAny, decided_by
-from verdict.cli.options import Json, kafka_options, settings_of
+from verdict.cli.options import Json, kafka_options, settings_at_any_rate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.configuration.found import database_url as url_of
 from verdict.configuration.settings import Settings
@@ -67,7 +67,7 @@ def letters() -> None:
 @app.command("list")
 def list_letters(json: Json = False) -> None:
     """List what waits: events that cannot be applied or never came, records, letters."""
-    with _kinds() as kinds:
+    with settings_at_any_rate() as (settings, _), _kinds(settings) as kinds:
         found = [item for kind in kinds for item in kind.listed()]
     if json:
         for item in found:
@@ -162,7 +162,7 @@ def _kind_of(address: str) -> Iterator[Unhandled]:
     Raises:
         NothingWaits: It is of none.
     """
-    with _kinds() as kinds:
+    with _kinds(settings_of()) as kinds:
         kind = next((one for one in kinds if one.knows(address)), None)
         if kind is None:
             raise NothingWaits(address)
@@ -170,13 +170,12 @@ def _kind_of(address: str) -> Iterator[Unhandled]:
 
 
 @contextmanager
-def _kinds() -> Iterator[list[Unhandled]]:
+def _kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     """Give all kinds, on the read side that is set, or that of the running service.
 
     Raises:
         Unreachable: There is none, or it does not answer.
     """
-    settings = settings_of()
     engine = _existing(url_of(settings))
     try:
         yield [kind(engine, settings) for kind in KINDS]

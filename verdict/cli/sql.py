@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.cli.options import Json, settings_of
+from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
@@ -54,8 +54,11 @@ def sql(
     It can read the views and nothing else. A table that is too wide for the terminal is written
     one value a line, as by --format vertical; both end after 1000 rows, csv and json never.
     """
-    settings = settings_of()
-    wanted = Format.JSON if json else format
+    with settings_at_any_rate() as (settings, _):
+        _tell(settings, query, Format.JSON if json else format, role)
+
+
+def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> None:
     views = views_for(settings, role)
     if query is None:
         _write(wanted, ("view", "about"), ((name, about_view(views[name])) for name in views))

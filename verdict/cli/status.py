@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, NoReturn
 
 import typer
@@ -10,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from verdict.cli.options import Json, settings_of
+from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, show, show_json, table
 from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
@@ -49,10 +50,12 @@ def status(
         raise typer.BadParameter(
             "--watch shows a page, --json one answer, --check what is wrong: give one of them"
         )
-    settings = settings_of()
-    if watch:
-        _watch(settings)
-    found = standing_of(settings)
+    with settings_at_any_rate() as (settings, fault):
+        if watch:
+            _watch(settings)
+        found = standing_of(settings)
+    if fault is not None:
+        found = replace(found, problems=(fault, *found.problems))
     if json:
         show_json(as_json(found))
     elif check:

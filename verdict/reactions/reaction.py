@@ -19,7 +19,7 @@ from verdict.wire.exact_json import exact_json
 from verdict.wire.headers import Headers, joined
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_REACTION, RETRY_TOPIC
 from verdict.wire.records import decode_event, encode
-from verdict.wire.schema_files import by_id
+from verdict.wire.schema_files import subjects
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 
 JSON = "application/json"
@@ -187,5 +187,5 @@ class Reactions:
 
 def _aggregate_type(value: bytes | None) -> str:
     """Return whose event this is, by the schema that it was written with."""
-    written = by_id().get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
-    return written.subject.removesuffix("_event") if written else "unknown"
+    written = subjects().get(int.from_bytes((value or b"")[1:HEADER_BYTES], "big"))
+    return written.removesuffix("_event") if written else "unknown"

@@ -12,7 +12,7 @@ from fastavro.types import Schema
 from verdict.application import of_the_application
 from verdict.wire.avro_reader import Reader, avro_reader
 from verdict.wire.avro_writer import avro_writer
-from verdict.wire.schema_files import FIRST_FREE_ID, SchemaVersion, by_id, newest
+from verdict.wire.schema_files import FIRST_FREE_ID, SchemaVersion, newest, subjects, versions_of
 
 MAGIC = b"\0"
 HEADER_BYTES = 5
@@ -77,7 +77,7 @@ class Codec:
         """Whether it has an id of the engine that was given after the one that is known here."""
         if value[:1] != MAGIC or not self._newest.id < (schema_id := _id_of(value)) < FIRST_FREE_ID:
             return False
-        return schema_id not in by_id()
+        return schema_id not in subjects()
 
     def _read_older(self, schema_id: int) -> Reader:
         """Return what reads bytes of an older schema as one of the newest would be."""
@@ -102,12 +102,11 @@ class Codec:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
             raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
         schema_id = _id_of(value)
-        version = by_id().get(schema_id)
-        if version is None:
+        if (version := versions_of(self._subject).get(schema_id)) is not None:
+            return version
+        if (other := subjects().get(schema_id)) is None:
             raise Undecodable(f"schema id {schema_id} is unknown here")
-        if version.subject != self._subject:
-            raise Undecodable(f"schema id {schema_id} is {version.subject}, not {self._subject}")
-        return version
+        raise Undecodable(f"schema id {schema_id} is {other}, not {self._subject}")
 
 
 def prefix_of(version: SchemaVersion) -> bytes:
@@ -128,12 +127,16 @@ def codec(subject: str) -> Codec:
 @of_the_application
 def _parsed(schema_id: int) -> Schema:
     """Parse a schema without its logical types: times stay integers, which is much faster."""
-    return fastavro.parse_schema(_plain(by_id()[schema_id].schema))
+    return fastavro.parse_schema(_plain(_schema(schema_id)))
 
 
 @of_the_application
 def _has_optional_record(schema_id: int) -> bool:
-    return optional_record(by_id()[schema_id].schema)
+    return optional_record(_schema(schema_id))
+
+
+def _schema(schema_id: int) -> dict[str, Any]:
+    return versions_of(subjects()[schema_id])[schema_id].schema
 
 
 @of_the_application

@@ -5,12 +5,11 @@ meaning: those below `FIRST_FREE_ID` are the engine's, and of the first applicat
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, NamedTuple
 
 from verdict.application import current, of_the_application
 from verdict.errors import VerdictError
@@ -32,7 +31,7 @@ class SchemaVersion:
 class SchemaIdClash(VerdictError):
     """One schema id stands for two schemas."""
 
-    def __init__(self, first: SchemaVersion, second: SchemaVersion) -> None:
+    def __init__(self, first: "SchemaVersion | Entry", second: "SchemaVersion | Entry") -> None:
         super().__init__(
             f"schema id {first.id} is {first.subject} v{first.version} and "
             f"{second.subject} v{second.version}: give the newer one a free id"
@@ -68,16 +67,40 @@ def of_the_aggregates() -> Traversable:
         ) from error
 
 
+class Entry(NamedTuple):
+    """What `ids.json` says of one schema version; nothing of the file has been read."""
+
+    id: int
+    subject: str
+    version: int
+    file: Traversable
+
+    def read(self) -> SchemaVersion:
+        """Return the version with its schema.
+
+        Raises:
+            SchemaFileDamaged: The file is missing, or no JSON.
+            UnboundedSchema: A few hostile bytes of it could end this process.
+        """
+        schema = _content(self.file)
+        check_bounded(f"{self.subject} v{self.version}", schema)
+        return SchemaVersion(self.id, self.subject, self.version, schema)
+
+
 def versions_in(place: Traversable) -> Iterator[SchemaVersion]:
-    """Yield the schema versions that `ids.json` in `place` lists.
+    """Yield the schema versions that `ids.json` in `place` lists; errors as for `Entry.read`."""
+    return (entry.read() for entry in entries_in(place))
+
+
+def entries_in(place: Traversable) -> Iterator[Entry]:
+    """Yield what `ids.json` in `place` lists.
 
     Raises:
-        SchemaFileDamaged: One of the files is missing, or no JSON.
+        SchemaFileDamaged: It is no JSON.
     """
     index = place / "ids.json"
     for entry in _content(index) if index.is_file() else []:
-        schema = _content(place / entry["file"])
-        yield SchemaVersion(entry["id"], entry["subject"], entry["version"], schema)
+        yield Entry(entry["id"], entry["subject"], entry["version"], place / entry["file"])
 
 
 def _content(file: Traversable) -> Any:
@@ -95,7 +118,7 @@ def by_id() -> dict[int, SchemaVersion]:
     """Return every known schema version by id, as the files were when it was asked first.
 
     Raises:
-        SchemaIdClash, UnboundedSchema: As for `read_by_id`.
+        SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `read_by_id`.
     """
     return read_by_id()
 
@@ -105,9 +128,31 @@ def read_by_id() -> dict[int, SchemaVersion]:
 
     Raises:
         SchemaIdClash: One id is used twice.
+        SchemaFileDamaged: A file is missing, or no JSON.
         UnboundedSchema: A few hostile bytes of one of them could end this process.
     """
-    return _distinct({**_of_the_engine()}, of_the_aggregates())
+    return _sound([*entries_in(of_the_engine()), *entries_in(of_the_aggregates())])
+
+
+@of_the_application
+def subjects() -> dict[int, str]:
+    """Return whose schema each id is; of two that share one, the one that had it first."""
+    every = [*entries_in(of_the_engine()), *entries_in(of_the_aggregates())]
+    return {entry.id: entry.subject for entry in reversed(every)}
+
+
+@of_the_application
+def versions_of(subject: str) -> dict[int, SchemaVersion]:
+    """Return the schema versions of one subject by id; what is wrong with others stops nobody.
+
+    Raises:
+        SchemaIdClash, SchemaFileDamaged, UnboundedSchema: As for `read_by_id`.
+    """
+    # what the engine writes must not wait for an application to be mended
+    engine = [*entries_in(of_the_engine())]
+    if subject in {entry.subject for entry in engine}:
+        return _sound(engine, subject)
+    return _sound([*engine, *entries_in(of_the_aggregates())], subject)
 
 
 @of_the_application
@@ -117,21 +162,16 @@ def newest(subject: str) -> SchemaVersion:
     Raises:
         NoSchema: There is no schema of this subject.
     """
-    # what the engine writes must not wait for an application to be mended
-    for known in (_of_the_engine, by_id):
-        if found := [version for version in known().values() if version.subject == subject]:
-            return max(found, key=lambda version: version.version)
-    raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
+    if not (found := versions_of(subject).values()):
+        raise NoSchema(f"no schema for {subject!r}: run `verdict schemas write`")
+    return max(found, key=lambda version: version.version)
 
 
-@cache
-def _of_the_engine() -> dict[int, SchemaVersion]:
-    return _distinct({}, of_the_engine())
-
-
-def _distinct(known: dict[int, SchemaVersion], place: Traversable) -> dict[int, SchemaVersion]:
-    for version in versions_in(place):
-        if (other := known.setdefault(version.id, version)) is not version:
-            raise SchemaIdClash(other, version)
-        check_bounded(f"{version.subject} v{version.version}", version.schema)
-    return known
+def _sound(entries: Iterable[Entry], subject: str | None = None) -> dict[int, SchemaVersion]:
+    """Read the entries of one subject, or all, and see that nobody else has their ids."""
+    known: dict[int, Entry] = {}
+    for entry in entries:
+        other = known.setdefault(entry.id, entry)
+        if other is not entry and subject in (None, entry.subject, other.subject):
+            raise SchemaIdClash(other, entry)
+    return {one.id: one.read() for one in known.values() if subject in (None, one.subject)}
