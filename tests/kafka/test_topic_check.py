@@ -1,4 +1,5 @@
 import socket
+import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -10,6 +11,8 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.topics import Topics
+
+PATIENCE_S = 60
 
 
 def checker(broker: EmbeddedBroker, topics: Topics) -> TopicAdmin:
@@ -41,14 +44,34 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
         checker(broker, topics).ensure()
 
     assert str(raised.value).splitlines() == [
-        "6 topic settings are not what they must be:",
+        "5 topic settings are not what they must be:",
         "  differing.order.commands: partitions is 2, must be 3",
         "  differing.order.commands: cleanup.policy is compact, must be delete",
         "  differing.order.commands: retention.ms is 604800000, must be 2592000000",
-        "  differing.order.commands: message.timestamp.type is CreateTime, must be LogAppendTime",
         "  differing.order.events: retention.ms is 604800000, must be -1",
         "  differing.order.events: max.message.bytes is 1048588, must be 4194304",
     ]
+
+
+def test_topics_that_take_times_of_their_senders_are_told_not_to(broker: EmbeddedBroker) -> None:
+    topics, sender = Topics(prefix="times.", partitions=1), {"message.timestamp.type": "CreateTime"}
+    [retry] = [topic for topic in topics.all() if topic.name == topics.retry]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    [made] = admin.create_topics(
+        [NewTopic(retry.name, 1, 1, config=retry.settings | sender)]
+    ).values()
+    made.result(30)
+    checker(broker, topics).create_missing()
+
+    [found] = checker(broker, topics).differences()
+    checker(broker, topics).ensure()
+
+    assert str(found).endswith(
+        "--entity-name times.retry --add-config message.timestamp.type=LogAppendTime)"
+    )
+    deadline = time.monotonic() + PATIENCE_S  # the broker answers with it a moment later
+    while checker(broker, topics).differences():
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.proves("H-02")

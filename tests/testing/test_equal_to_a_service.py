@@ -168,7 +168,7 @@ def take_times_from_senders(servers: Servers, topics: Topics) -> None:
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in settings.items()
     ]
-    named = [*topics.every_commands(), *topics.inbound, *topics.states]
+    named = [*topics.every_commands(), *topics.inbound, *topics.states, topics.retry]
     resources = [
         ConfigResource(ResourceType.TOPIC, one, incremental_configs=changes) for one in named
     ]

@@ -1,12 +1,14 @@
 """Topics are created and checked at start-up, loudly; nothing else creates any."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide two of them
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     ResourceType,
 )
@@ -22,7 +24,7 @@ from verdict.kafka.topic_differences import (
     wrong_partitions,
     wrong_settings,
 )
-from verdict.wire.topics import Topic, Topics
+from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 ANSWER_S = 30.0
 LIST_S = 10.0
@@ -116,6 +118,8 @@ class TopicAdmin:
     def ensure(self, decided: Mapping[str, Sequence[int]] | None = None) -> list[str]:
         """Create what is missing and check everything; return the names of what was created.
 
+        A topic that takes times of its senders is told to take Kafka's own, where we may.
+
         Args:
             decided: As for `differences`.
 
@@ -124,9 +128,23 @@ class TopicAdmin:
             Unreachable, TimedOut, VerdictError: As for the parts.
         """
         created = self.create_missing()
-        if differences := self.differences(decided):
-            raise TopicsDiffer(differences)
+        found = self.differences(decided)
+        ours = self._told_to_take_our_time({one.topic for one in found if one.setting in OWN_TIME})
+        if left := [one for one in found if one.setting not in OWN_TIME or one.topic not in ours]:
+            raise TopicsDiffer(left)
         return created
+
+    def _told_to_take_our_time(self, names: Collection[str]) -> set[str]:
+        """Return those that take Kafka's time from now on, of `names`; nothing else is changed."""
+        told = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in OWN_TIME.items()
+        ]
+        topics = [
+            ConfigResource(ResourceType.TOPIC, name, incremental_configs=told) for name in names
+        ]
+        answers = self._admin.incremental_alter_configs(topics) if topics else {}
+        return {one.name for one, answer in answers.items() if not answer.exception(ANSWER_S)}
 
     def _await(self, names: set[str]) -> None:
         """Return when topics that were just created can be used."""

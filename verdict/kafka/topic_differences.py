@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from verdict.errors import VerdictError
-from verdict.wire.topics import Topic
+from verdict.wire.topics import OWN_TIME, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,18 @@ def wrong_partitions(topic: Topic, found: int, first: int | None) -> list[Differ
 def wrong_settings(topic: Topic, found: Mapping[str, str]) -> list[Difference]:
     """Return the settings of a topic that are not what they must be."""
     return [
-        Difference(topic.name, setting, found.get(setting, "unset"), wanted)
+        Difference(
+            topic.name, setting, found.get(setting, "unset"), wanted, _advice(topic, setting)
+        )
         for setting, wanted in topic.settings.items()
         if found.get(setting) != wanted
     ]
+
+
+def _advice(topic: Topic, setting: str) -> str:
+    if setting not in OWN_TIME:
+        return ""
+    return (
+        "`verdict up` sets it where its user may; else kafka-configs.sh --alter --entity-type "
+        f"topics --entity-name {topic.name} --add-config {setting}={topic.settings[setting]}"
+    )

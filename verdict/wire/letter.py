@@ -7,7 +7,7 @@ each a text in UTF-8. All of them may be absent; of one that is there twice, the
 - `retry_attempts`: how many there may be at most, then the letter is parked; the setting
   `retry_attempts`.
 - `retry_topic`: the topic to go back to; `retry`.
-- `retry_backoff`: how long to wait from the letter's Kafka timestamp on: `fixed:1s,10s,1m` (the
+- `retry_backoff`: how long to wait, from when the letter is taken in: `fixed:1s,10s,1m` (the
   last step repeats), `exponential:1s,2,1h` (the first wait, the factor, the longest wait), or the
   name of one of the application's `backoffs`, functions from a `Letter` to seconds; unset: the
   setting `retry_backoff`.

@@ -16,6 +16,9 @@ COMMAND_TOPIC_BYTES = 1_000_000  # what Kafka takes on a topic of commands unles
 COMMAND_RETENTION = timedelta(days=30)
 REPLY_RETENTION = timedelta(hours=1)
 PARTITIONS = 4
+# Spark counts a time in microseconds and ends, for each reader and at each start, of a record whose
+# time does not fit; so none that Spark reads has a time of its sender's.
+OWN_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ def _commands() -> dict[str, str]:
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
-        "message.timestamp.type": "LogAppendTime",
+        **OWN_TIME,
     }
 
 
@@ -148,6 +151,7 @@ def _output() -> dict[str, str]:
         "retention.ms": FOREVER,
         "retention.bytes": FOREVER,
         "max.message.bytes": str(OUTPUT_BYTES),
+        **OWN_TIME,
     }
 
 
@@ -165,6 +169,7 @@ def _states() -> dict[str, str]:
         "cleanup.policy": "compact",
         # who has read a state and then stood still for longer never learns that it was closed
         "delete.retention.ms": str(COMMAND_RETENTION // timedelta(milliseconds=1)),
+        **OWN_TIME,
     }
 
 
