@@ -39,6 +39,13 @@ def test_a_service_that_stopped_is_not_found(tmp_path: Path) -> None:
     assert find_service(tmp_path) is None
 
 
+def test_an_announcement_that_cannot_be_read_is_said_in_words(tmp_path: Path) -> None:
+    (tmp_path / FILE).mkdir()
+
+    with pytest.raises(VerdictError, match=f"{tmp_path} is not to be seen, Is a directory"):
+        find_service(tmp_path)
+
+
 @pytest.mark.process
 def test_a_service_that_was_killed_is_not_found(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:

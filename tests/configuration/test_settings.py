@@ -195,3 +195,13 @@ def test_a_variable_that_was_meant_for_us_is_warned_of_with_what_was_meant() -> 
 
     assert "VERDICT_SHARD is none of ours" in warning
     assert "did you mean VERDICT_SHARDS?" in warning
+
+
+def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
+    working_directory: Path,
+) -> None:
+    (working_directory / "circle").symlink_to("circle")
+
+    for path, why in (("n" * 300, "File name too long"), ("circle", "Too many levels of symbolic")):
+        with pytest.raises(SettingsInvalid, match=f"{path}' can lead nowhere, {why}"):
+            load_settings(data_dir=path)

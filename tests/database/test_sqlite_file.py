@@ -10,6 +10,7 @@ from projections.us_holder import us_holder
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.database.sqlite_file import AnotherFile
+from verdict.errors import VerdictError
 from verdict.kafka.access import Kafka
 from verdict.letters.destinations import Destinations
 from verdict.letters.intake import Intake
@@ -38,6 +39,14 @@ def test_many_may_open_a_new_file_at_the_same_time(tmp_path: Path) -> None:
             assert set(threads.map(mode_of, [path] * AT_ONCE)) == {"wal"}
             left = {other.name for other in path.parent.iterdir()}
             assert left - SQLITES_OWN == {"read.db"}
+
+
+def test_what_cannot_be_made_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
+        with pytest.raises(VerdictError, match=f"{folder}/read.db cannot be made, .*: name "):
+            open_database(f"sqlite:///{folder}/read.db")
 
 
 def remove(path: Path) -> str:

@@ -11,6 +11,8 @@ from verdict.local.lock import DataDirectoryLock
 
 pytestmark = pytest.mark.process
 
+NOT_MADE = Path("/proc/nothing")
+
 HOLDER = """
 import sys
 import threading
@@ -40,7 +42,8 @@ def test_a_second_process_is_refused_and_told_the_pid_of_the_first(tmp_path: Pat
 def test_what_can_be_no_directory_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+    too_long = tmp_path / ("n" * 300)
+    for place in (tmp_path / "file", tmp_path / "file" / "below", NOT_MADE, too_long):
         with pytest.raises(VerdictError, match=f"{place} cannot be used, .* with --data-dir"):
             DataDirectoryLock(place)
 

@@ -103,6 +103,11 @@ def _announced(folder: Path) -> Service | None:
         return _service(json.loads(file.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise VerdictError(
+            f"who runs on {folder} is not to be seen, {error.strerror} ({file}): ask as its owner, "
+            "or name another directory with --data-dir"
+        ) from error
     except (ValueError, TypeError) as error:
         raise VerdictError(
             f"{file} is damaged ({error}): remove it and start `verdict up` again"

@@ -33,6 +33,7 @@ from verdict.configuration.values import (
     folder_or_file_url,
     listed,
     mail_server_url,
+    possible,
     topic_or_prefix,
 )
 from verdict.projection.reader_role import AUDITOR, OPERATOR, READER, Roles
@@ -45,6 +46,7 @@ MIB = 1 << 20
 
 Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
+Directory = Annotated[Path, AfterValidator(possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
 Bytes = Annotated[PositiveInt, AfterValidator(fitting_outputs)]
@@ -74,7 +76,7 @@ class Settings(BaseSettings):
         "verdict", description="Names markers and transactions: one per Kafka and purpose."
     )
     topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
-    data_dir: Path = Field(
+    data_dir: Directory = Field(
         default_factory=lambda: user_data_path("verdict"),
         description="Checkpoint, state, embedded broker, SQLite.",
     )

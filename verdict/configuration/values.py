@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -78,6 +79,21 @@ def folder_or_file_url(value: Any) -> Any:
             "mount, such as /mnt/verdict; object stores and HDFS by themselves are not supported"
         )
     return unquote(path)
+
+
+def possible(path: Path) -> Path:
+    """Return the path of what is there, or could be.
+
+    Raises:
+        ValueError: No file system here has such names, or it leads round in a circle.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass  # it may be made, or opened to us; whoever needs it says so
+    except OSError as error:
+        raise ValueError(f"{str(path)!r} can lead nowhere, {error.strerror}") from error
+    return path
 
 
 def topic_or_prefix(value: str) -> str:

@@ -65,10 +65,22 @@ def create(path: Path) -> None:
     """Make an empty database in WAL mode, with the folders above it, unless there is a file.
 
     Whoever else does so at the same time gets the same file, whole.
+
+    Raises:
+        VerdictError: Neither it nor its folder can be made there.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _create(path)
+    except OSError as error:
+        raise VerdictError(
+            f"the database {path} cannot be made, {error.strerror} ({error.filename}): name "
+            "another data directory, or another database with VERDICT_DATABASE_URL"
+        ) from error
+
+
+def _create(path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as beside:
         new = Path(beside) / path.name
         with closing(sqlite3.connect(new)) as connection:

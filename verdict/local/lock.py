@@ -37,15 +37,15 @@ class DataDirectoryLock:
             choice: The flag or setting that names another one.
 
         Raises:
-            VerdictError: It is no directory, or closed to us; or another process holds it, or its
-                children do not end: the message names the pid.
+            VerdictError: It is no directory, closed to us or cannot be made; or another process
+                holds it, or its children do not end: the message names the pid.
         """
         try:
             private.keep_to_ourselves()
             data_dir.mkdir(parents=True, exist_ok=True)
             # not "w": the holder's pid in it is wanted
             self._file = os.open(data_dir / FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
             raise VerdictError(
                 f"{kind} {data_dir} cannot be used, {error.strerror} ({error.filename}): name "
                 f"another directory with {choice}"

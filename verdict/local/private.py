@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from verdict.errors import VerdictError
+
 LOG = logging.getLogger("verdict.private")
 OTHERS = 0o077  # what nobody but the owner may do
 
@@ -36,10 +38,13 @@ def close(folder: Path) -> None:
     as `keep_to_ourselves` besides.
 
     Raises:
-        OSError: The folder cannot be made.
+        VerdictError: The folder cannot be made.
     """
     keep_to_ourselves()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise VerdictError(f"folder {folder} cannot be made, {error.strerror}") from error
     if not _is_open(folder):
         return
     LOG.warning("%s was open to other users of this machine, it is closed now", folder)
