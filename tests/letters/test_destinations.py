@@ -10,6 +10,7 @@ THERE = {
     *(topic.name for topic in TOPICS.all()),
     *(topic.name for topic in Topics("other", "us.").all()),
     *(topic.name for topic in Topics().all()),
+    *Topics().beside("us.customer.commands"),
     "parcels", "bills", "parcels.late", "__consumer_offsets", "shop.markers",
 }  # fmt: skip
 
@@ -46,6 +47,8 @@ def test_anything_else_is_closed_and_the_way_to_open_it_is_said(allowed: tuple[s
         TOPICS.dead_letters, TOPICS.markers, TOPICS.decisions, TOPICS.owners, "__consumer_offsets",
         "us.order.commands", "us.order.events", "us.other.markers", "us.dead-letters",
         "order.commands", "dead-letters", "verdict.markers",
+        "us.POS", "us.retry", "us.shipment", "us.share-holders", "us.customer.commands", "POS",
+        TOPICS.named("shipment"), TOPICS.named("share-holders"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("with_its_name", [False, True])

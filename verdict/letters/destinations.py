@@ -7,6 +7,8 @@ from verdict.wire.topics import Topics
 
 OF_KAFKA = "__"
 MANY = "*"
+OWNERS = Topics().owners
+OF_VERDICT = "topics of Kafka's own and of any verdict never take letters, evict it"
 
 
 class Destinations:
@@ -23,7 +25,7 @@ class Destinations:
     def __init__(
         self, topics: Topics, allowed: Collection[str], names: Callable[[], Collection[str]]
     ) -> None:
-        self._names = names
+        self._names, self._prefix = names, topics.prefix
         self._known: Collection[str] = ()
         self._asked = False
         self._open = {*topics.every_commands(), *topics.inbound, topics.retry}
@@ -49,11 +51,19 @@ class Destinations:
             self._known, self._asked = self._names(), True
         if topic not in self._known:
             return "there is no such topic, create it or mend the name, then replay the letter"
-        return None
+        return OF_VERDICT if topic not in self._open and self._has_an_owner(topic) else None
+
+    def _has_an_owner(self, topic: str) -> bool:
+        """Tell whether a deployment that shows among the known topics has this one."""
+        if all(one in self._known for one in Topics().beside(topic)):
+            return True  # an aggregate, of whatever application
+        prefixes = {one.removesuffix(OWNERS) for one in self._known if one.endswith(OWNERS)}
+        every = (Topics(prefix=one) for one in prefixes | {self._prefix} if topic.startswith(one))
+        return any(topic == one.name for topics in every for one in topics.all())
 
     def _closed(self, topic: str) -> str | None:
         if topic.startswith(OF_KAFKA) or is_verdicts_own(topic):
-            return "topics of Kafka's own and of any verdict never take letters, evict it"
+            return OF_VERDICT
         if topic in self._allowed:
             return None
         many = (one.removesuffix(MANY) for one in self._allowed if one.endswith(MANY))
