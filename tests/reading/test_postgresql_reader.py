@@ -12,6 +12,7 @@ from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.reader_role import OPERATOR, Roles
+from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
 
 VIEWS = readable(projections())
@@ -127,6 +128,44 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
 def test_a_mistake_is_explained(reader: Reader, statement: str, problem: str) -> None:
     with pytest.raises(VerdictError, match=problem):
         list(reader.select(statement).rows)
+
+
+NESTED = "ts_stat('select array_to_tsvector(array[event_id]) from event_archive_v1 --' || a.r)"
+
+
+@pytest.mark.proves("S-03")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT set_config('role', 'none', true)",
+        "SELECT set_config('session_authorization', 'postgres', true)",
+        f"WITH a AS MATERIALIZED (SELECT set_config('role', 'none', true) AS r) "
+        f"SELECT s.word FROM a, LATERAL {NESTED.replace(' event_', ' projections.event_')} s",
+        "SELECT * FROM projections.us_holder_v1",
+        "EXPLAIN ANALYZE SELECT set_config('role', 'none', true)",
+        "SELECT 1) AS t(c0); RESET ROLE; SELECT * FROM (SELECT 1",
+        "SELECT * FROM projections.verdict_operator('SELECT 1') AS t(c0 int)",
+    ],
+)
+def test_who_is_confined_cannot_put_the_role_off(reader: Reader, statement: str) -> None:
+    with pytest.raises(VerdictError):
+        reader.few(statement, 10)
+
+    assert reader.few("SELECT current_user", 10).rows == [("verdict_operator",)]
+
+
+def test_who_is_confined_gets_the_first_rows_of_each_form_cut(reader: Reader) -> None:
+    long = reader.few("SELECT repeat('x', 50000000) AS x, 7 AS x -- all", 1)
+    large = reader.few("SELECT repeat('x', 5000) FROM generate_series(1, 9000000)", 1000)
+    many = reader.few("SELECT g, now() FROM generate_series(1, 9000000) AS g;", 2)
+
+    assert (long.columns, len(long.rows[0][0]), long.more) == (("x", "x"), CELL + 1, False)
+    assert sum(len(one) for (one,) in large.rows) < 2 * BYTES
+    assert large.more
+    assert [number for number, _ in many.rows] == [1, 2]
+    assert many.more
+    assert reader.few("EXPLAIN TABLE us_holder", 9).columns == ("QUERY PLAN",)
+    assert reader.few("WITH a AS (SELECT NULL) TABLE a", 9).rows == [(None,)]
 
 
 def test_values_are_as_on_sqlite(reader: Reader) -> None:

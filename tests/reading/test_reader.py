@@ -11,6 +11,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
+from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
 
 VIEWS = readable(projections())
@@ -127,6 +128,31 @@ def test_a_query_ends_at_ctrl_c_and_the_next_one_runs(reader: Reader) -> None:
     signal.signal(signal.SIGUSR1, before)
 
     assert list(reader.select("SELECT count(*) FROM us_holder").rows) == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT zeroblob(100000000)",
+        "SELECT hex(zeroblob(900000))",
+        f"SELECT {', '.join(['zeroblob(900000)'] * 100)}",
+        f"SELECT max({', '.join(['zeroblob(900000)'] * 100)})",
+        "SELECT group_concat(printf('%900000d', value)) FROM json_each('[1, 2, 3]')",
+    ],
+)
+def test_who_is_confined_makes_no_large_values(reader: Reader, statement: str) -> None:
+    with pytest.raises(VerdictError, match=r"too (big|many)"):
+        reader.few(statement, 10)
+
+
+def test_who_is_confined_gets_the_first_rows_cut(reader: Reader) -> None:
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+    large = reader.few(f"{many} printf('%5000d', 1), zeroblob(90000) FROM n", 1000)
+
+    assert {len(value) for row in large.rows for value in row} == {CELL + 1}
+    assert len(large.rows) * 2 * CELL < 2 * BYTES
+    assert large.more
+    assert reader.few(f"{many} i FROM n", 2).rows == [(1,), (2,)]
 
 
 def test_a_refusal_does_not_stick(reader: Reader) -> None:

@@ -1,8 +1,7 @@
 """What people see: each page is a template, filled with what others in this room tell."""
 
 import json
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import parse_qs
 
@@ -26,6 +25,7 @@ from verdict.page.watch import DECIDER, Watch
 from verdict.page.why import why
 from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
+from verdict.reading.few import Few
 from verdict.reading.reader import Reader, Sees, reader_of, views_for
 from verdict.standing.facts import total
 from verdict.wire.escapes import spelled_lines
@@ -171,8 +171,8 @@ class Pages:
         """Show what a query selects."""
         views = views_for(self._settings, sees(request, self._settings))
         described = [(name, about_view(view), columns_of(view)) for name, view in views.items()]
-        columns, found, error = self._selected(request, q)
-        told = {"q": q, "columns": columns, "found": found, "error": error, "views": described}
+        found, error = self._selected(request, q)
+        told = {"q": q, "found": found, "error": error, "views": described}
         return self.shown(request, "sql", told | {"most": ROWS, "seconds": QUERY_S})
 
     async def take_token(self, request: Request) -> Response:
@@ -195,18 +195,13 @@ class Pages:
         except VerdictError:
             return {"archived": None, "verdicts": []}
 
-    def _selected(
-        self, request: Request, query: str
-    ) -> tuple[Sequence[str], list[tuple[Any, ...]], str]:
-        """Return columns, rows, and what is wrong with a query."""
-        if not query:
-            return (), [], ""
+    def _selected(self, request: Request, query: str) -> tuple[Few | None, str]:
+        """Return what a query selects, or what is wrong with it."""
         try:
             with self._reader(request) as reader:
-                answer = reader.select(query)
-                return answer.columns, [*islice(answer.rows, ROWS + 1)], ""
+                return (reader.few(query, ROWS) if query else None), ""
         except VerdictError as error:
-            return (), [], str(error)
+            return None, str(error)
 
 
 def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from verdict.projection.confinement import EXISTS, MAKE
 from verdict.projection.layout import VIEWS, views_schema
 from verdict.projection.masking import AUDITED
 
@@ -80,6 +81,8 @@ def _let_in(
     for view in views:
         change = "REVOKE ALL ON {} FROM {}" if view in closed else "GRANT SELECT ON {} TO {}"
         connection.execute(text(change.format(f"{VIEWS}.{quote(view)}", quote(role))))
+    if connection.exec_driver_sql(EXISTS.format(role=quote(role))).scalar() is None:
+        _done(connection, MAKE.format(role=quote(role)))  # if not, who asks by it is told
     sees = text(f"SELECT has_schema_privilege(:role, '{VIEWS}', 'USAGE')")
     if not connection.scalar(sees, {"role": role}) and not _done(connection, look):
         return look

@@ -1,7 +1,8 @@
 """Reads the views on PostgreSQL, in the role of readers, which can select them and nothing else.
 
-The role keeps mistakes out. It does not lock up somebody who knows the service's own password, as
+`select` keeps mistakes out. It does not lock up somebody who knows the service's own password, as
 a session may put its role off: give people a login of their own that is a member of the role.
+`confined` does, for people who know no password: see `verdict.projection.confinement`.
 """
 
 import re
@@ -21,17 +22,22 @@ from psycopg.errors import (
     UndefinedTable,
 )
 from psycopg.errors import SyntaxError as NoSql
+from psycopg.pq import ExecStatus
 from sqlalchemy import URL
 
 from verdict.database import session
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import one_line, shown
 from verdict.projection.layout import TABLES, VIEWS
+from verdict.reading.few import CELL
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
 
 CHUNK_ROWS = 1000
 READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
 FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w*)", re.DOTALL)
+TYPES = """\
+SELECT CASE WHEN typlen >= 0 AND typtype <> 'p' THEN format_type(pg_type.oid, NULL) ELSE 'text' END
+FROM unnest(%s::oid[]) WITH ORDINALITY AS asked(oid, n) JOIN pg_type USING (oid) ORDER BY n"""
 
 UNQUOTED_OFFSET = re.compile(r'(?<!")\boffset\b', re.IGNORECASE)
 
@@ -61,6 +67,7 @@ class PostgresqlReader:
         self._views = tuple(views)
         self._timeout_s = timeout_s
         self._rows: Iterator[tuple[Any, ...]] | None = None
+        self._function = f"{TABLES}.{sql.Identifier(role).as_string()}"
         self._begin = sql.SQL(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
             "SET LOCAL ROLE {}; SET LOCAL statement_timeout TO {}; {}"
@@ -90,10 +97,7 @@ class PostgresqlReader:
             VerdictError: It is no SQL, names what does not exist, or takes more than a minute.
             Unreachable: The database went away.
         """
-        match = FIRST_WORD.match(statement)
-        word = match[1] if match else ""
-        if word.upper() not in READING:
-            raise NotForReaders(word or "nothing", self._views)
+        self._allowed(statement)
         try:
             self._end()
             self._connection.execute(self._begin)
@@ -110,6 +114,48 @@ class PostgresqlReader:
             raise self._for_people(error, statement) from error
         columns = tuple(column.name for column in cursor.description or ())
         return Selected(columns, self._plain(first, stream))
+
+    def confined(self, statement: str, most: int) -> Selected:
+        """Run one SELECT as the role, which it cannot put off, for its first rows; as `select`.
+
+        The server cuts values, so that none is large here.
+        """
+        word = self._allowed(statement)
+        try:
+            columns, types = self._described(statement)
+            query = statement if word == "EXPLAIN" else _cut(statement, types, most)
+            listed = ", ".join(f"c{n} {one}" for n, one in enumerate(types))
+            call = f"SELECT * FROM {self._function}(%s) AS t({listed})"
+            rows = self._connection.cursor().stream(call.encode(), [query])
+            self._rows, first = rows, next(rows, None)
+        except psycopg.Error as error:
+            raise self._for_people(error, statement) from error
+        return Selected(columns, self._plain(first, rows))
+
+    def _described(self, statement: str) -> tuple[tuple[str, ...], list[str]]:
+        """Return the columns of a statement and their types, without running it."""
+        self._end()
+        self._connection.execute(self._begin)
+        server = self._connection.pgconn
+        for said in (server.prepare(b"", statement.encode()), server.describe_prepared(b"")):
+            if said.status != ExecStatus.COMMAND_OK:
+                raise psycopg.errors.error_from_result(said)
+        fields = range(said.nfields)
+        types = self._connection.execute(TYPES, [[said.ftype(one) for one in fields]]).fetchall()
+        self._connection.execute("SET LOCAL ROLE NONE")
+        return tuple((said.fname(one) or b"").decode() for one in fields), [one for (one,) in types]
+
+    def _allowed(self, statement: str) -> str:
+        """Return the first word, in capitals, of a statement that reads.
+
+        Raises:
+            NotForReaders: It does not.
+        """
+        match = FIRST_WORD.match(statement)
+        word = match[1] if match else ""
+        if word.upper() not in READING:
+            raise NotForReaders(word or "nothing", self._views)
+        return word.upper()
 
     def close(self) -> None:
         """Give the connection back."""
@@ -163,6 +209,17 @@ class PostgresqlReader:
         known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
         found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
         return found and str(found[0])
+
+
+def _cut(statement: str, types: Sequence[str], most: int) -> str:
+    """Return a SELECT of the first rows of another, in which no value is large."""
+    names = [f"c{number}" for number in range(len(types))]
+    values = ", ".join(
+        f"left({name}::text, {CELL + 1})" if type_ == "text" else name
+        for name, type_ in zip(names, types, strict=True)
+    )
+    asked = statement.rstrip().removesuffix(";")
+    return f"SELECT {values} FROM (\n{asked}\n) AS t({', '.join(names)}) LIMIT {most}"
 
 
 def _chunk() -> int:

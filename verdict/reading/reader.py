@@ -15,6 +15,7 @@ from verdict.projection.declared import projections
 from verdict.projection.described import View
 from verdict.projection.processor_tables import views_of
 from verdict.projection.reader_role import READER
+from verdict.reading.few import Few, few
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from verdict.reading.sqlite_reader import SqliteReader
 
@@ -76,6 +77,20 @@ class Reader:
             Unreachable: The database went away.
         """
         return self._reader.select(statement, parameters)
+
+    def few(self, statement: str, most: int) -> Few:
+        """Run one SELECT of somebody whom nobody knows, who gets the first rows and no more rights.
+
+        Args:
+            statement: Any text.
+            most: Rows.
+
+        Raises:
+            NotForReaders: It touches more than the views.
+            VerdictError: It is no SQL, takes too long or too much, or nobody may ask like this.
+            Unreachable: The database went away.
+        """
+        return few(self._reader.confined(statement, most + 1), most)
 
     def close(self) -> None:
         """Give the connection back."""
