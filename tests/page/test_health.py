@@ -11,6 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.page.conftest import Opened, Page, standing
 from verdict.configuration.found import FILE, Overdue
 from verdict.page.metrics import METRICS
+from verdict.standing.facts import DATABASE, KAFKA, HeldAggregate, Problem
+from verdict.standing.problems import problems_of
 from verdict.standing.told import SILENT_S, told_by
 
 
@@ -37,7 +39,9 @@ def test_who_does_not_decide_says_why(page: Page) -> None:
 
 
 def test_a_kafka_that_is_away_is_why(page: Page) -> None:
-    page.looked.find(unreachable=True, problems=("Kafka is away",))
+    page.looked.find(
+        unreachable=True, problems=(Problem("Kafka is away", KAFKA), Problem("2 parked"))
+    )
 
     assert page.browser.get("/readyz").json() == {"ready": False, "why": ["Kafka is away"]}
 
@@ -55,7 +59,7 @@ def test_where_other_roles_run_alone_the_decider_is_missed(page: Page) -> None:
 def test_a_decider_that_gives_no_sign_of_life_is_why(page: Page) -> None:
     [service] = page.looked.now.processes
     said = [*told_by(service, SILENT_S + 1)]
-    page.looked.find(problems=(*said, "the lake stopped: no disk"))
+    page.looked.find(problems=(*said, Problem("the lake stopped: no disk", "lake")))
 
     assert page.browser.get("/readyz").json()["why"] == said
     assert "has given no sign of life" in said[0]
@@ -64,13 +68,13 @@ def test_a_decider_that_gives_no_sign_of_life_is_why(page: Page) -> None:
 def test_a_batch_of_the_decider_that_does_not_end_is_why(page: Page) -> None:
     [service] = page.looked.now.processes
     [said] = told_by(replace(service, overdue={"decider": Overdue(5, 0)}), 0)
-    page.looked.find(problems=(said, "else"))
+    page.looked.find(problems=(said, Problem("else")))
 
     assert page.browser.get("/readyz").json()["why"] == [said]
 
 
 def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page: Page) -> None:
-    page.looked.find(problems=("projection outcome v1 is stopped: why",))
+    page.looked.find(problems=(Problem("projection outcome v1 is stopped: why", "outcome"),))
 
     assert page.browser.get("/readyz").status_code == 200
     status = page.browser.get("/status").json()
@@ -78,6 +82,23 @@ def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page
         "amber",
         ["projection outcome v1 is stopped: why"],
     )
+
+
+def test_a_database_that_is_away_is_no_reason(page: Page) -> None:
+    page.looked.find(unreachable=True, problems=(Problem("read.db: it is away", DATABASE),))
+
+    assert page.browser.get("/readyz").json() == {"ready": True, "why": []}
+    assert page.browser.get("/status").json()["colour"] == "amber"
+
+
+def test_an_aggregate_may_be_called_after_the_decider(page: Page) -> None:
+    [shown] = page.looked.now.projections or ()
+    held = HeldAggregate("order", "a decider b", 3, 5, "2026-11-21T09:00:00.000Z", None)
+    page.looked.find(projections=(replace(shown, held=(held,)),))
+    page.looked.find(problems=(*problems_of(page.looked.now),))
+
+    assert "a decider b" in page.browser.get("/live").text
+    assert page.browser.get("/readyz").status_code == 200
 
 
 @pytest.mark.proves("U-05")

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from tests.page.conftest import TOKEN, Opened, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.page.pages import NOTHING
-from verdict.standing.facts import HeldAggregate
+from verdict.standing.facts import HeldAggregate, Problem
 
 EVERY = [
     "/", "/live", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/flow?id=nobody", "/sql",
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
     held = HeldAggregate("order", ODD, 3, 5, "2026-11-21T09:00:00.000Z", None)
     [model] = page.looked.now.projections or ()
     page.looked.find(
-        problems=("2 letters are parked",),
+        problems=(Problem("2 letters are parked"),),
         projections=(type(model)("outcome", 1, "live", 0, "why", (held,), ()),),
     )
 

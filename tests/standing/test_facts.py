@@ -9,6 +9,7 @@ from verdict.standing.facts import (
     HeldAggregate,
     LettersStanding,
     PositionStanding,
+    Problem,
     ProcessorStanding,
     ProjectionStanding,
     ScatteredAggregate,
@@ -44,7 +45,7 @@ FULL = Standing(
     ),
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
     letters=LettersStanding(1, 2, 0),
-    problems=("the lake stopped: no disk",),
+    problems=(Problem("the lake stopped: no disk"),),
 )
 
 
@@ -80,7 +81,7 @@ def test_nothing_known_as_json() -> None:
 
 
 def test_that_no_service_runs_is_a_complaint_and_no_problem() -> None:
-    down = Standing(None, Path("/data"), problems=("else",))
+    down = Standing(None, Path("/data"), problems=(Problem("else"),))
 
     assert down.complaints == ("no verdict runs on /data: start `verdict up`", "else")
     assert FULL.complaints == FULL.problems

@@ -12,6 +12,7 @@ from verdict.standing import settling
 from verdict.standing.facts import (
     CommandsStanding,
     LettersStanding,
+    Problem,
     ProcessorStanding,
     ProjectionStanding,
     Standing,
@@ -86,7 +87,7 @@ def test_every_look_is_given_up_to_the_one_that_finds_so(seen: list[Standing]) -
 
 
 def test_when_nothing_moves_any_more_it_is_said_who_is_stopped(seen: list[Standing]) -> None:
-    seen += [replace(QUIET, commands=(commands(7, 2),), problems=("the decider stopped",))]
+    seen += [replace(QUIET, commands=(commands(7, 2),), problems=(Problem("the decider stopped"),))]
 
     with pytest.raises(TimedOut) as raised:
         list(until_settled(Settings(), patience_s=0))

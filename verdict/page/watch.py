@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from verdict.standing.facts import ProjectionStanding, Standing, total
+from verdict.standing.facts import Problem, ProjectionStanding, Standing, total
 
 FRESH_S = 1.0  # a look that is younger is given to the next who asks
 KEPT = 400  # looks: some 15 minutes of a page that is open
@@ -54,11 +54,12 @@ class Look:
         """All that somebody should look after."""
         return (*self.standing.complaints, *self.still())
 
-    def still(self) -> Iterator[str]:
+    def still(self) -> Iterator[Problem]:
         """Say of each part that takes nothing for how long, and how much waits."""
         for name, one in self.parts.items():
             if one.still_s >= STILL_S and one.waiting:
-                yield f"{name}: no progress for {one.still_s:.0f} s while {one.waiting:,} wait"
+                said = f"no progress for {one.still_s:.0f} s while {one.waiting:,} wait"
+                yield Problem(f"{name}: {said}", name)
 
 
 class Watch:

@@ -12,7 +12,7 @@ from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
-from verdict.standing.facts import Standing
+from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
 from verdict.standing.read_side import read_side
@@ -42,7 +42,7 @@ def standing_of(settings: Settings) -> Standing:
     found = Standing(decides, settings.data_dir, processes=processes)
     if not away:
         found = _with_kafka(asking, found)
-    if (reads := asking.ask(read_side)) is not None:
+    if (reads := asking.ask(read_side, DATABASE)) is not None:
         found = replace(
             found,
             projections=reads.projections,
@@ -57,7 +57,7 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
     asking.ask(_markers_of_this_log)
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
-    asking.ask(_read_side_of_this_log)
+    asking.ask(_read_side_of_this_log, DATABASE)
     if (decided := asking.ask(decider)) is not None:
         found = replace(found, decider=decided.about, commands=decided.commands)
     return replace(found, processors=asking.ask(processors))
@@ -66,23 +66,23 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
 class _Asking:
     """Asks one after the other, and keeps what goes wrong."""
 
-    def __init__(self, settings: Settings, kafka_away: Iterable[str]) -> None:
+    def __init__(self, settings: Settings, kafka_away: Iterable[Problem]) -> None:
         self._settings = settings
         self.problems = [*kafka_away]
         self.unreachable = bool(self.problems)
 
-    def ask(self, part: Callable[[Settings], Answer]) -> Answer | None:
-        """Return what a part says; None when it cannot."""
+    def ask(self, part: Callable[[Settings], Answer], of: str = KAFKA) -> Answer | None:
+        """Return what a part says that is known of Kafka, or the database; None: it cannot."""
         try:
             return part(self._settings)
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
-                self.problems.append(str(error))
+                self.problems.append(Problem(str(error), of))
             self.unreachable |= isinstance(error, Unreachable)
             return None
 
 
-def _told(settings: Settings, running: Mapping[Path, Service]) -> Iterator[str]:
+def _told(settings: Settings, running: Mapping[Path, Service]) -> Iterator[Problem]:
     for folder, service in running.items():
         yield from told_by(service, silent_s(folder))
     for service in killed_on(settings.data_dir):

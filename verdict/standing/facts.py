@@ -7,7 +7,20 @@ from typing import Any
 
 from verdict.configuration.found import Service
 
+KAFKA, DATABASE = "kafka", "database"
 SECRET = "database_url"  # it may hold a password
+
+
+class Problem(str):
+    """What is wrong, in words; `part` is with what: a part of the service, `kafka`, `database`."""
+
+    part: str
+
+    def __new__(cls, said: str, part: str = "") -> "Problem":
+        """Return the words, which know their part."""
+        problem = super().__new__(cls, said)
+        problem.part = part
+        return problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +141,7 @@ class Standing:
     projections: tuple[ProjectionStanding, ...] | None = None
     scattered: ScatteredKeys | None = None
     letters: LettersStanding | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     unreachable: bool = False
     processes: tuple[Service, ...] = ()
 

@@ -2,18 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 
+from verdict.foundation.place import DECIDER
 from verdict.standing.facts import (
     HeldAggregate,
     LettersStanding,
+    Problem,
     ProjectionStanding,
     ScatteredKeys,
     Standing,
 )
 
 
-def problems_of(found: Standing) -> Iterator[str]:
+def problems_of(found: Standing) -> Iterator[Problem]:
     """Yield what these facts say is wrong."""
     yield from _ahead(found)
+    yield from map(Problem, _of_readers(found))
+
+
+def _of_readers(found: Standing) -> Iterator[str]:
     for one in found.projections or ():
         if one.role == "live":
             yield from _stopped(one)
@@ -23,25 +29,26 @@ def problems_of(found: Standing) -> Iterator[str]:
         yield from _given_up(found.letters)
 
 
-def _ahead(found: Standing) -> Iterator[str]:
+def _ahead(found: Standing) -> Iterator[Problem]:
     """Yield who has read further than Kafka goes."""
-    for name, lags in _lags(found):
+    for name, part, lags in _lags(found):
         if (lag := min((one for one in lags if one is not None), default=0)) < 0:
-            yield (
+            yield Problem(
                 f"{name} has read {-lag} offsets further than Kafka goes: a topic was deleted, or "
                 "these are the marker or the tables of another Kafka; look at bootstrap_servers "
-                "and database_url"
+                "and database_url",
+                part,
             )
 
 
-def _lags(found: Standing) -> Iterator[tuple[str, Iterable[int | None]]]:
-    yield "the decider", (one.lag for one in found.commands or ())
+def _lags(found: Standing) -> Iterator[tuple[str, str, Iterable[int | None]]]:
+    yield "the decider", DECIDER, (one.lag for one in found.commands or ())
     for processor in found.processors or ():
-        yield f"the {processor.processor}", [processor.lag]
+        yield f"the {processor.processor}", processor.processor, [processor.lag]
     for one in found.projections or ():
-        yield _named(one), [one.lag]
+        yield _named(one), one.projection, [one.lag]
     if found.letters is not None:
-        yield "the intake of letters", [found.letters.lag]
+        yield "the intake of letters", "letters", [found.letters.lag]
 
 
 def _stopped(one: ProjectionStanding) -> Iterator[str]:
