@@ -39,9 +39,8 @@ def test_who_does_not_decide_says_why(page: Page) -> None:
 
 
 def test_a_kafka_that_is_away_is_why(page: Page) -> None:
-    page.looked.find(
-        unreachable=True, problems=(Problem("Kafka is away", KAFKA), Problem("2 parked"))
-    )
+    parked = Problem("2 letters are parked")
+    page.looked.find(unreachable=True, problems=(Problem("Kafka is away", KAFKA), parked))
 
     assert page.browser.get("/readyz").json() == {"ready": False, "why": ["Kafka is away"]}
 

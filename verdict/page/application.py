@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import (
+    http_exception_handler,
+    request_validation_exception_handler,
+)
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.exceptions import HTTPException
 
 from verdict.application import current
 from verdict.configuration.found import silent_s
@@ -57,6 +63,8 @@ def page_of(
     pages = add_pages(page, settings, watch)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
     page.exception_handler(VerdictError)(partial(_failed, pages))
+    page.exception_handler(RequestValidationError)(partial(_misasked, pages))
+    page.exception_handler(HTTPException)(partial(_not_found, pages))
     return page
 
 
@@ -73,7 +81,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
     ProcessCollector(registry=registry)
 
     @page.get("/livez", summary="Whether this process lives; 503 when its service hangs.")
-    def livez() -> Any:
+    async def livez() -> Any:  # waits for no thread of those who ask the database
         silent = 0.0 if ours is None else silent_s(ours)
         answer = {"live": silent <= SILENT_S, "silent_s": round(silent, 1)}
         return Json(answer, 200 if answer["live"] else 503)
@@ -97,6 +105,25 @@ async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
     """Say what happened: to a browser on a page, to programs as JSON."""
     said = {Unreachable: 503, NotForReaders: 403, NotThere: 404, NeedsToken: 401}
     status = next((code for kind, code in said.items() if isinstance(error, kind)), 400)
-    if "text/html" in request.headers.get("accept", ""):
+    if is_browser(request):
         return pages.shown(request, "error", {"error": str(error)}, status)
     return Json({"error": str(error)}, status)
+
+
+async def _misasked(pages: Pages, request: Request, error: Any) -> Response:
+    if not is_browser(request):
+        return await request_validation_exception_handler(request, error)
+    said = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
+    return pages.shown(request, "error", {"error": said}, 422)
+
+
+async def _not_found(pages: Pages, request: Request, error: Any) -> Response:
+    if not is_browser(request):
+        return await http_exception_handler(request, error)
+    said = f"{request.method} {request.url.path}: {error.detail}"
+    return pages.shown(request, "error", {"error": said}, error.status_code)
+
+
+def is_browser(request: Request) -> bool:
+    """Tell whether somebody looks, who gets a page."""
+    return "text/html" in request.headers.get("accept", "")

@@ -5,6 +5,7 @@ refuses is on the topic of rejections and in the views, and what is refused here
 """
 
 import json
+from asyncio import Lock
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import reduce
@@ -24,7 +25,7 @@ from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
 from verdict.model.reason import Reason
 from verdict.page.answers import Json
-from verdict.page.door import see_that_may_write
+from verdict.page.door import read, see_that_may_write
 from verdict.wire.readable import readable
 from verdict.wire.response import Response as Outcome
 
@@ -68,6 +69,7 @@ class Commands:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._client: AsyncClient | None = None
+        self._moving = Lock()
         self._options: dict[str, Any] = {}
 
     @asynccontextmanager
@@ -81,7 +83,7 @@ class Commands:
 
         async def send(request: Request, wait_s: Wait = WAIT_S) -> Response:
             see_that_may_write(request, self._settings)
-            body = await _read(request, self._settings.command_limit_bytes)
+            body = await read(request, self._settings.command_limit_bytes)
             if body is None:
                 limit = self._settings.command_limit_bytes
                 return Json({"error": f"a command has {limit} bytes at most"}, 413)
@@ -119,13 +121,14 @@ class Commands:
             Unreachable: No service says where it is.
         """
         options = dict(kafka_options(self._settings))
-        if self._client is None or options != self._options:
-            await self._leave()
-            self._options = dict(options)
-            servers = options.pop("bootstrap.servers")
-            limit = self._settings.command_limit_bytes
-            self._client = AsyncClient(servers, self._settings.topics, options, limit)
-        return self._client
+        async with self._moving:  # else two would make one each, while the former one ends
+            if self._client is None or options != self._options:
+                await self._leave()
+                self._options = dict(options)
+                servers = options.pop("bootstrap.servers")
+                limit = self._settings.command_limit_bytes
+                self._client = AsyncClient(servers, self._settings.topics, options, limit)
+            return self._client
 
     async def _leave(self) -> None:
         former, self._client = self._client, None
@@ -175,8 +178,8 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
         ValueError: It has no envelope's shape; says what is missing.
     """
     try:
-        sent = json.loads(body)
-    except ValueError as error:
+        sent = json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the body is no JSON: {error}") from None
     if not isinstance(sent, dict) or not isinstance(sent.get("payload"), dict):
         raise ValueError("send an object with aggregate_id, expected_version and payload")
@@ -191,14 +194,8 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
     return aggregate_id, command_id, json.dumps(sent | {"command_id": command_id}).encode()
 
 
-async def _read(request: Request, limit: int) -> bytes | None:
-    """Return the body; None: it is longer."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            return None
-    return bytes(body)
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it has no {constant}")
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""Who is let in, and how much they see: by the host that they asked for, and by their token."""
+"""Who is let in, and how much they see: by the host and the page they ask from, and their token."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Collection
+from hashlib import sha256
 from ipaddress import ip_address
 
 from fastapi import Request, Response
@@ -19,7 +20,7 @@ CARRIES = {
         "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without, a form of ours has the origin null
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
 }
@@ -40,24 +41,49 @@ def is_ours(host: str, names: Collection[str]) -> bool:
     return True
 
 
+def is_of_ours(request: Request) -> bool:
+    """Tell whether a page of ours asks, or somebody by hand, or a program."""
+    site = request.headers.get("sec-fetch-site")
+    if site is None:  # a browser from before 2023, which says so of a form at the least
+        origin = request.headers.get("origin")
+        return origin is None or origin.partition("//")[2] == request.headers.get("host")
+    return site in ("same-origin", "none")
+
+
+def _follows_a_link(request: Request) -> bool:
+    return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+
+
 async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:
     """Answer a request that is meant for us, with the headers that every answer has."""
     host = request.headers.get("host", "")
-    if is_ours(host, names):
-        answer = await call_next(request)
-    else:
+    if not is_ours(host, names):
         said = f"{host!r} is no name of this page: add it to the setting page_names\n"
-        answer = PlainTextResponse(said, 421)
+        answer: Response = PlainTextResponse(said, 421)
+    elif not is_of_ours(request) and not _follows_a_link(request):
+        answer = PlainTextResponse("a page of somebody else asks for this: it gets nothing\n", 403)
+    else:
+        answer = await call_next(request)
     answer.headers.update(CARRIES)
     return answer
 
 
-def has_token(given: str, settings: Settings) -> bool:
-    """Tell whether somebody gave the token, in a time that tells nothing of it."""
+def has_token(given: bytes, settings: Settings) -> bool:
+    """Tell whether somebody gave the token as UTF-8, in a time that tells nothing of it."""
     wanted = settings.page_token
     if wanted is None:
         return False
-    return hmac.compare_digest(given.encode(), wanted.get_secret_value().encode())
+    return hmac.compare_digest(given, wanted.get_secret_value().encode())
+
+
+def kept(settings: Settings) -> str:
+    """Return what a browser keeps of the token, with which one sees and cannot write.
+
+    A cookie goes to all ports of a host, so whatever else listens there gets it.
+    """
+    token = settings.page_token
+    secret = b"" if token is None else token.get_secret_value().encode()
+    return hmac.new(secret, COOKIE.encode(), sha256).hexdigest()
 
 
 class NeedsToken(VerdictError):
@@ -76,13 +102,24 @@ def see_that_may_write(request: Request, settings: Settings) -> None:
         raise NeedsToken(unset if settings.page_token is None else how)
 
 
-def bearer(request: Request) -> str:
+def bearer(request: Request) -> bytes:
     """Return the token that a program sends along."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    return token.strip().encode("latin-1") if scheme.lower() == "bearer" else b""
 
 
 def sees(request: Request, settings: Settings) -> Sees:
     """Return how much somebody sees: with the token, of a program or a browser, all."""
-    given = bearer(request) or request.cookies.get(COOKIE, "")
-    return Sees.OPERATOR if has_token(given, settings) else Sees.READER
+    cookie = request.cookies.get(COOKIE, "").encode()
+    keeps = settings.page_token and hmac.compare_digest(cookie, kept(settings).encode())
+    return Sees.OPERATOR if keeps or has_token(bearer(request), settings) else Sees.READER
+
+
+async def read(request: Request, limit: int) -> bytes | None:
+    """Return the body; None: it is longer than so many bytes."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            return None
+    return bytes(body)

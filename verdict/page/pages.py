@@ -1,6 +1,7 @@
 """What people see: each page is a template, filled with what others in this room tell."""
 
 import json
+from asyncio import Semaphore
 from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import parse_qs
@@ -9,6 +10,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
 from verdict.application import current
@@ -17,7 +19,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
-from verdict.page.door import COOKIE, has_token, sees
+from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
@@ -34,6 +36,9 @@ from verdict.wire.json_lines import as_json
 ROWS = 200  # of a query
 QUERY_S = 10
 NOTHING = "\u2013"
+FORM_BYTES = 4_096
+ASKING = 2  # queries of people at a time
+FOREIGN = "Another page sent you here: this is run when you press Run."
 SHOWN = 50  # refusals of a reason
 
 Text = Annotated[str, Query(max_length=20_000)]
@@ -83,6 +88,7 @@ class Pages:
         self._settings = settings
         self._watch = watch
         self._templates = _templates()
+        self._turns = Semaphore(ASKING)
         limit = min(QUERY_S, settings.sql_timeout_s)
         self._asking = settings.model_copy(update={"sql_timeout_s": limit})
 
@@ -167,24 +173,33 @@ class Pages:
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
         return self.shown(request, "refusals", told)
 
-    def sql(self, request: Request, q: Text = "") -> Response:
-        """Show what a query selects."""
+    async def sql(self, request: Request, q: Text = "") -> Response:
+        """Show what a query selects; it takes its turn, so that others are answered meanwhile."""
+        async with self._turns:
+            return await run_in_threadpool(self._sql, request, q)
+
+    def _sql(self, request: Request, q: str) -> Response:
         views = views_for(self._settings, sees(request, self._settings))
         described = [(name, about_view(view), columns_of(view)) for name, view in views.items()]
-        found, error = self._selected(request, q)
+        ours = is_of_ours(request)
+        found, error = self._selected(request, q) if ours else (None, FOREIGN if q else "")
         told = {"q": q, "found": found, "error": error, "views": described}
         return self.shown(request, "sql", told | {"most": ROWS, "seconds": QUERY_S})
 
     async def take_token(self, request: Request) -> Response:
         """Let a browser keep the token, or forget it."""
-        body = parse_qs((await request.body()).decode(errors="replace"))
-        given = body.get("token", [""])[0]
-        if given and not has_token(given, self._settings):
-            return self.shown(
-                request, "error", {"error": "that is not the setting page_token"}, 403
-            )
+        body = await read(request, FORM_BYTES)
+        if body is None:
+            return self.shown(request, "error", {"error": f"more than {FORM_BYTES} bytes"}, 413)
+        given = parse_qs(body.decode(errors="replace")).get("token", [""])[0].encode()
         answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+        if not given:
+            answer.delete_cookie(COOKIE)
+        elif has_token(given, self._settings):
+            answer.set_cookie(COOKIE, kept(self._settings), httponly=True, samesite="strict")
+        else:
+            told = {"error": "that is not the setting page_token"}
+            return self.shown(request, "error", told, 403)
         return answer
 
     def _told(self) -> Fields:
@@ -208,7 +223,7 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
     """Let people see; return what shows them errors, too."""
     pages = Pages(settings, watch)
     page.mount("/static", StaticFiles(packages=[("verdict.page", "static")]))
-    shown: dict[str, Callable[..., Response]] = {
+    shown: dict[str, Callable[..., Any]] = {
         "/": pages.overview,
         "/live": pages.live,
         "/life": pages.life,

@@ -20,7 +20,11 @@ from verdict.reading.reader import Reader, reader_of, views_for
 
 ROWS, MOST_ROWS = 100, 1000
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
-MEANT: dict[str, Callable[[str], Any]] = {"integer": int, "boolean": lambda text: TRUTH[text]}
+INTEGERS = range(-(2**63), 2**63)
+MEANT: dict[str, Callable[[str], Any]] = {
+    "integer": lambda text: INTEGERS[INTEGERS.index(int(text))],
+    "boolean": lambda text: TRUTH[text],
+}
 
 AtVersion = Annotated[int | None, Query(ge=0, le=LARGEST, description="As of this version.")]
 Limit = Annotated[int, Query(alias="_limit", ge=1, le=MOST_ROWS, description="Rows of a page.")]

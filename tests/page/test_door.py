@@ -1,0 +1,128 @@
+"""S-05: what pages of others, strangers and the careless get."""
+
+import threading
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.page.conftest import BEARER, TOKEN, Opened, Page
+from tests.page.filled import PERSONAL
+from verdict.page.door import COOKIE
+from verdict.page.pages import FOREIGN, FORM_BYTES
+from verdict.standing.facts import Standing
+
+INVOICE = "/life?aggregate=invoice&id=inv-1"
+
+
+@pytest.mark.proves("S-05")
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_somebody_else_may_link_to_us_and_no_more(shown: TestClient, site: str) -> None:
+    there = {"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}
+    link = {"sec-fetch-site": site, "sec-fetch-mode": "navigate"}
+
+    assert shown.get("/sql?q=select+1", headers=there).status_code == HTTPStatus.FORBIDDEN
+    assert shown.get("/", headers=link).status_code == HTTPStatus.OK
+    assert FOREIGN in shown.get("/sql?q=select+41%2B1", headers=link).text
+    form = shown.post("/token", content=f"token={TOKEN}", headers=link)
+    assert form.status_code == HTTPStatus.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("https://evil.example", 403), ("null", 403), ("http://127.0.0.1:8300", 200)],
+)
+def test_a_browser_that_names_the_origin_only_is_known_by_it(
+    shown: TestClient, origin: str, status: int
+) -> None:
+    given = f"token={TOKEN.replace(' ', '+')}"
+
+    assert shown.post("/token", content=given, headers={"origin": origin}).status_code == status
+
+
+@pytest.mark.proves("S-05")
+def test_what_a_browser_keeps_is_not_the_token_and_lets_nobody_write(shown: TestClient) -> None:
+    shown.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
+    cookie = shown.cookies[COOKIE]
+
+    assert TOKEN not in cookie
+    assert PERSONAL[0] in shown.get(INVOICE).text
+    headers = {"authorization": f"Bearer {cookie}"}
+    assert shown.post("/commands/order", json={}, headers=headers).status_code == 401
+
+
+def test_without_a_token_no_cookie_is_one(opened: Opened, filled: object) -> None:
+    given = opened(data_dir=filled, page_token=TOKEN).browser
+    none = opened(data_dir=filled).browser
+    given.post("/token", content=f"token={TOKEN.replace(' ', '+')}")
+
+    cookie = {"cookie": f"{COOKIE}={given.cookies[COOKIE]}"}
+    assert PERSONAL[0] not in none.get(INVOICE, headers=cookie).text
+
+
+def test_a_token_of_any_characters_is_taken(opened: Opened, filled: object) -> None:
+    token = "\u0442\u043e\u043a\u0435\u043d of \u6587 sixteen"
+    browser = opened(data_dir=filled, page_token=token).browser
+
+    assert browser.post("/token", data={"token": token}).status_code == HTTPStatus.OK
+    assert PERSONAL[0] in browser.get(INVOICE).text
+    browser.cookies.clear()
+    bearer = {b"authorization": b"Bearer " + token.encode()}
+    assert PERSONAL[0] in browser.get(INVOICE, headers=bearer).text
+
+
+def test_a_form_is_not_read_beyond_what_a_token_has(shown: TestClient) -> None:
+    read = 0
+
+    def body() -> Iterator[bytes]:
+        nonlocal read
+        for _ in range(1000):
+            read += 1
+            yield b"x" * FORM_BYTES
+
+    assert shown.post("/token", content=body()).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 30_000, b'{"aggregate_id": "a", "payload": {"a": NaN}}', b'{"a": -Infinity}']
+)
+def test_what_is_no_json_is_said_to_be_none(shown: TestClient, body: bytes) -> None:
+    answer = shown.post("/commands/order", content=body, headers=BEARER)
+
+    assert answer.status_code == 422
+    assert "no JSON" in answer.json()["error"]
+
+
+def test_a_number_that_no_column_holds_is_refused(shown: TestClient) -> None:
+    answer = shown.get(f"/read/outcome?to_version={10**22}")
+
+    assert (answer.status_code, answer.json()["error"][:10]) == (400, "to_version")
+
+
+def test_a_browser_gets_a_page_for_what_is_not_there_or_missing(shown: TestClient) -> None:
+    html = {"accept": "text/html"}
+    for path, status, said in [("/nowhere", 404, "Not Found"), ("/why", 422, "id: Field required")]:
+        page, told = shown.get(path, headers=html), shown.get(path)
+        assert (page.status_code, told.status_code) == (status, status)
+        assert said in page.text
+        assert "<nav" in page.text
+        assert told.json()["detail"]
+
+
+def test_who_lives_says_so_while_all_threads_wait(page: Page) -> None:
+    release, found = threading.Event(), page.looked.now
+
+    def look() -> Standing:
+        release.wait()
+        return found
+
+    page.looked.look = look
+    asking = [threading.Thread(target=page.browser.get, args=["/readyz"]) for _ in range(45)]
+    for one in asking:
+        one.start()
+    assert page.browser.get("/livez").status_code == HTTPStatus.OK
+
+    release.set()
+    for one in asking:
+        one.join()
