@@ -31,6 +31,7 @@ LONGEST = {
     "README.md": 220,
     "docs/using.md": 215,
     "docs/operating.md": 200,
+    "docs/deploying.md": 100,
     "docs/scaling.md": 100,
     "docs/extending.md": 180,
     "GUARANTEES.md": 210,
