@@ -11,7 +11,7 @@ at the end of week {week} ({end}) you held {positions} on US exchanges.
 
 def write(receiver: Receiver, week: str, end: str) -> Written:
     """Return what a holder reads."""
-    count = receiver.positions
+    count = receiver.number
     return Written(
         subject=f"Your US positions at the end of {week}",
         text=TEXT.format(

@@ -56,7 +56,7 @@ def test_what_fails_midway_records_nothing(desk: Desk) -> None:
 def test_readers_see_what_was_recorded(desk: Desk) -> None:
     desk.record("ada")
 
-    row = desk.rows("week, client, positions, status, worker, lease_until, sent_at, error")
+    row = desk.rows("week, client, number, status, worker, lease_until, sent_at, error")
     assert [*map(str, row[0])] == [
         "2026-W46", "ada", "3", "DUE", "None", "2026-11-16T00:15:00.000Z", "None", "None"
     ]  # fmt: skip

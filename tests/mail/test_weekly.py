@@ -61,7 +61,7 @@ def test_each_holder_at_the_cut_off_gets_one_mail_however_often_and_whatever_hap
         "mail_address_template": "{client}@example.com",
     }
     with_server = world.settings.model_copy(update=sends)
-    records = "SELECT client, positions, status FROM mail_outbox ORDER BY client"
+    records = "SELECT client, number, status FROM mail_outbox ORDER BY client"
 
     recorded = WeeklyMail(world.settings, WEEK, Share(2, 3)).run()
     before = world.read_side.select(records)

@@ -21,7 +21,7 @@ class Mail(NamedTuple):
     """What is to be sent, as it was recorded."""
 
     client: str
-    positions: int
+    number: int
     message_id: str
 
 
@@ -78,7 +78,7 @@ class Leases:
         self, share: ColumnElement[bool], free: ColumnElement[bool], after: str
     ) -> Mail | None:
         first = (
-            select(mails.c.client, mails.c.positions, mails.c.message_id)
+            select(mails.c.client, mails.c.number, mails.c.message_id)
             .where(mails.c.week == self._week, mails.c.client > after)
             .where(mails.c.status == DUE, share, free)
             .order_by(mails.c.client)

@@ -87,7 +87,7 @@ def _row(week: Week, receiver: Receiver, deployment: str, reserved_until: int) -
         "week": str(week),
         "client": receiver.client,
         "bucket": bucket_of(receiver.client),
-        "positions": receiver.positions,
+        "number": receiver.number,
         "status": DUE,
         "message_id": message_id(deployment, week, receiver.client),
         "lease_until": reserved_until,

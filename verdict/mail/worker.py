@@ -100,7 +100,7 @@ class Worker:
             counts.sent += 1
 
     def _message(self, mail: Mail) -> EmailMessage:
-        about = Receiver(mail.client, mail.positions)
+        about = Receiver(mail.client, mail.number)
         written = self.write(about, str(self.week), iso_time(self.week.cut_off))
         return message(mail, written, self.sender, self._receiver(mail.client), self.clock())
 

@@ -16,7 +16,7 @@ class Receiver(NamedTuple):
     """Of whom a mail is, and the number that it tells, as of the end of a week."""
 
     client: str
-    positions: int
+    number: int
 
 
 Write = Callable[[Receiver, str, str], Written]

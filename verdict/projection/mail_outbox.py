@@ -21,7 +21,7 @@ mails = Table(
     Column("week", Text, primary_key=True),
     Column("client", Text, primary_key=True),
     Column("bucket", BigInteger, nullable=False),
-    Column("positions", BigInteger, nullable=False),
+    Column("positions", BigInteger, key="number", nullable=False),  # its name of before
     Column("status", Text, nullable=False),
     Column("message_id", Text, nullable=False),
     Column("worker", Text),
@@ -31,11 +31,11 @@ mails = Table(
 )
 VIEWS: Mapping[str, View] = {
     "mail_outbox": described(
-        select(*(column for column in mails.c if column.name != "bucket")),
-        "The weekly mails: one for each holder and week, and what became of it.",
+        select(*(column.label(column.key) for column in mails.c if column.key != "bucket")),
+        "The weekly mails: one for each receiver and week, and what became of it.",
         week="ISO week that the mail is about, such as 2026-W47.",
         client="Who gets it.",
-        positions="How many US positions the client held then.",
+        number="The number that the mail tells, as it was at the end of the week.",
         status="DUE, SENT or FAILED.",
         message_id="Message-ID of the mail, the same whenever it is sent.",
         worker="Which worker has it.",
