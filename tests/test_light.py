@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -58,6 +59,21 @@ print(encode_command("order", envelope, CancelOrder())[:1])
     ran = run(script)
 
     assert (ran.stdout, ran.stderr) == ("b'\\x00'\n", "")
+
+
+@pytest.mark.process
+def test_an_application_in_memory_starts_neither_kafka_nor_spark() -> None:
+    """Nor waits until their packages are loaded: that is what takes a start its time."""
+    script = """
+from compose.application import app
+from commands.order import CancelOrder
+with app.in_memory() as memory:
+    memory.send("o-1", CancelOrder(), 0)
+print(sorted({"pyspark", "pandas", "confluent_kafka"} & set(sys.modules)))
+"""
+    ran = run(script)
+
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
 
 
 @pytest.mark.process
@@ -163,6 +179,16 @@ def test_what_pip_installs_for_who_sends_and_reads_is_enough(tmp_path: Path) -> 
     succeeds(binaries / "python", "-c", OUTSIDE, *OF_A_SERVICE)
     asked = ("select id, title from parcel_state", "--json", "--data-dir", empty)
     assert json.loads(succeeds(verdict, "sql", *asked)) == {"id": "p-1", "title": "first"}
+
+
+@pytest.mark.process
+@pytest.mark.thorough
+def test_the_wheel_brings_the_engine_and_nothing_else(tmp_path: Path) -> None:
+    """A service with a `schemas` or `commands` of its own can install it."""
+    with ZipFile(wheel(tmp_path)) as built:
+        top = {name.partition("/")[0] for name in built.namelist()}
+
+    assert {name for name in top if not name.endswith(".dist-info")} == {"verdict"}
 
 
 def wheel(folder: Path) -> Path:

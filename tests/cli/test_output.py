@@ -1,9 +1,13 @@
 """Tables for people: what is in them is never broken in the middle."""
 
+from io import StringIO
+from typing import cast
+
 import pytest
+from rich.console import Console
 from rich.text import Text
 
-from verdict.cli.output import add_rows, show, table
+from verdict.cli.output import add_rows, fitting, show, table
 
 ID = "an-id-that-somebody-copies-" + "x" * 60
 ERROR = "one sentence that says what happened and what can be done about it now"
@@ -51,3 +55,12 @@ def test_names_that_others_chose_are_neither_markup_nor_pictures(
     assert said == "order 'acct:b:9' [/b]"
     assert header.split() == ["'[/b]'", "a[bold]b"]
     assert row.split() == ["acct:b:9", "[red]x"]
+
+
+def test_a_page_that_is_drawn_again_breaks_nothing_in_the_middle() -> None:
+    made = add_rows(table("projection", "owner"), [["us_holder", "0123456789" * 3]])
+    narrow, broad = Console(width=40, file=StringIO()), Console(width=60, file=StringIO())
+
+    assert fitting(broad, made) is made
+    narrow.print(fitting(narrow, made), soft_wrap=True)
+    assert "0123456789" * 3 in cast(StringIO, narrow.file).getvalue()

@@ -96,12 +96,26 @@ def show_records(made: Table, console: Console | None = None) -> None:
 
 
 def _show_table(console: Console, made: Table) -> None:
-    width = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
+    width = _width(console, made)
     if console.is_terminal and width > console.width:
         show_records(made, console)
         return
     console.width = max(width, console.width)
     console.print(made)
+
+
+def fitting(console: Console, made: Table | Text) -> Table | Text:
+    """Return a part of a page that is drawn again and again: a table that is too wide as records.
+
+    Without it the ids in its cells would be broken in the middle.
+    """
+    if isinstance(made, Text) or _width(console, made) <= console.width:
+        return made
+    return Text("\n").join(_records(made))
+
+
+def _width(console: Console, made: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
 
 
 def _records(made: Table) -> Iterator[Text]:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_at_any_rate
-from verdict.cli.output import add_rows, show, show_json, table
+from verdict.cli.output import add_rows, fitting, show, show_json, table
 from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
@@ -69,9 +69,11 @@ def status(
 
 
 def _watch(settings: Settings) -> NoReturn:
-    with Live(console=Console(), screen=False, auto_refresh=False) as live:
+    console = Console()
+    with Live(console=console, screen=False, auto_refresh=False) as live:
         while True:
-            live.update(Group(*_page(standing_of(settings))), refresh=True)
+            page = (fitting(console, part) for part in _page(standing_of(settings)))
+            live.update(Group(*page), refresh=True)
             time.sleep(WATCH_S)
 
 

@@ -1,8 +1,10 @@
 """`verdict tail`: the records of a topic, decoded, one JSON object a line."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
+from confluent_kafka import Message
 from rich.console import Console
 from rich.highlighter import JSONHighlighter
 from rich.text import Text
@@ -55,15 +57,21 @@ def tail(
     begin = parse_from(start or ("end" if follow else "beginning"))
     if begin.place is not None and len(types) > 1:
         raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
-    # a person gets colours, and lines that end where the record does
-    console = Console(soft_wrap=True)
     with KafkaLog(kafka_options(settings)) as log:
         wanted: dict[Partition, Span] = {}
         for topic in types:
             wanted |= spans(log, topic, begin)
-        for message in log.read(wanted, follow):
-            if id is None or message.key() == id.encode():
-                _show(console, decoded(kind, types[str(message.topic())], message))
+        _show_all(kind, types, log.read(wanted, follow), id)
+
+
+def _show_all(
+    kind: Kind, types: Mapping[str, str], messages: Iterable[Message], id: str | None
+) -> None:
+    # a person gets colours, and lines that end where the record does
+    console = Console(soft_wrap=True)
+    for message in messages:
+        if id is None or message.key() == id.encode():
+            _show(console, decoded(kind, types[str(message.topic())], message))
 
 
 def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:

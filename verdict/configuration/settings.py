@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         BeforeValidator(listed),
     ] = Field(
         (),
-        description="Where letters may go besides those of commands and of `inbound`: parcels, shop.*",
+        description="Where letters may go besides commands and `inbound` topics: parcels, shop.*",
     )
     retry_poll_ms: PositiveInt = Field(
         500, description="How often to look for letters that are due."

@@ -250,7 +250,8 @@ def parse(url: str) -> URL:
 def driver_missing(url: URL, error: ModuleNotFoundError) -> EnvironmentIncomplete:
     """Return what to say when the driver of a database is not installed."""
     return EnvironmentIncomplete(
-        f"{error.name} is not installed, and {shown(url)} needs it: pip install 'psycopg[binary]'"
+        f"{error.name} is not installed, and {shown(url)} needs it: "
+        "pip install 'verdict-cqrs[postgres]'"
     )
 
 
