@@ -132,7 +132,8 @@ def install() -> None:
     say("installing Python packages (PySpark alone is 450 MB: minutes the first time)")
     build_tools = VENV / "build-tools.lock"
     build_tools.write_text(locked("setuptools") + locked("packaging") + locked("wheel"))
-    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
+    pip: tuple[str | Path, ...] = (PYTHON, "-m", "pip", "install", *quietly())
+    pip += ("--disable-pip-version-check", "--no-deps")
     # what has to be built is built with locked tools: an isolated build would fetch its own
     run(*pip, "--require-hashes", "-r", build_tools)
     run(*pip, "--require-hashes", "--no-build-isolation", "-r", LOCK)
@@ -162,6 +163,11 @@ def with_lock(action) -> None:  # type: ignore[no-untyped-def]  # Callable's hom
 def run(*command: str | Path) -> None:
     """Run one step; its own messages are what the user sees when it fails."""
     subprocess.run(command, check=True, cwd=ROOT)
+
+
+def quietly() -> tuple[str, ...]:
+    """Let pip show a person how far its downloads of minutes are, and tell a log nothing."""
+    return () if sys.stdout.isatty() else ("--quiet",)
 
 
 def say(progress: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -14,6 +15,7 @@ from rich.text import Text
 
 INDENT = 3
 WIDTH = 100
+WIDEST = 1 << 16  # of a table, whatever the console's width
 
 
 class Voice:
@@ -57,10 +59,15 @@ class Voice:
         """Print a table."""
         made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for column in columns:
-            made.add_column(column, overflow="fold")
+            made.add_column(column, no_wrap=True)
         for row in rows:
             made.add_row(*(one if isinstance(one, Text) else Text(str(one)) for one in row))
-        self._console.print(Padding(made, (0, 0, 0, INDENT), expand=False))
+        console, usual = self._console, self._console.width
+        free = console.options.update(max_width=WIDEST)
+        # an id or a message that is broken in the middle is found by nobody who looks for it
+        console.width = max(usual, Measurement.get(console, free, made).maximum + INDENT)
+        console.print(Padding(made, (0, 0, 0, INDENT), expand=False))
+        console.width = usual
 
     def expect(self, what: str, expected: Any, found: Any) -> None:
         """Check that what must be is what is found, and say so: `what`, or the difference."""

@@ -42,3 +42,9 @@ def test_a_query_of_several_lines_is_shown_below_what_is_typed(
         "",
         "   $ verdict verify",
     ]
+
+
+def test_what_somebody_may_copy_is_not_broken(voice: Voice, heard: StringIO) -> None:
+    voice.show(("by", "why"), [("A", "order 'order-1' " + "x" * 100 + " is DELETED at version 2")])
+
+    assert "x" * 100 + " is DELETED at version 2" in heard.getvalue()

@@ -90,20 +90,19 @@ def send(  # noqa: PLR0913  (options)
     Exit codes: 3 when one was rejected, 4 when an outcome is not known in time: send it again with
     the same command id. Or when the projection does not show it so many seconds after the outcome.
     """
-    settings = settings_of()
     _see_that_they_go_together(file, (command, id, field, expected_version, command_id), projection)
     if file is not None:
-        _send_file(settings, file, aggregate, Tally(wait, json))
-        return
-    if not (aggregate and command and id and expected_version):
+        _send_file(settings_of(), file, aggregate, Tally(wait, json))
+    elif aggregate and command and id and expected_version:
+        awaited = _Awaited(wait, projection, json)
+        awaited.see_that_it_shows(aggregate)
+        expected = _expectation(expected_version)
+        about = _About(expected, command_id, _time(deadline), actor, correlation_id)
+        _send_one(settings_of(), id, command_from(aggregate, command, field or []), about, awaited)
+    else:
         raise typer.BadParameter(
             "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
         )
-    awaited = _Awaited(wait, projection, json)
-    awaited.see_that_it_shows(aggregate)
-    expected = _expectation(expected_version)
-    about = _About(expected, command_id, _time(deadline), actor, correlation_id)
-    _send_one(settings, id, command_from(aggregate, command, field or []), about, awaited)
 
 
 def _see_that_they_go_together(

@@ -1,7 +1,7 @@
 """What a projection's live version was built with, whatever is set where a verb is typed."""
 
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable
 from verdict.projection.declared import read_models
 from verdict.reading.reader import reader_of
 
@@ -13,12 +13,15 @@ WHERE projection = ?"""
 def as_built(settings: Settings, name: str) -> Settings:
     """Return the settings, with those that the live version of a projection was built with.
 
-    Without a read side that can tell, what is set counts, as it does before the first start.
+    Without a read side what is set counts, as it does before the first start.
+
+    Raises:
+        VerdictError: There is one that does not tell; what is set may not be what it shows.
     """
     try:
         with reader_of(settings) as reader:
             built = [*reader.select(BUILT, [name]).rows]
-    except VerdictError:  # away, of an older version, or not for this user
+    except Unreachable:
         return settings
     return with_built(settings, name, *built[0]) if built else settings
 

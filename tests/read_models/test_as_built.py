@@ -1,0 +1,28 @@
+"""What a version was built with is asked of the read side, and a fault is not taken for nothing."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from verdict.configuration.loading import settings_alone
+from verdict.errors import VerdictError
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
+from verdict.read_models.as_built import as_built
+
+
+def test_without_a_read_side_what_is_set_counts(tmp_path: Path) -> None:
+    settings = settings_alone(data_dir=tmp_path)
+
+    assert as_built(settings, "us_holder") is settings
+
+
+def test_a_read_side_that_does_not_tell_is_no_read_side_without_an_answer(tmp_path: Path) -> None:
+    create_read_side(open_database(f"sqlite:///{tmp_path / 'verdict.db'}"), projections())
+    with closing(sqlite3.connect(tmp_path / "verdict.db")) as file:
+        file.execute("DROP VIEW projection_built")
+
+    with pytest.raises(VerdictError, match="projection_"):
+        as_built(settings_alone(data_dir=tmp_path), "us_holder")
