@@ -16,6 +16,7 @@ from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from tests.projection.event_log import EventLog
 from tests.topics import create
 from verdict.configuration.settings import Settings
+from verdict.event_log.passing import Wish
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.steps import OnStep, unobserved
@@ -25,6 +26,7 @@ from verdict.kafka.offsets import ends
 from verdict.lake.running import lake
 from verdict.lake.table import NAME, Span, position
 from verdict.model.recorded_event import RecordedEvent
+from verdict.processing.beginning import begin_without_marker
 from verdict.processing.processor import Processor
 from verdict.spark.source import Ground
 from verdict.wire.records import encode_event
@@ -51,8 +53,8 @@ class Shop:
         self.sold = 0  # line items
         self._log = EventLog(partitions=2, aggregate_type="invoice")
         self._invoices = 0
-        needed = {self.topics.events("invoice"), self.topics.dead_letters, self.topics.markers}
-        create(servers, self.topics, needed)
+        books = {self.topics.dead_letters, self.topics.markers, self.topics.decisions}
+        create(servers, self.topics, {self.topics.events("invoice"), *books})
         self._producer = Producer(
             {**self.kafka.settings, "transactional.id": f"{prefix}decider", "log_level": 0}
         )
@@ -80,11 +82,16 @@ class Shop:
         self._produce(0, value)
         self._producer.commit_transaction(30)
 
-    def delete_marker(self) -> None:
-        """Do what the errors of the lake tell to do."""
+    def write_marker(self, value: bytes | None) -> None:
+        """Put what nobody should in the place of the marker."""
         producer = Producer(dict(self.kafka.settings))
-        producer.produce(self.topics.markers, None, self.query.key)
+        producer.produce(self.topics.markers, value, self.query.key)
         assert producer.flush(30) == 0
+
+    def begin_anew(self) -> None:
+        """Do what the errors of the lake tell to do."""
+        wish = Wish(who="ada", why="a test", at=1)
+        begin_without_marker(self.query, self.kafka, self.topics, wish, at_the_ends=False)
 
     @contextmanager
     def lake(self, on_step: OnStep = unobserved) -> Iterator[Processor]:

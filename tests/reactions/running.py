@@ -132,6 +132,12 @@ class Reacted:
             producer.poll(0)
         assert producer.flush(60) == 0
 
+    def write_marker(self, query: Query, value: bytes | None) -> None:
+        """Put what nobody should in the place of a marker."""
+        producer = Producer({"bootstrap.servers": self.servers})
+        producer.produce(query.markers, value, query.key)
+        assert producer.flush(60) == 0
+
     def on(self, topic: str) -> list[Message]:
         """Return what a reader of committed records finds on a topic, by partition."""
         return read_all(self.servers, {topic: self.topics.partitions})

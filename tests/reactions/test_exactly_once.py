@@ -14,7 +14,9 @@ from tests.reactions.running import Reacted
 from tests.reactions.tills import Sale, earned, sales, shipped
 from tests.reactions.tills import recorded as recorded_sales
 from tests.wire.examples import recorded
-from verdict.event_log.decisions import write_decisions
+from verdict.errors import VerdictError
+from verdict.event_log.decisions import read_decisions, write_decisions
+from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.errors import Misfit, TakenOver
 from verdict.exactly_once.stateless import begin_anew
@@ -22,6 +24,7 @@ from verdict.exactly_once.steps import Step
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
+from verdict.processing.beginning import begin_without_marker
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
@@ -170,3 +173,28 @@ def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
     query = reactions_query(reactions_of(reacted.settings))
     with pytest.raises(Misfit, match="would send all of it again"):
         begin_anew(query, reacted.kafka)
+
+
+@pytest.mark.proves("P-07", "C-17")
+@pytest.mark.parametrize("left", [None, b"garbage"])
+def test_without_a_marker_reactions_begin_at_the_ends(
+    reacted: Reacted, left: bytes | None
+) -> None:
+    topics, query = reacted.topics, reactions_query(reactions_of(reacted.settings))
+    day = [value for _, value in sales(9, seed=9) if b"InvoiceLineItems" in value]
+    reacted.send(topics.named("POS"), [("till", day[0])])
+    reacted.send(topics.named("shipment"), [("5582023", b"{}")])
+    reacted.write_marker(query, left)
+    with pytest.raises(VerdictError, match=r"`verdict recover --begin reactions --why …`"):
+        begin_anew(query, reacted.kafka)
+
+    wish = Wish(who="ada", why="the topic was lost", at=1)
+    begin_without_marker(query, reacted.kafka, topics, wish, at_the_ends=True)
+    reacted.send(topics.named("POS"), [("till", day[1])])
+    reacted.run_to_the_end()
+
+    [command] = reacted.on(topics.commands("invoice"))
+    assert decode_command("invoice", command.value() or b"")["command_id"].endswith(":1")
+    [decision] = read_decisions(reacted.kafka.settings, topics)
+    assert (decision.who, decision.source.topic) == ("ada", topics.markers)
+    assert decision.why.endswith(": the topic was lost")

@@ -1,10 +1,12 @@
 """`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
 
 from contextlib import ExitStack
+from enum import StrEnum, auto
 from typing import Annotated
 
 import typer
 
+from verdict.application import current
 from verdict.cli.deciding_person import Who, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
@@ -12,10 +14,17 @@ from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.decider.recovery.progress import Recovered
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobserved
+from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
-from verdict.foundation.foundation import lay_foundation
+from verdict.exactly_once.lake_query import lake_query
+from verdict.foundation.foundation import lay_foundation, lay_without_spark
+from verdict.foundation.place import whole_place
+from verdict.kafka.offsets import shown
+from verdict.processing.beginning import begin_without_marker
 from verdict.projection.applier import wall_clock
+from verdict.reactions.query import reactions_of, reactions_query
 from verdict.unhandled.records import place_of
+from verdict.wire.marker import Marker
 
 app = typer.Typer()
 
@@ -34,11 +43,25 @@ AcceptLost = Annotated[
 ]
 
 
+class Anew(StrEnum):
+    """Who begins without a marker: the reactions at the ends, the lake at the first records."""
+
+    REACTIONS = auto()
+    LAKE = auto()
+
+
+Begin = Annotated[
+    Anew | None,
+    typer.Option(help="Let one whose marker is lost begin anew instead; the state stays."),
+]
+
+
 @app.command("recover")
-def recover_command(
+def recover_command(  # noqa: PLR0913  (each an option of the command line)
     shards: Shards = None,
     skip: Skip = None,
     accept_lost: AcceptLost = False,
+    begin: Begin = None,
     why: WhyIfAny = None,
     by: Who = None,
     json: Json = False,
@@ -52,8 +75,21 @@ def recover_command(
     What is beyond repair is passed over when you say so, and why; that is kept for ever, on the
     topic of decisions and in the view `decision`, and counts for all later runs. A command that is
     skipped gets its dead letter, and those before it that were undecided are sent again.
+
+    Reactions or a lake without their marker do not know how far they came. Told to begin anew, the
+    reactions do so at the ends of their topics: what had no consequence yet gets none. The lake
+    does so at the first events that Kafka holds; remove its folder before.
     """
     settings = settings_of()
+    if begin is not None:
+        if why is None or skip or accept_lost or shards:
+            raise typer.BadParameter("say why, and nothing else", param_hint="--begin")
+        wish = Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
+        begun = begin_alone(settings, begin, wish)
+        if json:
+            show_json({"begun": begin, "offsets": begun.offsets})
+        note(f"{begin} will begin at {shown(begun.offsets)}; start the service with `verdict up`")
+        return
     wish = _wish(skip or [], accept_lost, why, by)
     recovered = recover_alone(settings, shards, wish=wish)
     if json:
@@ -75,6 +111,22 @@ def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -
             )
         places.append(place)
     return Wish(places=places, accept_lost=accept_lost, who=person.who, why=why, at=wall_clock())
+
+
+def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:
+    """Write the marker of one that has lost it; no Spark is needed for that.
+
+    Raises:
+        VerdictError: Something is missing or does not fit.
+    """
+    if who is Anew.LAKE and current().lake is None:
+        raise VerdictError(f"{current().name} has no lake: there is nothing to begin")
+    reactions = reactions_query(reactions_of(settings))
+    query = lake_query(settings.topics) if who is Anew.LAKE else reactions
+    with ExitStack() as parts:
+        ground = lay_without_spark(settings, parts, whole_place(settings.data_dir, (who,)))
+        topics, at_the_ends = settings.topics, who is Anew.REACTIONS
+        return begin_without_marker(query, ground.kafka, topics, wish, at_the_ends=at_the_ends)
 
 
 def recover_alone(

@@ -1,10 +1,10 @@
 """Under which names Kafka and its marker know the decider; light, for those who only look."""
 
 from verdict.application import current
-from verdict.exactly_once.query import Query, query_of
+from verdict.exactly_once.query import DECIDER, Query, query_of
 from verdict.wire.topics import Topics
 
-NAME = "decider"
+NAME = DECIDER
 
 
 def decider_query(topics: Topics, shards: int) -> Query:

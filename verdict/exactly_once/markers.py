@@ -45,6 +45,18 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         return _seen(log, query, wait)
 
 
+def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
+    """Return the query's marker; None when there is none, or something else in its place.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    try:
+        return read_marker(kafka, query, wait=True).marker
+    except UnreadableMarker:
+        return None
+
+
 def marker_now(kafka: Kafka, query: Query) -> Marker | None:
     """Return the query's newest marker that is committed, for who only looks at it.
 
@@ -98,5 +110,5 @@ def _decoded(query: Query, value: bytes | str | None) -> Marker | None:
     except Undecodable as error:
         raise UnreadableMarker(
             f"the last record of {query.markers} under the key {query.name!r} is no marker "
-            f"({error}): see who wrote it, then run `verdict recover`"
+            f"({error}): see who wrote it, then run {query.remedy}"
         ) from error

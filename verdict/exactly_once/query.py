@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 from verdict.wire.topics import Topics
 
+DECIDER = "decider"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One query of a deployment; at any time one process owns it.
 
     Args:
-        name: The marker's key, `decider` for the decider.
+        name: The marker's key, `DECIDER` for the one with a state.
         transactional_id: Fences a former owner; names the consumer group of the lag display, too.
         markers: The topic of the marker.
         inputs: The topics that it reads.
@@ -38,6 +40,12 @@ class Query:
     def topics(self) -> frozenset[str]:
         """All topics that its marker speaks of."""
         return frozenset((*self.inputs, *self.outputs, *self.others))
+
+    @property
+    def remedy(self) -> str:
+        """The verb for who has lost its marker: a state is folded anew, others begin anew."""
+        anew = "" if self.name == DECIDER else f" --begin {self.name} --why …"
+        return f"`verdict recover{anew}`"
 
     @property
     def key(self) -> bytes:

@@ -53,5 +53,6 @@ def _refuse_outputs(query: Query, kafka: Kafka) -> None:
         raise Misfit(
             f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no marker in "
             f"{query.markers} says what they follow from; starting at the beginning would send all "
-            f"of it again: bring the marker back, or empty these topics"
+            f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "
+            f"{query.remedy}"
         )

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.batch import Batch, OutputRecord
-from verdict.exactly_once.lake_query import NAME, lake_dir, lake_query
+from verdict.exactly_once.lake_query import lake_dir, lake_query
 from verdict.exactly_once.markers import first_offsets, read_marker
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.steps import OnStep, Step, unobserved
@@ -82,9 +82,8 @@ class Files:
         marker = read_marker(self._kafka, query, wait=True).marker
         first = position(first_offsets(self._kafka, query.inputs))
         remedy = (
-            "bring back the folder as it was; or have all of it written again: remove the folder "
-            f"and the marker (write a record without a value, key {NAME}, to "
-            f"{query.markers}), and start again"
+            "bring back the folder as it was; or have all of it written again: remove the folder, "
+            f"then run {query.remedy}"
         )
         self._table.check(None if marker is None else position(marker.offsets), first, remedy)
 

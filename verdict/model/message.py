@@ -87,8 +87,11 @@ def epoch_millis(value: Any) -> Any:
 
 @lru_cache(maxsize=4096)  # the records of a batch share their times
 def iso_time(millis: int) -> str:
-    """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds."""
-    moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
+    """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds; any number at all."""
+    try:
+        moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
+    except OverflowError:  # in no calendar: a sender's word, where Kafka took it for the time
+        return f"{millis} ms after 1970"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

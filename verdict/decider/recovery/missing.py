@@ -15,11 +15,9 @@ from pyspark.sql import functions as F
 from verdict.application import current
 from verdict.decider.generation import newest_generation
 from verdict.errors import VerdictError
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
+from verdict.exactly_once.markers import first_offsets, holds_records
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import Kafka
 from verdict.model.source import Source
 from verdict.spark.source import Ground, stored
 from verdict.wire.codec import Undecodable
@@ -30,18 +28,6 @@ from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 ANSWERED = "topic string, partition int, next bigint"
-
-
-def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's marker; None when there is none, or something else in its place.
-
-    Raises:
-        Unreachable: Kafka does not answer.
-    """
-    try:
-        return read_marker(kafka, query, wait=True).marker
-    except UnreadableMarker:
-        return None
 
 
 def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: Path) -> Marker:

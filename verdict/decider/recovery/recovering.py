@@ -23,7 +23,7 @@ from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.recovery.bounds import bounds_of
 from verdict.decider.recovery.folding import Folding
-from verdict.decider.recovery.missing import marker_from_answers, settled_marker
+from verdict.decider.recovery.missing import marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
 from verdict.decider.running import limits_of
 from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
@@ -32,6 +32,7 @@ from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.claim import new_owner, write_marker
 from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import settled_marker
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions

@@ -1,0 +1,77 @@
+"""A query without state that has lost its marker begins anew, on a person's word.
+
+Nothing says what its outputs follow from. Whoever sends to others begins at the ends: nothing is
+sent twice, and what had no consequence yet gets none. Files can be written again, all of them.
+"""
+
+from verdict.event_log.passing import Wish
+from verdict.exactly_once.batch import OutputRecord
+from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.claim import write_marker
+from verdict.exactly_once.markers import settled_marker
+from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.transactions import Transactions
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, ends, shown, starts
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
+from verdict.wire.marker import Marker
+from verdict.wire.records import encode
+from verdict.wire.topics import Topics
+
+
+def begin_without_marker(
+    query: Query, kafka: Kafka, topics: Topics, wish: Wish, *, at_the_ends: bool
+) -> Marker:
+    """Fence whoever runs; write the marker and, in the same transaction, who decided that.
+
+    The decision's place is that of the new marker, on the topic of markers.
+
+    Args:
+        query: Whose marker it is.
+        kafka: Where it runs.
+        topics: Of the deployment.
+        wish: Who decides it, and why.
+        at_the_ends: Whether it begins there, or at the first records that Kafka holds.
+
+    Returns:
+        The marker; the next start goes on there.
+
+    Raises:
+        AnotherLog: The marker that is there is of another cluster, or of topics that are no more.
+        NotPublished: Somebody else started meanwhile; nothing was changed.
+        Unreachable, VerdictError: Kafka does not answer, or refuses.
+    """
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        former = settled_marker(kafka, query)
+        new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
+        new = belonging(new, query, kafka)
+        decided = encode(_decision(kafka, new, query, wish))
+        record = OutputRecord(topics.decisions, query.key, decided)
+        transactions = write_marker(transactions, query, kafka, new, beside=[record])
+    finally:
+        transactions.close()
+    return new
+
+
+def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = log.places(query.inputs)
+        log.await_settled(places, f"{query.name} cannot begin anew")
+        kept = log.bounds(places)
+    return ends(kept) if at_the_ends else starts(kept)
+
+
+def _decision(kafka: Kafka, marker: Marker, query: Query, wish: Wish) -> Decision:
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        [(place, end)] = log.written(log.places([query.markers])).items()
+    return Decision(
+        source=Source(*place, end),
+        until=end + 1,
+        who=wish.who,
+        why=f"{query.name} begins anew at {shown(marker.offsets)}: {wish.why}",
+        decided_at=wish.at,
+    )
