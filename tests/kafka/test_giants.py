@@ -5,10 +5,14 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from verdict.errors import VerdictError
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.spans import Partition, Span
 
 TOPIC = "giants.commands"
 SECONDS = 60.0
@@ -50,3 +54,17 @@ def test_records_that_unpack_to_too_much_are_named_and_no_others(kafka: Kafka) -
 def test_only_what_comes_next_is_looked_at(kafka: Kafka) -> None:
     assert giants(kafka, {TOPIC: [0, 2, 1]}, 100, SECONDS) == []
     assert giants(kafka, {TOPIC: [0, 0, 1]}, 1, SECONDS) == []
+
+
+@pytest.mark.proves("C-11", "C-17")
+def test_a_reader_goes_on_behind_what_cannot_be_unpacked_once_it_is_passed_over(
+    kafka: Kafka,
+) -> None:
+    whole = {Partition(TOPIC, 2): Span(0, 2)}
+    with KafkaLog(kafka.settings) as log:
+        with pytest.raises(VerdictError, match=TOPIC):
+            [*log.read(whole)]
+        log.jumped = PassedOver.of([(TOPIC, 2, 0, 1)])
+
+        assert [message.value() for message in log.read(whole)] == [b"a"]
+        assert [*log.read({Partition(TOPIC, 2): Span(0, 1)})] == []

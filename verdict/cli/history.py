@@ -16,11 +16,10 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields, chapters, nowhere, place_of, reached
 from verdict.event_log.decided import by_decision, in_words, undecided_in_words
-from verdict.event_log.decisions import read_decisions
+from verdict.event_log.decisions import jumping, read_decisions
 from verdict.event_log.event_log import Gone
 from verdict.event_log.opened import event_log
 from verdict.event_log.placed import Placed
-from verdict.kafka.log import KafkaLog
 from verdict.model.source import Source
 from verdict.reading.reader import reader_of
 from verdict.wire.readable import readable
@@ -87,7 +86,7 @@ class _Told:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
         note("reading the key's partitions from the beginning")
-        with KafkaLog(kafka_options(self._settings)) as log:
+        with jumping(kafka_options(self._settings), self._settings.topics) as log:
             commands, responses = (
                 scan(log, self._settings.topics, kind, *self._identity)
                 for kind in (Kind.COMMANDS, Kind.RESPONSES)

@@ -15,7 +15,7 @@ from verdict.cli.options import kafka_options, known_aggregate, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
 from verdict.event_log.chapters import Fields
-from verdict.kafka.log import KafkaLog
+from verdict.event_log.decisions import jumping
 from verdict.wire.escapes import spelled_json
 from verdict.wire.json_lines import json_line
 from verdict.wire.spans import Partition, Span
@@ -57,7 +57,7 @@ def tail(
     begin = parse_from(start or ("end" if follow else "beginning"))
     if begin.place is not None and len(types) > 1:
         raise typer.BadParameter("P:O is a place in one topic: name the AGGREGATE too")
-    with KafkaLog(kafka_options(settings)) as log:
+    with jumping(kafka_options(settings), settings.topics) as log:
         wanted: dict[Partition, Span] = {}
         for topic in types:
             wanted |= spans(log, topic, begin)

@@ -62,7 +62,15 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = passed_over(_decided(log, topics))
+        log.passed_over = log.jumped = passed_over(_decided(log, topics))
+        yield log
+
+
+@contextmanager
+def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
+    """Give a reader that leaves out only what was passed over and would end it; as above."""
+    with KafkaLog(options) as log:
+        log.jumped = passed_over(_decided(log, topics))
         yield log
 
 

@@ -98,6 +98,8 @@ class KafkaLog:
 
     def __init__(self, options: Options, seconds: float | None = None) -> None:
         self.passed_over = NOTHING_PASSED_OVER
+        self.jumped = NOTHING_PASSED_OVER  # where they end their reader
+        self._next: dict[Partition, int] = {}
         self._options = options
         self._servers = str(options.get("bootstrap.servers"))
         self._log = ClientLog()
@@ -213,7 +215,7 @@ class KafkaLog:
     def read(self, spans: Spans, follow: bool = False) -> Iterator[Message]:
         """Yield the records of `spans`, in order within each partition, and all of them.
 
-        But for those in `passed_over`.
+        But for those in `passed_over`, and those in `jumped` that cannot be unpacked.
 
         Args:
             spans: What to read.
@@ -227,7 +229,10 @@ class KafkaLog:
         """
         ends = {place: FOR_EVER if follow else span.end for place, span in spans.items()}
         left = {place for place, span in spans.items() if span.start < ends[place]}
-        self._consumer.assign([TopicPartition(*place, spans[place].start) for place in left])
+        self._next = {place: spans[place].start for place in left}
+        self._consumer.assign(
+            [TopicPartition(*place, start) for place, start in self._next.items()]
+        )
         while left:
             for message in self._arrived(left):
                 place = Partition(str(message.topic()), message.partition() or 0)
@@ -239,6 +244,7 @@ class KafkaLog:
                     offset = message.offset() or 0
                     if offset < ends[place] and not self.passed_over.holds(*place, offset):
                         yield message
+                    self._next[place] = offset + 1
                     reached = offset + 1 >= ends[place]
                 if reached:
                     left.remove(place)
@@ -324,8 +330,24 @@ class KafkaLog:
         place = Partition(str(message.topic()), message.partition() or 0)
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise self._out_of_range(place, message.offset() or 0)
+        if error.code() == KafkaError._BAD_COMPRESSION and self._jumps(
+            place, message.offset() or 0
+        ):
+            return
         if error.code() in FINAL or self._deadline is None or not self._deadline.left():
             raise self._failed(f"{place.topic} cannot be read", KafkaException(error))
+
+    def _jumps(self, place: Partition, told: int) -> bool:
+        """Go on behind what cannot be unpacked, if it is passed over; tell whether it is.
+
+        Kafka's client tells the first place of the batch, which may lie behind.
+        """
+        at = max(told, self._next.get(place, 0))
+        behind = self.jumped.reached(place, Span(at, at))
+        if behind > at:
+            self._next[place] = behind
+            self._consumer.seek(TopicPartition(*place, behind))
+        return behind > at
 
     def _out_of_range(self, place: Partition, needed: int) -> VerdictError:
         kept = self.bounds([place])[place]
