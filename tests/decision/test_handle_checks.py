@@ -250,3 +250,13 @@ def test_events_that_are_too_large_together_are_refused_as_a_whole() -> None:
 
 def test_events_of_one_mebibyte_are_allowed_by_default() -> None:
     assert Limits().events_bytes == 1_048_576
+
+
+@pytest.mark.proves("C-11")
+def test_a_command_that_is_stamped_beyond_the_calendar_is_expired_in_words() -> None:
+    late = 10**17
+
+    response = judge(command(MODIFY, 1, at=late, deadline=START), PLACED).response
+
+    assert response.reason is Reason.EXPIRED
+    assert response.message.startswith(f"reached Kafka at {START + late} ms after 1970, {late} ms")

@@ -177,9 +177,7 @@ def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
 
 @pytest.mark.proves("P-07", "C-17")
 @pytest.mark.parametrize("left", [None, b"garbage"])
-def test_without_a_marker_reactions_begin_at_the_ends(
-    reacted: Reacted, left: bytes | None
-) -> None:
+def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: bytes | None) -> None:
     topics, query = reacted.topics, reactions_query(reactions_of(reacted.settings))
     day = [value for _, value in sales(9, seed=9) if b"InvoiceLineItems" in value]
     reacted.send(topics.named("POS"), [("till", day[0])])

@@ -3,9 +3,13 @@
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from tests.topics import create
+from tests.traffic import START
 from verdict.local.broker import EmbeddedBroker
+from verdict.model.message import END_OF_TIME
+from verdict.operator.stream import bounded
 from verdict.spark.source import stored
 from verdict.wire.topics import Topics
 
@@ -27,3 +31,16 @@ def test_no_time_of_a_sender_ends_who_reads(spark: SparkSession, broker: Embedde
     found = stored(spark, address, subscribe=",".join(names)).select("topic").collect()
 
     assert sorted(row.topic for row in found) == sorted([*names] * len(BEYOND))
+
+
+@pytest.mark.proves("C-11")
+def test_no_time_lies_beyond_what_every_store_holds(spark: SparkSession) -> None:
+    columns = "topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY, millis BIGINT"
+    told = [("a", 0, offset, b"", b"", time) for offset, time in enumerate((10**15, -1, START))]
+    records = spark.createDataFrame(told, columns).withColumn(
+        "timestamp", F.timestamp_millis("millis")
+    )
+
+    found = bounded(records, 100).orderBy("offset").select("timestamp").collect()
+
+    assert [row.timestamp for row in found] == [END_OF_TIME, 0, START]

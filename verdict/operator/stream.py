@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from verdict.model.message import END_OF_TIME
 from verdict.operator.output import DECIDED_SCHEMA
 from verdict.operator.processor import CommandProcessor
 from verdict.wire.letter import RETRY_ATTEMPT
@@ -94,7 +95,9 @@ def bounded(records: DataFrame, limit: int | Column, *more: Column) -> DataFrame
         "topic",
         "partition",
         "offset",
-        F.unix_millis("timestamp").alias("timestamp"),
+        F.greatest(F.least(F.unix_millis("timestamp"), F.lit(END_OF_TIME)), F.lit(0)).alias(
+            "timestamp"
+        ),
         F.when(whole_key, F.col("key")).otherwise(F.substring("key", 1, KEY_BYTES)).alias("key"),
         F.when(whole, F.col("value")).otherwise(F.substring("value", 1, limit)).alias("value"),
         F.coalesce(F.length("value"), F.lit(0)).alias("length"),
