@@ -1,14 +1,18 @@
 """A trace, and why a command ended as it did, as verbs, page and REST tell it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from shutil import copyfile
+from sqlite3 import connect
 
 import pytest
 
 from tests.page.filled import FLOW, LATE
 from verdict.configuration.loading import settings_alone
+from verdict.event_log.archive import Altered
 from verdict.page.flow import flow
-from verdict.page.life import NotThere, state_at
+from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
 
@@ -20,7 +24,7 @@ def reader(filled: Path) -> Iterator[Reader]:
 
 
 def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: Reader) -> None:
-    recorded, refused = flow(reader, FLOW)
+    (recorded, refused), more = flow(reader, FLOW)
     [event] = recorded["events"]
     [asked] = event["asked"]
 
@@ -28,10 +32,12 @@ def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: R
     assert (asked["policy"], asked["response"]["aggregate_id"]) == ("award_points", "card-1")
     assert [one["event_type"] for one in asked["events"]] == ["PointsAwarded"]
     assert refused["response"]["reason"] == "ALREADY_EXISTS"
+    assert not more
+    assert flow(reader, FLOW, 1)[1]
 
 
 def test_a_flow_that_nobody_knows_is_empty(reader: Reader) -> None:
-    assert flow(reader, "nobody") == []
+    assert flow(reader, "nobody") == ([], False)
     assert why(reader, "nobody") == []
 
 
@@ -65,6 +71,33 @@ def test_who_expected_something_else_is_told_so(
 
     assert [one["version"] for one in found["winners"]] == winners
     assert found["instead"].startswith(instead)
+
+
+def test_an_event_has_its_outcome_however_many_were_refused_since(reader: Reader) -> None:
+    found, more = life(reader, "order", "o-1", 2)
+
+    assert more
+    assert [one["version"] for chapter in found for one in chapter["events"]] == [1, 2]
+    assert [one["response"]["reason"] for one in found][:2] == [None, None]
+    assert not life(reader, "order", "o-1")[1]
+
+
+@pytest.mark.proves("G-07")
+def test_an_altered_event_is_never_believed_and_who_may_not_see_it_is_told_so(
+    tmp_path: Path, reader: Reader, filled: Path
+) -> None:
+    assert not flow(reader, FLOW)[0][0]["events"][0]["checked"]
+    copyfile(filled / "verdict.db", tmp_path / "verdict.db")
+    settings = settings_alone(data_dir=tmp_path)
+    with reader_of(settings, Sees.AUDITOR) as auditor:
+        assert flow(auditor, FLOW)[0][0]["events"][0]["checked"]
+    with closing(connect(tmp_path / "verdict.db")) as database, database:
+        database.execute("UPDATE event_archive_v1 SET value = x'00'")
+
+    with reader_of(settings, Sees.AUDITOR) as auditor:
+        for ask in (lambda: flow(auditor, FLOW), lambda: why(auditor, "first")):
+            with pytest.raises(Altered, match=r"event_archive, .* was altered"):
+                ask()
 
 
 def test_the_state_at_any_version_has_its_position(filled: Path) -> None:

@@ -7,14 +7,20 @@ import typer
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import show, show_json
+from verdict.cli.output import note, show, show_json
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
+from verdict.page.asked import MOST
 from verdict.page.flow import flow
 from verdict.reading.reader import Sees, reader_of
 
 app = typer.Typer(add_completion=False)
 
+MOST_ASKED = 1_000_000  # they are all held at once
+
+Limit = Annotated[
+    int, typer.Option(min=1, max=MOST_ASKED, help="How many commands and events at most.")
+]
 Role = Annotated[Sees, typer.Option("--as", help="How much to see: auditors payloads.")]
 
 
@@ -22,6 +28,7 @@ Role = Annotated[Sees, typer.Option("--as", help="How much to see: auditors payl
 def trace(
     correlation_id: Annotated[str, typer.Argument(help="Of the flow.")],
     role: Role = Sees.READER,
+    limit: Limit = MOST,
     json: Json = False,
 ) -> None:
     """Show a flow as a tree: each command, its events, and what policies asked for because of them.
@@ -31,7 +38,7 @@ def trace(
     flow asked for, the others below the events that they follow.
     """
     with reader_of(settings_of(), role) as reader:
-        found = flow(reader, correlation_id)
+        found, more = flow(reader, correlation_id, limit)
     if not found:
         raise VerdictError(f"no command of the flow {correlation_id!r} is known to be answered")
     if json:
@@ -39,6 +46,8 @@ def trace(
             show_json(node)
     else:
         show(*_lines(found, ""))
+    if more:
+        note(f"only the first {limit} commands and events of the flow are shown: ask with --limit")
 
 
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:

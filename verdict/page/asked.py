@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from verdict.event_log.archive import Row
 from verdict.event_log.chapters import Fields
 from verdict.reading.reader import Reader
 
@@ -12,7 +13,7 @@ NEWEST = 20_000  # answers that refusals and verdicts are counted among
 
 EVENT = """\
 SELECT global_position, aggregate_type, aggregate_id, version, event_id, event_type, payload,
-metadata, topic, "partition", "offset", decided_at FROM event_archive"""
+metadata, topic, "partition", "offset", decided_at, value, hash FROM event_archive"""
 
 OF_COMMAND = "SELECT * FROM outcome WHERE command_id = :command_id ORDER BY decided_at LIMIT :most"
 OF_FLOW = """\
@@ -24,9 +25,12 @@ EVENTS_OF_FLOW = (
 OF_AGGREGATE = """\
 SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 ORDER BY decided_at DESC, "offset" DESC LIMIT :most"""
+ACCEPTED_SINCE = """\
+SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
+AND to_version >= :version AND NOT duplicate ORDER BY decided_at LIMIT :most"""
 EVENTS_OF_AGGREGATE = f"""\
 {EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
-AND version <= :version ORDER BY version DESC LIMIT :most"""
+ORDER BY version DESC LIMIT :most"""
 EVENTS_BETWEEN = f"""\
 {EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 AND version > :after AND version <= :version ORDER BY version LIMIT :most"""
@@ -41,12 +45,21 @@ REFUSED = f"""\
 SELECT * FROM {_AMONG} WHERE reason = :reason ORDER BY decided_at DESC LIMIT :most"""
 
 JSON = ("payload", "metadata")
+UNSHOWN = ("metadata", "value", "hash")
 
 
 def rows(reader: Reader, statement: str, most: int = MOST, /, **asked: object) -> list[Fields]:
     """Return the rows of a query by column, JSON as values on either database."""
     found = reader.select(statement, asked | ({"most": most} if ":most" in statement else {}))
     return [_values(dict(zip(found.columns, row, strict=True))) for row in found.rows]
+
+
+def some(
+    reader: Reader, statement: str, most: int, /, **asked: object
+) -> tuple[list[Fields], bool]:
+    """Return so many rows at most, and whether there are more."""
+    found = rows(reader, statement, most + 1, **asked)
+    return found[:most], len(found) > most
 
 
 def response(row: Mapping[str, Any]) -> Fields:
@@ -59,10 +72,19 @@ def response(row: Mapping[str, Any]) -> Fields:
 
 
 def event(row: Mapping[str, Any]) -> Fields:
-    """Return a row of `event_archive` with what was known of its command in place of `metadata`."""
-    told = row["metadata"]
+    """Return a row of `event_archive` with what was known of its command in place of `metadata`.
+
+    `checked`: whether its bytes were compared with their hash; a mere reader may not see them.
+
+    Raises:
+        Altered: They do not fit.
+    """
+    told, value = row["metadata"], row["value"]
+    if value is not None:
+        Row._make([*(row[name] for name in Row._fields[:-2]), bytes(value), row["hash"]]).laid()
     known = {name: told[name] for name in ("command_id", "actor", "source")}
-    return {name: value for name, value in row.items() if name != "metadata"} | known
+    shown = {name: one for name, one in row.items() if name not in UNSHOWN}
+    return shown | known | {"checked": value is not None}
 
 
 def _values(row: Fields) -> Fields:

@@ -5,23 +5,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from verdict.application import current
 from verdict.event_log.chapters import Fields, chapters
 from verdict.model.policy import Policy, command_id
-from verdict.page.asked import EVENTS_OF_FLOW, OF_FLOW, event, response, rows
+from verdict.page.asked import EVENTS_OF_FLOW, MOST, OF_FLOW, event, response, some
 from verdict.reading.reader import Reader
 
 
-def flow(reader: Reader, correlation_id: str) -> list[Fields]:
+def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fields], bool]:
     """Return the commands of a flow that nothing in it asked for, the others below their causes.
 
-    Each has `response` (null when that is nowhere), `policy` (who asked for it), and `events`, each
-    with the commands that were `asked` because of it. Refused ones and repetitions are among them.
+    And whether there are more commands or events than are told. Each has `response` (null when
+    that is nowhere), `policy` (who asked for it), and `events`, each with the commands that were
+    `asked` because of it. Refused ones and repetitions are among them.
 
     Args:
         reader: Of the read side, which says how far it tells.
         correlation_id: Of the flow.
+        most: How many commands, and how many events, the first ones.
     """
-    outcomes = [response(row) for row in rows(reader, OF_FLOW, correlation_id=correlation_id)]
-    events = [event(row) for row in rows(reader, EVENTS_OF_FLOW, correlation_id=correlation_id)]
-    return tree([*chapters((), outcomes, events)], current().policies)
+    outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
+    events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
+    told = chapters((), map(response, outcomes), map(event, events))
+    return tree([*told], current().policies), more or more_events
 
 
 def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:

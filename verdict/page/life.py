@@ -8,10 +8,18 @@ from verdict.decision.history import Broken, fold
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
-from verdict.event_log.chapters import Fields, chapters
-from verdict.model.message import LARGEST, Message
+from verdict.event_log.chapters import Fields, chapters, place_of
+from verdict.model.message import Message
 from verdict.model.personal import personal_paths
-from verdict.page.asked import EVENTS_OF_AGGREGATE, OF_AGGREGATE, event, response, rows
+from verdict.page.asked import (
+    ACCEPTED_SINCE,
+    EVENTS_OF_AGGREGATE,
+    MOST,
+    OF_AGGREGATE,
+    event,
+    response,
+    some,
+)
 from verdict.reading.reader import Reader, Sees, reader_of
 
 
@@ -20,21 +28,27 @@ class NotThere(VerdictError):
 
 
 def life(
-    reader: Reader, aggregate_type: str, aggregate_id: str, up_to: int = LARGEST
-) -> list[Fields]:
+    reader: Reader, aggregate_type: str, aggregate_id: str, most: int = MOST
+) -> tuple[list[Fields], bool]:
     """Return the newest commands to an aggregate, the oldest of them first, with their events.
+
+    And whether there are more. Of each event that is told its command is too, however many were
+    refused since.
 
     Args:
         reader: Of the read side, which says how far it tells and what is masked.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
-        up_to: The last version that is told.
+        most: How many commands, and how many events.
     """
-    ask = partial(rows, reader, aggregate_type=aggregate_type, aggregate_id=aggregate_id)
-    events = [event(row) for row in ask(EVENTS_OF_AGGREGATE, version=up_to)]
-    outcomes = [response(row) for row in ask(OF_AGGREGATE)]
-    met = (one for one in outcomes if (one["from_version"] or 0) <= up_to)
-    return [*chapters((), reversed([*met]), reversed(events))]
+    ask = partial(some, reader, aggregate_type=aggregate_type, aggregate_id=aggregate_id)
+    events, more_events = ask(EVENTS_OF_AGGREGATE, most)
+    newest, more = ask(OF_AGGREGATE, most)
+    behind = ask(ACCEPTED_SINCE, most, version=events[-1]["version"])[0] if more and events else []
+    known = {place_of(one): one for one in (*behind, *reversed(newest))}
+    told = sorted(known.values(), key=lambda one: (one["decided_at"], one["offset"]))
+    found = chapters((), map(response, told), map(event, reversed(events)))
+    return [*found], more or more_events
 
 
 def state_at(

@@ -145,20 +145,20 @@ class Pages:
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and what it was at a version."""
         with self._reader(request) as reader:
-            found = life(reader, aggregate, id)
+            found, more = life(reader, aggregate, id)
         told = [event["version"] for chapter in found for event in chapter["events"]]
         last = max(told, default=0)
         at = last if version is None else version
         who = sees(request, self._settings)
         states = _states(self._asking, who, (aggregate, id), at) if told else []
         about = {"aggregate": aggregate, "id": id, "at": at, "last": last}
-        return self.shown(request, "life", about | {"found": found, "states": states})
+        return self.shown(request, "life", about | {"found": found, "states": states, "more": more})
 
     def flow(self, request: Request, id: Text = "") -> Response:
         """Show the tree of a correlation id."""
         with self._reader(request) as reader:
-            found = flow(reader, id) if id else []
-        return self.shown(request, "flow", {"id": id, "found": found})
+            found, more = flow(reader, id) if id else ([], False)
+        return self.shown(request, "flow", {"id": id, "found": found, "more": more})
 
     def why(self, request: Request, id: Text) -> Response:
         """Show why a command ended as it did."""

@@ -53,18 +53,21 @@ class Rest:
     def history(self, request: Request, aggregate: str, id: str) -> Response:
         """Answer with the commands to an aggregate, the refused too, and the events of each."""
         with self._reader(request) as reader:
-            found = life(reader, aggregate, id)
+            found, more = life(reader, aggregate, id)
         if not found:
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
         told = [{name: one[name] for name in ("response", "events")} for one in found]
-        return Json({"aggregate_type": aggregate, "aggregate_id": id, "commands": told})
+        about = {"aggregate_type": aggregate, "aggregate_id": id, "complete": not more}
+        return Json(about | {"commands": told})
 
     def trace(self, request: Request, correlation_id: str) -> Response:
         """Answer with the tree of a flow."""
         with self._reader(request) as reader:
-            if not (found := flow(reader, correlation_id)):
-                raise NotThere(f"no command of the flow {correlation_id!r} is known")
-        return Json({"correlation_id": correlation_id, "commands": found})
+            found, more = flow(reader, correlation_id)
+        if not found:
+            raise NotThere(f"no command of the flow {correlation_id!r} is known")
+        about = {"correlation_id": correlation_id, "complete": not more}
+        return Json(about | {"commands": found})
 
     def why(self, request: Request, command_id: str) -> Response:
         """Answer with each record of a command, what it met and who was before it."""
