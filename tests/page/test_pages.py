@@ -1,8 +1,11 @@
 """What people see of it, and what they do not."""
 
 import re
+import shutil
+import sqlite3
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -10,6 +13,7 @@ from starlette.testclient import TestClient
 
 from tests.page.conftest import TOKEN, Opened, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
+from verdict.configuration.found import DATABASE
 from verdict.page.pages import NOTHING
 from verdict.standing.facts import HeldAggregate, Problem
 
@@ -107,11 +111,30 @@ def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClie
     said = text(shown.get("/life?aggregate=order&id=o-1&version=1").text)
 
     assert "At version 1 of 2: ACTIVE" in said
+    assert "chain holds" in said
     assert f"filled {NOTHING} 0" in said
     assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
     assert "FillOrder BUSINESS_RULE" in said
     assert "2 OrderFilled quantity 4" in said
     assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
+
+
+def test_where_an_event_was_altered_all_are_shown_and_which(
+    opened: Opened, filled: Path, tmp_path: Path
+) -> None:
+    altered = tmp_path / DATABASE
+    shutil.copy(filled / DATABASE, altered)
+    with sqlite3.connect(altered) as database:
+        database.execute(
+            "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) "
+            "WHERE aggregate_id = 'o-1' AND version = 1"
+        )
+    database.close()
+
+    said = text(opened(data_dir=tmp_path).browser.get("/life?aggregate=order&id=o-1").text)
+    assert "order 'o-1'" in said
+    assert "2 OrderFilled quantity 4" in said
+    assert "chain holds" not in said
 
 
 def test_a_flow_goes_over_policies_and_has_the_refused_too(shown: TestClient) -> None:

@@ -35,7 +35,7 @@ class Watched:
 def test_the_first_look_counts_what_waits_and_knows_no_speed() -> None:
     part = Watched().after(0, standing(decided=5, end=7)).parts["decider"]
 
-    assert (part.waiting, part.seconds, part.still_s, part.rate) == (2, 0.0, 0.0, None)
+    assert (part.waiting, part.seconds, part.still_s, part.rate) == (2, None, 0.0, None)
 
 
 @pytest.mark.proves("U-05")
@@ -91,4 +91,4 @@ def test_what_is_unknown_stays_unknown() -> None:
     unknown = replace(standing(), commands=None, processors=None, letters=None, projections=None)
 
     assert watched.after(0, unknown).parts == {}
-    assert watched.after(9, standing(decided=5, end=9)).parts["decider"].seconds == 0
+    assert watched.after(9, standing(decided=5, end=9)).parts["decider"].seconds is None

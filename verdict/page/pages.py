@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
@@ -150,8 +150,14 @@ class Pages:
         last = max(told, default=0)
         at = last if version is None else version
         who = sees(request, self._settings)
-        states = _states(self._asking, who, (aggregate, id), at) if told else []
-        about = {"aggregate": aggregate, "id": id, "at": at, "last": last}
+        states, broken = None, ""
+        try:
+            states = _states(self._asking, who, (aggregate, id), at) if told else None
+        except (NotThere, Unreachable):
+            raise
+        except VerdictError as error:  # then who looks for what was altered needs the events
+            broken = str(error)
+        about = {"aggregate": aggregate, "id": id, "at": at, "last": last, "broken": broken}
         return self.shown(request, "life", about | {"found": found, "states": states, "more": more})
 
     def flow(self, request: Request, id: Text = "") -> Response:

@@ -127,12 +127,15 @@ def _reached(shown: ProjectionStanding) -> int:
     return sum(one.next_offset for one in shown.positions)
 
 
-def _seconds(reached: int, before: list[tuple[float, Behind]], at: float) -> float:
-    """Return how long ago the end was where the part is now; at least so long, if never seen."""
+def _seconds(reached: int, before: list[tuple[float, Behind]], at: float) -> float | None:
+    """Return how long ago the end was where the part is now; at least so long, if never seen.
+
+    None: nobody looked before.
+    """
     for then, one in reversed(before):
         if (one.reached or 0) + (one.waiting or 0) <= reached:
             return at - then
-    return at - before[0][0] if before else 0.0
+    return at - before[0][0] if before else None
 
 
 def _still_s(found: Behind, before: list[tuple[float, Behind]], at: float) -> float:
