@@ -269,7 +269,7 @@ def _page() -> Iterator[str]:
     yield ""
     yield "## Metrics"
     yield ""
-    yield "At `/metrics`: gauges, asked for at each scrape, and those of the page's process"
+    yield "At `/metrics`: asked for at each scrape, and those of the page's process"
     yield "(`process_…`). What is unknown just then has no value. A `part` is `decider`,"
     yield "`reactions`, `lake`, `letters` or a read model that readers see."
     yield ""

@@ -42,6 +42,7 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         processors=(ProcessorStanding("reactions", 1, "me", 0, 3),),
         projections=(shown,),
         letters=LettersStanding(0, 0, 0),
+        events=12,
     )
 
 

@@ -110,7 +110,9 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     assert found["verdict_lag_records", "decider"] == 2
     assert found["verdict_lag_records", "outcome"] == 3
     assert found["verdict_projection_lag_records", "outcome", "live", "1"] == 3
-    assert found["verdict_commands_end_offset", "0", "order.commands"] == 7
+    assert found["verdict_commands_sent_total", "0", "order.commands"] == 7
+    assert found["verdict_commands_decided_total", "0", "order.commands"] == 5
+    assert found["verdict_events_total",] == 12
     assert found["verdict_letters", "parked"] == 0
 
 

@@ -68,7 +68,8 @@ def test_all_that_is_known_as_json() -> None:
         '"scattered": {"aggregates": 1, "first": {"aggregate_type": "order", '
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
-        '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": []}'
+        '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
+        '"events": null}'
     )
 
 
@@ -76,7 +77,7 @@ def test_nothing_known_as_json() -> None:
     assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
-        '"problems": [], "unreachable": false, "processes": []}'
+        '"problems": [], "unreachable": false, "processes": [], "events": null}'
     )
 
 

@@ -17,6 +17,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     ],
     read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
     read_side.LETTERS: [("PARKED", 2)],
+    read_side.EVENTS: [(9,)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
@@ -57,10 +58,11 @@ def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
     assert (building.role, building.lag, building.positions) == ("building", 7 + 4, ())
 
 
-def test_letters_and_scattered_keys_are_counted() -> None:
+def test_letters_events_and_scattered_keys_are_counted() -> None:
     letters = TOLD.letters(ENDS)
 
     assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
     assert TOLD.scattered.aggregates == 2
+    assert TOLD.events == 9
     assert TOLD.scattered.first is not None
     assert TOLD.scattered.first.partitions == 3

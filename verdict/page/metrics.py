@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from verdict.page.health import unready
 from verdict.page.watch import Look
 
 Value = tuple[tuple[str, ...], float]
+Family = CounterMetricFamily | GaugeMetricFamily
+COUNTS = "_total"  # of what it is, and what grows only
 
 
 class Metric(NamedTuple):
@@ -27,19 +29,20 @@ class Standings(Collector):
     def __init__(self, look: Callable[[], Look]) -> None:
         self._look = look
 
-    def describe(self) -> Iterator[GaugeMetricFamily]:
+    def describe(self) -> Iterator[Family]:
         """Yield the names, without looking."""
         yield from (_family(metric, ()) for metric in METRICS)
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Family]:
         """Yield every metric; what is unknown has no value."""
         look = self._look()
         for metric in METRICS:
             yield _family(metric, (one for one in metric.values(look) if one is not None))
 
 
-def _family(metric: Metric, values: Iterable[Value]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(metric.name, metric.about, labels=metric.labels)
+def _family(metric: Metric, values: Iterable[Value]) -> Family:
+    kind = CounterMetricFamily if metric.name.endswith(COUNTS) else GaugeMetricFamily
+    family = kind(metric.name, metric.about, labels=metric.labels)
     for labels, value in values:
         family.add_metric(labels, value)
     return family
@@ -90,6 +93,10 @@ def _decided(look: Look) -> Iterable[Value]:
 def _ends(look: Look) -> Iterable[Value]:
     every = look.standing.commands or ()
     return [((one.topic, str(one.partition)), one.end) for one in every]
+
+
+def _events(look: Look) -> Iterable[Value | None]:
+    return [_known((), look.standing.events)]
 
 
 def _lag(look: Look) -> Iterable[Value | None]:
@@ -152,8 +159,9 @@ METRICS = (
         ("part",),
         _still,
     ),
-    Metric("verdict_commands_decided_offset", "The first that is not decided.", PLACE, _decided),
-    Metric("verdict_commands_end_offset", "Behind the last that was sent.", PLACE, _ends),
+    Metric("verdict_commands_sent_total", "Commands that were sent, in offsets.", PLACE, _ends),
+    Metric("verdict_commands_decided_total", "Of these, what is decided.", PLACE, _decided),
+    Metric("verdict_events_total", "Events that the archive has.", (), _events),
     Metric("verdict_decider_info", "1; the versions of the rules.", ("rules",), _rules),
     Metric("verdict_decider_generation", "Counts who became the decider.", (), _generation),
     Metric("verdict_decider_batch", "The last batch that was published.", (), _batch),

@@ -48,6 +48,7 @@ def standing_of(settings: Settings) -> Standing:
             projections=reads.projections,
             scattered=reads.scattered,
             letters=reads.letters,
+            events=reads.events,
         )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)

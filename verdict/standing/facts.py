@@ -130,7 +130,8 @@ class Standing:
 
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
-    directory, with their roles; `service` is the one that decides.
+    directory, with their roles; `service` is the one that decides. `events` is
+    how many are in the archive.
     """
 
     service: Service | None
@@ -144,6 +145,7 @@ class Standing:
     problems: tuple[Problem, ...] = ()
     unreachable: bool = False
     processes: tuple[Service, ...] = ()
+    events: int | None = None
 
     @property
     def lag(self) -> int | None:

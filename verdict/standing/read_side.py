@@ -29,6 +29,7 @@ VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDE
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
 WAITS = ", ".join(column.name for column in fields(HeldAggregate))
 HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
+EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has no gaps
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
 SCATTERED = (
     "SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions "
@@ -38,11 +39,12 @@ SCATTERED = (
 
 @dataclass(frozen=True, slots=True)
 class ReadSideStanding:
-    """Every version of every projection, the keys on several partitions, and the letters."""
+    """Every version of every projection, keys on several partitions, letters, archived events."""
 
     projections: tuple[ProjectionStanding, ...]
     scattered: ScatteredKeys
     letters: LettersStanding
+    events: int
 
 
 def read_side(settings: Settings) -> ReadSideStanding:
@@ -64,6 +66,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
         ),
         told.scattered,
         told.letters(ends),
+        told.events,
     )
 
 
@@ -82,6 +85,7 @@ class Told:
         self.versions = {(name, number): state for name, number, *state in _rows(reader, VERSIONS)}
         self._held = _rows(reader, HELD)
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
+        [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
 
     def projection(
