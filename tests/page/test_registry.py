@@ -23,6 +23,11 @@ def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: 
     assert {"subject": subject, "version": schema.version} in places
     assert subject in page.browser.get("/subjects").json()
     versions = page.browser.get(f"/subjects/{subject}/versions").json()
+    assert page.browser.get(f"/schemas/ids/{schema.id}/subjects").json() == [
+        one["subject"] for one in places
+    ]
+    bare = page.browser.get(f"/subjects/{subject}/versions/{schema.version}/schema").json()
+    assert bare == schema.schema
     latest = page.browser.get(f"/subjects/{subject}/versions/latest").json()
     assert latest["version"] == max(versions)
 
@@ -32,8 +37,30 @@ def test_what_is_not_there_has_the_code_that_clients_know(page: Page) -> None:
         "/schemas/ids/999999999",
         "/subjects/x/versions",
         "/subjects/order.events-value/versions/99",
+        "/schemas/ids/999999999/subjects",
+        "/config/x",
+        "/mode/x",
     )
     answers = [page.browser.get(path) for path in paths]
 
-    assert [one.status_code for one in answers] == [404] * 3
-    assert [one.json()["error_code"] for one in answers] == [40403, 40401, 40402]
+    assert [one.status_code for one in answers] == [404] * 6
+    assert [one.json()["error_code"] for one in answers] == [
+        40403, 40401, 40402, 40403, 40401, 40401,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/config", {"compatibilityLevel": "BACKWARD_TRANSITIVE"}),
+        ("/config/order.events-value", {"compatibilityLevel": "BACKWARD_TRANSITIVE"}),
+        ("/mode", {"mode": "READONLY"}),
+        ("/mode/order.events-value", {"mode": "READONLY"}),
+        ("/schemas/types", ["AVRO"]),
+    ],
+)
+def test_tools_learn_what_registry_it_is(page: Page, path: str, told: object) -> None:
+    answer = page.browser.get(path)
+
+    assert answer.json() == told
+    assert answer.headers["content-type"] == "application/vnd.schemaregistry.v1+json"
