@@ -15,7 +15,7 @@ def await_stopped(service: "subprocess.Popen[str]") -> None:
     assert os.WIFSTOPPED(status), f"it ended instead: {status}"
 
 
-def pause(service: "subprocess.Popen[str]") -> Callable[[], None]:
+def pause(service: "subprocess.Popen[str] | psutil.Popen") -> Callable[[], None]:
     """Stop the process and all that it has started, and return what lets them go on."""
     root = psutil.Process(service.pid)
     stopped: list[psutil.Process] = []

@@ -20,6 +20,7 @@ from verdict.standing.asking import standing_of
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
+    Problem,
     ProcessorStanding,
     ProjectionStanding,
     Standing,
@@ -55,7 +56,7 @@ def status(
             _watch(settings)
         found = standing_of(settings)
     if fault is not None:
-        found = replace(found, problems=(fault, *found.problems))
+        found = replace(found, problems=(Problem(fault), *found.problems))
     if json:
         show_json(as_json(found))
     elif check:
