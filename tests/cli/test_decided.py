@@ -4,10 +4,10 @@ import pytest
 
 from schemas.position import PositionAdjusted
 from tests.decision.test_history import OPENED, stored
-from verdict.cli.state import folded
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields, chapters, nowhere, reached
 from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.folding import folded
 from verdict.event_log.placed import Placed
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
@@ -52,19 +52,18 @@ def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
 
 
 @pytest.mark.proves("G-07")
-def test_a_state_goes_on_behind_what_was_passed_over_and_says_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_state_goes_on_behind_what_was_passed_over_and_says_so() -> None:
+    said: list[str] = []
     first, _, third = (
         Placed(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
         for one in stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9))
     )
 
     places, snapshot = folded(
-        "position", "p-1", [first, third], None, None, lambda: [decided(20, 21)]
+        "position 'p-1'", [first, third], None, None, lambda: [decided(20, 21)], said.append
     )
 
     assert (snapshot.version, places[3].offset) == (3, 30)
-    assert "position 'p-1': version 2 is passed over: ada decided so" in capsys.readouterr().err
+    assert "position 'p-1': version 2 is passed over: ada decided so" in said[0]
     with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
-        folded("position", "p-1", [first, third], None, None, lambda: [decided(31, 32)])
+        folded("position 'p-1'", [first, third], None, None, lambda: [decided(31, 32)], said.append)

@@ -54,10 +54,10 @@ def fill(url: str) -> None:
         memory.send(ODD, PLACE, 0, correlation_id=ODD)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW, command_id="twice")
-        _keep(memory, url)
+        keep(memory, url)
 
 
-def _keep(memory: InMemory, url: str) -> None:
+def keep(memory: InMemory, url: str) -> None:
     """Let every read model follow all that happened, in one batch."""
     topics, database, models = memory.topics, open_database(url), projections()
     create_read_side(database, models)

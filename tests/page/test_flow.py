@@ -8,13 +8,18 @@ from sqlite3 import connect
 
 import pytest
 
-from tests.page.filled import FLOW, LATE
+from commands.order import ModifyOrder
+from compose.application import app
+from tests.page.filled import FLOW, LATE, PLACE, keep
 from verdict.configuration.loading import settings_alone
+from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
+from verdict.model.source import Source
 from verdict.page.flow import flow
 from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.wire.decision import Decision
 
 
 @pytest.fixture
@@ -114,3 +119,30 @@ def test_the_state_at_any_version_has_its_position(filled: Path) -> None:
         state_at(settings, Sees.READER, "order", "gone", 3)
     with pytest.raises(NotThere, match="no order 'nobody'"):
         state_at(settings, Sees.READER, "order", "nobody")
+
+
+@pytest.mark.proves("G-07")
+def test_the_state_behind_what_was_passed_over_is_that_of_the_verb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka, which keeps the decision, is not there: what is read of it is given."""
+    with app.in_memory() as memory:
+        memory.send("gap", PLACE, 0)
+        memory.send("gap", ModifyOrder(quantity=20), 1)
+        memory.send("gap", ModifyOrder(quantity=30), 2)
+        keep(memory, f"sqlite:///{tmp_path / 'verdict.db'}")
+    settings = settings_alone(data_dir=tmp_path, bootstrap_servers="nowhere:1")
+    with closing(connect(tmp_path / "verdict.db")) as database, database:
+        where = "aggregate_type = 'order' AND aggregate_id = 'gap' AND version = 2"
+        [place] = database.execute(
+            f'SELECT topic, "partition", "offset" FROM event_archive WHERE {where}'
+        )
+        database.execute(f"DELETE FROM event_archive_v1 WHERE {where}")
+    lost = Source(*place)
+    decision = Decision(source=lost, until=lost.offset + 1, who="ada", why="a bomb", decided_at=5)
+
+    monkeypatch.setattr("verdict.page.life.read_decisions", lambda *_: [])
+    with pytest.raises(VerdictError, match="no state can be told"):
+        state_at(settings, Sees.READER, "order", "gap")
+    monkeypatch.setattr("verdict.page.life.read_decisions", lambda *_: [decision])
+    assert state_at(settings, Sees.READER, "order", "gap")["version"] == 3

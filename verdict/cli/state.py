@@ -1,6 +1,6 @@
 """`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from itertools import islice
@@ -13,17 +13,12 @@ from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.decision.history import Broken, fold
-from verdict.decision.recording import StoredEvent
 from verdict.decision.shown import state_shown
-from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import in_ranges
-from verdict.event_log.decided import by_decision, in_words
 from verdict.event_log.decisions import read_decisions
+from verdict.event_log.folding import folded
 from verdict.event_log.opened import event_log
 from verdict.event_log.placed import Placed
-from verdict.model.source import Source
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -65,7 +60,9 @@ def state(
     with ExitStack() as parts:
         history = event_log(settings, parts, tell=note).history(aggregate, id)
         decisions = partial(_decisions, settings)
-        places, snapshot = folded(aggregate, id, history, at_version, until, decisions)
+        places, snapshot = folded(
+            f"{aggregate} {id!r}", history, at_version, until, decisions, note
+        )
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
@@ -113,57 +110,15 @@ def _answers(
     """Yield what is told of each aggregate that existed then; name those of which nothing can."""
     for name, history in every:
         try:
-            places, snapshot = folded(aggregate_type, name, history, None, until, decisions)
+            places, snapshot = folded(
+                f"{aggregate_type} {name!r}", history, None, until, decisions, note
+            )
         except VerdictError as error:
             note(str(error))
             broken.append(name)
             continue
         if snapshot.version:
             yield state_shown(aggregate_type, name, snapshot, places[snapshot.version])
-
-
-def folded(
-    aggregate_type: str,
-    name: str,
-    history: Iterable[Placed],
-    at_version: int | None,
-    until: int | None,
-    decisions: Callable[[], Sequence[Decision]],
-) -> tuple[dict[int, Source], Snapshot[Any]]:
-    """Return the place of each version that was read, and what the aggregate was then.
-
-    What people decided is asked for where a version is missing only.
-    """
-    places: dict[int, Source] = {}
-    jumped = set[int]()
-
-    def noted() -> Iterator[StoredEvent]:
-        for placed in history:
-            is_behind_gap = placed.version > max(places, default=0) + 1
-            places.setdefault(placed.version, placed.place)
-            if is_behind_gap and (words := _passed_over(places, placed, decisions())):
-                note(f"{aggregate_type} {name!r}: {words}")
-                jumped.add(placed.version)
-            yield placed.stored
-
-    try:
-        return places, fold(noted(), at_version, until, jumped)
-    except Broken as broken:
-        raise VerdictError(f"{aggregate_type} {name!r}: {broken}; no state can be told") from broken
-
-
-def _passed_over(
-    places: Mapping[int, Source], placed: Placed, decisions: Sequence[Decision]
-) -> str | None:
-    """Return in words who decided that the versions right before an event are passed over."""
-    at = placed.place.topic, placed.place.partition
-    of_it = [d for d in decisions if (d.source.topic, d.source.partition) == at]
-    decided = by_decision(places, placed.version, of_it)
-    before = max((version for version in places if version < placed.version), default=0)
-    missing = range(before + 1, placed.version)
-    if missing[-1] not in decided:
-        return None
-    return in_words(in_ranges(missing), decided[missing[-1]])
 
 
 def _decisions(settings: Settings) -> Sequence[Decision]:

@@ -1,14 +1,17 @@
 """One aggregate's life: what was asked of it, what happened, what it was at any version."""
 
+import logging
 from functools import partial
 from typing import Any
 
+from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.decision.history import Broken, fold
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.chapters import Fields, chapters, place_of
+from verdict.event_log.decisions import read_decisions
+from verdict.event_log.folding import folded
 from verdict.model.message import Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
@@ -21,6 +24,8 @@ from verdict.page.asked import (
     some,
 )
 from verdict.reading.reader import Reader, Sees, reader_of
+
+LOG = logging.getLogger("verdict.page")
 
 
 class NotThere(VerdictError):
@@ -67,6 +72,9 @@ def state_at(
         aggregate_id: Its id.
         version: 0: before its first event.
 
+    Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
+    asked for these decisions where a version is missing.
+
     Raises:
         NotThere: The archive has no such version, or nothing of the aggregate.
         VerdictError: Its events do not hold together.
@@ -75,16 +83,19 @@ def state_at(
     about = f"{aggregate_type} {aggregate_id!r}"
     with reader_of(settings, Sees.AUDITOR) as reader:
         placed = [*Archive(reader).history(aggregate_type, aggregate_id)]
-    try:
-        snapshot = fold((one.stored for one in placed), version)
-    except Broken as broken:
-        raise VerdictError(f"{about}: {broken}; no state can be told") from broken
+    places, snapshot = folded(
+        about,
+        placed,
+        version,
+        None,
+        lambda: read_decisions(kafka_options(settings), settings.topics),
+        LOG.warning,
+    )
     if not placed:
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         raise NotThere(f"{about} is archived up to version {snapshot.version}, not {version}")
-    place = next((one.place for one in placed if one.version == snapshot.version), None)
-    told = state_shown(aggregate_type, aggregate_id, snapshot, place)
+    told = state_shown(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
     state: Message | None = snapshot.state
     if sees is Sees.READER and state is not None:
         for path in personal_paths(type(state)):
