@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 
 from commands.order import CancelOrder
 from commands.position import ClosePosition
 from tests.client.conftest import Responder
+from tests.topics import drop
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
@@ -51,6 +52,24 @@ def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
     assert [pending.wait(WAIT_S).command_id for _, pending in asked] == [name for name, _ in asked]
     assert read_by(clients[0]) == read_by(clients[1]) == {f"{topics.replies}:1"}
     assert read_by(clients[2]) == {f"{topics.responses('order')}:4"}
+
+
+@pytest.mark.proves("C-12")
+def test_who_was_cut_off_for_longer_than_replies_are_kept_goes_on(
+    clients: list[Client], broker: EmbeddedBroker, responder: Responder, topics: Topics
+) -> None:
+    first = clients[0]
+    first.send("order-1", CancelOrder(), 1).wait(WAIT_S)
+    consumer = first._connection.responses._consumer
+    (place,) = consumer.assignment()
+    end = first._connection.responses._end(place.topic, place.partition).offset
+    drop(broker.bootstrap_servers, topics.replies, {place.partition: end})
+
+    consumer.seek(TopicPartition(place.topic, place.partition, 0))  # where it stood at the cut
+
+    assert (
+        first.send("order-1", CancelOrder(), 1, command_id="next").wait(WAIT_S).command_id == "next"
+    )
 
 
 def test_tasks_of_one_loop_hear_their_own_answers(

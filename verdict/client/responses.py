@@ -8,6 +8,7 @@ from threading import Event, Lock, Thread, current_thread
 from typing import NamedTuple
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
     OFFSET_INVALID,
     Consumer,
     KafkaError,
@@ -199,7 +200,9 @@ class Responses:
         expects, types, own = self._waiting.expects, self._followed, self._reply_to
         for message in messages:
             if (error := message.error()) is not None:
-                if error.code() not in PASSING:
+                if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    self._begin_at_what_is_left(message)
+                elif error.code() not in PASSING:
                     raise KafkaException(error)
                 continue
             self._trouble.text = ""
@@ -210,6 +213,20 @@ class Responses:
             about = types[message.topic() or ""], message.key() or b""
             if expects(about):
                 self._answered(message, about)
+
+    def _begin_at_what_is_left(self, message: Message) -> None:
+        """Go on where Kafka still has replies, which it keeps for an hour, after a longer outage.
+
+        Whoever waits for one that is gone will say that the outcome is unknown.
+        """
+        LOG.warning(
+            "Kafka has dropped what followed %s before it was read, as it was out of reach for so "
+            "long: whoever still waits for one of those answers may ask again with the same id",
+            source_of(message),
+        )
+        place = TopicPartition(message.topic() or "", message.partition() or 0, OFFSET_BEGINNING)
+        self._consumer.incremental_unassign([place])  # what has failed cannot be sought in
+        self._consumer.incremental_assign([place])
 
     def _answered(self, message: Message, about: Aggregate | None) -> None:
         """Hand a response on; a reply to us says itself what it is about, if it can be read."""
