@@ -196,3 +196,22 @@ def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: by
     [decision] = read_decisions(reacted.kafka.settings, topics)
     assert (decision.who, decision.source.topic) == ("ada", topics.markers)
     assert decision.why.endswith(": the topic was lost")
+
+
+@pytest.mark.proves("C-11")
+def test_a_retry_that_a_person_skips_is_jumped(reacted: Reacted) -> None:
+    """Of those before it ours is sent again, another service's is not."""
+    topics = reacted.topics
+    reacted.send(topics.retry, [("1", b"ours")], {RETRY_REACTION: "award_points"})
+    reacted.send(topics.retry, [("1", b"another service's"), ("1", b"the giant")])
+    [number] = {message.partition() or 0 for message in reacted.on(topics.retry)}
+    skipped = Source(topics.retry, number, 2)
+    word = Decision(source=skipped, until=3, who="ada", why="too large", decided_at=1)
+    write_decisions(reacted.kafka.settings, topics, [word])
+
+    reacted.run_to_the_end()
+
+    letters = {one.value(): one for one in reacted.on(topics.dead_letters)}
+    found = {decode(DeadLetter, value or b"").source.offset: one for value, one in letters.items()}
+    assert sorted(found) == [0, 2]
+    assert (RETRY_REACTION, b"award_points") in (found[0].headers() or [])

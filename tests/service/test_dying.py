@@ -37,20 +37,20 @@ def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
 
 @pytest.mark.proves("C-11")
 def test_records_that_it_died_of_are_named_with_the_way_past_them(tmp_path: Path) -> None:
-    giants = Giant(Source("order.commands", 0, 17), 4 * 10**8), Giant(Source("POS", 1, 2), None)
+    giants = Giant(Source("order.commands", 0, 17), 4 * 10**8), Giant(Source("retry", 1, 2), None)
     assert said(tmp_path, 52, *giants) == (
         "the JVM of Spark ran out of memory (it ended with 52): order.commands:0:17 unpacks to "
-        "400,000,000 bytes; POS:1:2 unpacks to more than a client takes; each start would meet "
+        "400,000,000 bytes; retry:1:2 unpacks to more than a client takes; each start would meet "
         "that again, nothing is lost: pass it over with `verdict recover --skip "
-        "order.commands:0:17 --skip POS:1:2 --why '…'`, or give the JVM several times that with "
+        "order.commands:0:17 --skip retry:1:2 --why '…'`, or give the JVM several times that with "
         "driver_memory, now 1g"
     )
 
 
 def test_no_way_is_offered_that_cannot_be_gone(tmp_path: Path) -> None:
-    assert said(tmp_path, 52, Giant(Source("retry", 0, 17), 4 * 10**8)).endswith(
-        "retry:0:17 unpacks to 400,000,000 bytes; each start would meet that again, nothing is "
-        "lost: give the JVM several times that with driver_memory, now 1g"
+    assert said(tmp_path, 52, Giant(Source("share-holders", 0, 17), 4 * 10**8)).endswith(
+        "share-holders:0:17 unpacks to 400,000,000 bytes; each start would meet that again, "
+        "nothing is lost: give the JVM several times that with driver_memory, now 1g"
     )
 
 

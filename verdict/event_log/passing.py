@@ -9,7 +9,7 @@ gets a dead letter with its bytes, and is sent again by itself.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
@@ -22,6 +22,7 @@ from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
+from verdict.wire.letter import RETRY_REACTION
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import KEY_BYTES
 
@@ -180,7 +181,8 @@ def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
                     yield _letter(_record(message, limit), reason)
                     return
                 before = f"undecided when {passed.last}, behind it, was {reason}; it is sent again"
-                yield _letter(_record(message, limit), before, attempt=0)
+                letter, headers = _letter(_record(message, limit), before, attempt=0)
+                yield Letter(letter, {**headers, **_reaction(message)})
     except VerdictError as error:
         reason += f"; it could not be read: {error}"
     yield _letter(CommandRecord(passed.last, 0, None, None, 0, None), reason)
@@ -189,6 +191,16 @@ def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
 def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Letter:
     letter = dead_letter(record, error)
     return Letter(letter, dead_letter_headers(letter, attempt))
+
+
+def _reaction(message: Message) -> dict[str, str]:
+    """Return the header that says which reaction a retry asks for, if it does."""
+    try:
+        found: Any = message.headers() or ()  # its declared type allows for forms it never has
+    except SystemError:  # what the client makes of a name that is no text
+        return {}
+    asked = [value for name, value in found if name == RETRY_REACTION and value is not None]
+    return {RETRY_REACTION: asked[-1].decode(errors="replace")} if asked else {}
 
 
 def _record(message: Message, limit: int) -> CommandRecord:

@@ -8,11 +8,12 @@ import logging
 
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.passing import NO_WISH, Log, letters, planned
+from verdict.event_log.passing import NO_WISH, Letter, Log, letters, planned
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.publisher import Publisher
 from verdict.kafka.access import Kafka
 from verdict.wire.headers import joined
+from verdict.wire.letter import RETRY_REACTION, RETRY_TOPIC
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.processing")
@@ -29,7 +30,7 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
     """
     topics, reached = settings.topics, publisher.marker.offsets
     decisions = read_decisions(kafka.settings, topics)
-    sent = topics.inbound
+    sent = [*topics.inbound, topics.retry]
     kept = Log(commands=sent, begins={name: [0] * topics.partitions for name in sent}, ends={})
     plan = planned({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
     if not plan.jumped:
@@ -39,7 +40,14 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
     records = [
         OutputRecord(topics.dead_letters, one.letter.key, encode(one.letter), joined(one.headers))
         for one in letters(kafka, plan, settings.command_limit_bytes)
+        if _is_ours(one, topics.retry)
     ]
     end = {**reached, **plan.offsets}
     publisher.publish(Batch(query_id="passing over", batch_id=0, start=reached, end=end), records)
     return True
+
+
+def _is_ours(one: Letter, retry: str) -> bool:
+    """Tell whether it is for us to send again; on `retry` lies what other services await, too."""
+    again = RETRY_TOPIC in one.headers
+    return not again or one.letter.source.topic != retry or RETRY_REACTION in one.headers

@@ -39,7 +39,7 @@ def _told(code: int, found: Sequence[Giant], settings: Settings, log: Path) -> s
             f"memory, and the end of {log}, then start again; nothing is lost"
         )
     more = f"give the JVM several times that with driver_memory, now {settings.driver_memory}"
-    passable = {*settings.topics.every_commands(), *settings.topics.inbound}
+    passable = {*settings.topics.every_commands(), *settings.topics.inbound, settings.topics.retry}
     skips = [f"--skip {one.source}" for one in found if one.source.topic in passable]
     if len(skips) == len(found):
         more = f"pass it over with `verdict recover {' '.join(skips)} --why '…'`, or {more}"

@@ -136,7 +136,7 @@ def _decided(
     names = current().aggregate_types
     folded = [*map(topics.events, names), *map(topics.responses, names)]
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
-    others = [*topics.inbound, *map(topics.rejected, names)]
+    others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
     before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
