@@ -41,6 +41,7 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
     _log_to_stderr()
     stopped, heard = threading.Event(), threading.Event()
     stop_on_signals(stopped)
+    leave_unheard(stopped, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
         page_url = None if crew else _page(settings, parts)
@@ -49,7 +50,6 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
             running = parts.enter_context(started)
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
-        leave_unheard(stopped, heard)
         failure = _until(stopped, running)
         heard.set()
         if failure is not None:

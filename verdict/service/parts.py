@@ -1,9 +1,11 @@
 """What a process of a deployment is made of: started, looked after and stopped in one way."""
 
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
+from threading import Thread
 from typing import Protocol
 
 from verdict.application import current
@@ -12,7 +14,7 @@ from verdict.configuration.settings import Settings
 from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
-from verdict.errors import VerdictError
+from verdict.errors import TimedOut, VerdictError
 from verdict.event_log.passing import refuse_lost
 from verdict.exactly_once.steps import OnStep
 from verdict.foundation.foundation import Foundation, WithoutSpark
@@ -24,6 +26,8 @@ from verdict.processing.kept_going import KeptGoing, Running
 from verdict.projection.database import open_database
 from verdict.reactions.running import reacting
 from verdict.service.read_side import project
+
+LOOK_S = 0.5
 
 
 class Part(Protocol):
@@ -116,6 +120,7 @@ class DeciderPart:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._held = ExitStack()
+        self._rehearsal: Future[None] = Future()
         self._deciding = Deciding(stage.ground, stage.settings, stage.on_step, stage.is_kafka_there)
 
     @property
@@ -130,12 +135,19 @@ class DeciderPart:
         recover_outdated(stage.ground, stage.settings, stage.tell)
         self._held.callback(self._deciding.stop)
         self._deciding.start()
-        beside = self._held.enter_context(ThreadPoolExecutor(1))
-        self._rehearsal = beside.submit(self._deciding.rehearse)
+        Thread(target=self._rehearse, name="rehearsal", daemon=True).start()  # it may never end
 
     def await_ready(self, check: Callable[[], None]) -> None:
         """Return when the operator's workers are known to connect."""
-        self._rehearsal.result()
+        await_rehearsal(self._rehearsal, check, self._stage.settings.batch_limit_s)
+
+    def _rehearse(self) -> None:
+        try:
+            self._deciding.rehearse()
+        except BaseException as error:
+            self._rehearsal.set_exception(error)
+        else:
+            self._rehearsal.set_result(None)
 
     def check(self) -> None:
         """Raise what has ended it."""
@@ -144,6 +156,24 @@ class DeciderPart:
     def stop(self) -> None:
         """End after the batch that is under way."""
         self._held.close()
+
+
+def await_rehearsal(rehearsal: Future[None], check: Callable[[], None], limit_s: float) -> None:
+    """Return when the empty batch has been through; raises what it, or `check`, does.
+
+    Raises:
+        TimedOut: It is under way for longer than any batch may be.
+    """
+    deadline = time.monotonic() + limit_s
+    while not wait([rehearsal], LOOK_S).done:
+        check()
+        if time.monotonic() >= deadline:
+            raise TimedOut(
+                f"the first batch, an empty one, has not come through in {limit_s:g} s "
+                "(batch_limit_s): see spark/spark.log; Python workers are frozen, or the machine "
+                "has too much to do; nothing is lost, start again"
+            )
+    rehearsal.result()
 
 
 def _refuse_lost(ground: Foundation, settings: Settings) -> None:
