@@ -67,6 +67,8 @@ def test_every_page_is_whole_and_nothing_of_others_is_an_element(
     assert found.names.isdisjoint({"img", "iframe", "object", "style"})
     assert found.events == set()
     assert "\u202e" not in answer.text
+    assert answer.text.count('class="wide"') == answer.text.count('class="wide" tabindex="0"')
+    assert "<th></th>" not in answer.text  # as screen readers name cells by it
 
 
 @pytest.mark.parametrize("path", EVERY)

@@ -3,13 +3,28 @@ const PAUSE_MS = 2000;
 const live = document.getElementById("live");
 let answered = new Date();
 
+// What stays the same stays where it is, with focus, selection and how far it is scrolled.
+function become(shown, fresh) {
+  const ours = [...shown.childNodes], theirs = [...fresh.childNodes];
+  for (const [at, one] of theirs.entries()) {
+    if (ours[at]?.nodeName !== one.nodeName) ours[at] ? ours[at].replaceWith(one) : shown.append(one);
+    else if (one.nodeType === Node.TEXT_NODE) { if (ours[at].data !== one.data) ours[at].data = one.data; }
+    else {
+      for (const name of ours[at].getAttributeNames()) if (!one.hasAttribute(name)) ours[at].removeAttribute(name);
+      for (const { name, value } of one.attributes) if (ours[at].getAttribute(name) !== value) ours[at].setAttribute(name, value);
+      become(ours[at], one);
+    }
+  }
+  for (const one of ours.slice(theirs.length)) one.remove();
+}
+
 async function renew() {
   try {
     const answer = await fetch("/live", { signal: AbortSignal.timeout(30000) });
     if (!answer.ok) throw new Error(answer.status);
-    const open = [...live.querySelectorAll("details[open]")].map((one) => one.id);
-    live.innerHTML = await answer.text();
-    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    const fresh = document.createElement("div");
+    fresh.innerHTML = await answer.text();
+    become(live, fresh);
     answered = new Date();
     document.body.classList.remove("silent");
   } catch {
