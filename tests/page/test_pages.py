@@ -20,6 +20,7 @@ from verdict.standing.facts import HeldAggregate, Problem
 EVERY = [
     "/", "/live", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/flow?id=nobody", "/sql",
     "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
+    "/life?aggregate=order&id=o-1&from=0&version=2",
     "/life?aggregate=order&id=gone", "/life?aggregate=order&id=nobody", "/life?aggregate=x&id=y",
     f"/why?id={LATE}", "/why?id=nobody", "/sql?q=select+1",
     "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
@@ -114,11 +115,21 @@ def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClie
 
     assert "At version 1 of 2: ACTIVE" in said
     assert "chain holds" in said
+    assert "field at version 0 at version 1" in said
     assert f"filled {NOTHING} 0" in said
     assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
     assert "FillOrder BUSINESS_RULE" in said
     assert "2 OrderFilled quantity 4" in said
     assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
+
+
+def test_any_two_versions_are_side_by_side(shown: TestClient) -> None:
+    said = text(shown.get("/life?aggregate=order&id=o-1&from=0&version=2").text)
+
+    assert "field at version 0 at version 2" in said
+    assert f"filled {NOTHING} 4" in said
+    gone = "/life?aggregate=order&id=o-1&from=-1"
+    assert "there is no version -1" in shown.get(gone, headers={"accept": "text/html"}).text
 
 
 def test_where_an_event_was_altered_all_are_shown_and_which(

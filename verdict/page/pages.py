@@ -141,24 +141,31 @@ class Pages:
         return self.shown(request, "live", self._picture())
 
     def life(
-        self, request: Request, aggregate: Text, id: Text, version: int | None = None
+        self,
+        request: Request,
+        aggregate: Text,
+        id: Text,
+        version: int | None = None,
+        since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
-        """Show what was asked of an aggregate, what happened, and what it was at a version."""
+        """Show what was asked of an aggregate, what happened, and two versions side by side."""
         with self._reader(request) as reader:
             found, more = life(reader, aggregate, id)
-        told = [event["version"] for chapter in found for event in chapter["events"]]
-        last = max(told, default=0)
+        versions = [event["version"] for chapter in found for event in chapter["events"]]
+        last = max(versions, default=0)
         at = last if version is None else version
+        before = max(at - 1, 0) if since is None else since
         who = sees(request, self._settings)
         states, broken = None, ""
         try:
-            states = _states(self._asking, who, (aggregate, id), at) if told else None
+            states = _states(self._asking, who, (aggregate, id), before, at) if versions else None
         except (NotThere, Unreachable):
             raise
         except VerdictError as error:  # then who looks for what was altered needs the events
             broken = str(error)
-        about = {"aggregate": aggregate, "id": id, "at": at, "last": last, "broken": broken}
-        return self.shown(request, "life", about | {"found": found, "states": states, "more": more})
+        about = {"aggregate": aggregate, "id": id, "at": at, "before": before, "last": last}
+        told = {"found": found, "more": more, "states": states, "broken": broken}
+        return self.shown(request, "life", about | told)
 
     def flow(self, request: Request, id: Text = "") -> Response:
         """Show the tree of a correlation id."""
@@ -244,14 +251,16 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
     return pages
 
 
-def _states(settings: Settings, who: Sees, whose: tuple[str, str], at: int) -> list[Any]:
-    """Return an aggregate at a version, and of each field the value before it and after it."""
-    if not 0 <= at <= LARGEST:
-        raise NotThere(f"there is no version {at}")
+def _states(
+    settings: Settings, who: Sees, whose: tuple[str, str], before: int, at: int
+) -> list[Any]:
+    """Return an aggregate at a version, and of each field its value at another one and then."""
+    for version in (before, at):
+        if not 0 <= version <= LARGEST:
+            raise NotThere(f"there is no version {version}")
     now = state_at(settings, who, *whose, at)
-    after = now["state"] or {}
-    before = (state_at(settings, who, *whose, at - 1)["state"] or {}) if at else {}
-    return [now, [(name, before.get(name), after.get(name)) for name in {**before, **after}]]
+    after, was = now["state"] or {}, state_at(settings, who, *whose, before)["state"] or {}
+    return [now, [(name, was.get(name), after.get(name)) for name in {**was, **after}]]
 
 
 def _follows(settings: Settings) -> list[tuple[str, dict[str, list[str]]]]:
