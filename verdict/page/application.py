@@ -24,6 +24,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.page.answers import Json
 from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
+from verdict.page.feeds import add_feeds
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
@@ -58,6 +59,7 @@ def page_of(
     watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
+    add_feeds(page, settings)
     add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)

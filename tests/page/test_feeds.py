@@ -1,0 +1,85 @@
+"""U-04: what comes is told as server-sent events, from where one was cut off."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from commands.position import OpenPosition
+from compose.application import app
+from tests.page.conftest import Opened
+from tests.page.filled import LATE, _keep
+from verdict.configuration.found import DATABASE
+from verdict.configuration.loading import settings_alone
+from verdict.page.feeds import MOST_OPEN, Feeds
+
+FEED = "/feed/us_holder_change"
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a data directory in which three clients came to hold US shares."""
+    folder = tmp_path_factory.mktemp("held")
+    with app.in_memory() as memory:
+        for client in ("ada", "bob", "cleo"):
+            position = OpenPosition(client=client, ticker="AAPL", exchange="NASDAQ", amount=1)
+            memory.send(f"p-{client}", position, 0)
+        _keep(memory, f"sqlite:///{folder / DATABASE}")
+    return folder
+
+
+@pytest.fixture
+def followed(opened: Opened, held: Path) -> TestClient:
+    return opened(data_dir=held).browser
+
+
+def events(browser: TestClient, path: str, after: int = 0, **headers: str) -> list[tuple[str, Any]]:
+    """Return the events of an answer, which ends after one look: their ids and data."""
+    answer = browser.get(path, params={"for_s": 0, "after": after}, headers=headers)
+    assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
+    told = [one.splitlines() for one in answer.text.split("\n\n") if "data:" in one]
+    fields = [dict(line.split(": ", 1) for line in lines) for lines in told]
+    return [(one["id"], json.loads(one["data"])) for one in fields]
+
+
+@pytest.mark.proves("U-04")
+def test_a_feed_is_told_from_where_one_was_cut_off(followed: TestClient) -> None:
+    whole = events(followed, FEED)
+
+    assert [id for id, _ in whole] == ["1", "2", "3"]
+    assert {row["client"] for _, row in whole} == {"ada", "bob", "cleo"}
+    assert events(followed, FEED, 0, **{"last-event-id": "2"}) == whole[2:]
+    assert events(followed, FEED, after=1) == whole[1:]
+
+
+def test_what_has_no_numbers_is_no_feed(followed: TestClient) -> None:
+    answer = followed.get("/feed/us_holder")
+
+    assert answer.status_code == 404
+    assert "us_holder_change" in answer.json()["error"]
+
+
+@pytest.mark.proves("U-04")
+def test_the_outcome_of_one_s_own_command_is_told_once(shown: TestClient) -> None:
+    [(id, told)] = events(shown, f"/outcome/{LATE}")
+
+    assert (id, told["reason"]) == (LATE, "VERSION_CONFLICT")
+    assert events(shown, "/outcome/nobody") == []
+
+
+def test_no_more_follow_than_it_can_bear(held: Path) -> None:
+    feeds = Feeds(settings_alone(data_dir=held))
+
+    async def follow() -> list[int]:
+        streams = [feeds._events(list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
+        for one in streams:
+            await anext(one)
+        codes = [feeds._told(list, "seq", 0, once=False).status_code]
+        for one in streams:
+            await one.aclose()  # type: ignore[attr-defined]
+        return [*codes, feeds._told(list, "seq", 0, once=False).status_code]
+
+    assert asyncio.run(follow()) == [503, 200]

@@ -1,0 +1,124 @@
+"""Server-sent events: the rows of a feed as they come, and the outcome of one's own command.
+
+Both are looked for in the views, so nothing is held for who has gone; and whoever is cut off goes
+on by the `Last-Event-ID` that browsers send along.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Annotated
+
+from fastapi import FastAPI, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
+
+from verdict.configuration.settings import Settings
+from verdict.event_log.chapters import Fields
+from verdict.model.message import LARGEST
+from verdict.page.answers import Json
+from verdict.page.asked import OF_COMMAND, response, rows
+from verdict.page.door import sees
+from verdict.page.life import NotThere
+from verdict.projection.described import View, columns_of
+from verdict.reading.reader import reader_of, views_for
+from verdict.wire.json_lines import json_line
+
+NUMBER = "seq"  # what a view has whose rows are numbered for who follows them
+MOST_OPEN = 32
+LOOK_S, KEEP_ALIVE_LOOKS, MOST_S = 1.0, 15, 300.0
+BUSY = 503
+
+Look = Callable[[], list[Fields]]
+After = Annotated[int | None, Query(ge=0, le=LARGEST, description="Rows behind this number.")]
+LastId = Annotated[int | None, Header(ge=0, le=LARGEST, description="As browsers send it.")]
+Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it ends.")]
+
+
+class Feeds:
+    """Tells so many at a time what comes, each for some minutes.
+
+    Args:
+        settings: Of the deployment.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open = 0
+
+    async def feed(
+        self,
+        request: Request,
+        view: str,
+        after: After = None,
+        last_event_id: LastId = None,
+        for_s: Seconds = MOST_S,
+    ) -> Response:
+        """Tell each row of a view whose rows are numbered, with its number as the event's id."""
+        views = views_for(self._settings, sees(request, self._settings))
+        if view not in (numbered := [*_numbered(views.items())]):
+            raise NotThere(f"there is no feed {view!r}: there are {', '.join(numbered)}")
+        seen = next((one for one in (last_event_id, after) if one is not None), 0)
+        query = f'SELECT * FROM "{view}" WHERE {NUMBER} > :seen ORDER BY {NUMBER} LIMIT :most'
+
+        def look() -> list[Fields]:
+            nonlocal seen
+            found = self._rows(request, query, seen=seen)
+            seen = found[-1][NUMBER] if found else seen
+            return found
+
+        return self._told(look, NUMBER, for_s, once=False)
+
+    async def outcome(self, request: Request, command_id: str, for_s: Seconds = MOST_S) -> Response:
+        """Tell what became of a command as soon as the view `outcome` has it, and end."""
+
+        def look() -> list[Fields]:
+            found = self._rows(request, OF_COMMAND, command_id=command_id)
+            return [response(one) for one in found]
+
+        return self._told(look, "command_id", for_s, once=True)
+
+    def _rows(self, request: Request, query: str, **asked: object) -> list[Fields]:
+        with reader_of(self._settings, sees(request, self._settings)) as reader:
+            return rows(reader, query, **asked)
+
+    def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
+        if self._open >= MOST_OPEN:
+            return Json({"error": f"{MOST_OPEN} follow already: come again later"}, BUSY)
+        return EventSourceResponse(self._events(look, id, for_s, once))
+
+    async def _events(self, look: Look, id: str, for_s: float, once: bool) -> AsyncIterator[bytes]:
+        self._open += 1
+        try:
+            until, quiet = time.monotonic() + for_s, 0
+            while True:
+                found = await run_in_threadpool(look)
+                for one in found:
+                    yield format_sse_event(data_str=json_line(one).decode(), id=str(one[id]))
+                if time.monotonic() >= until or (once and found):
+                    return
+                quiet = 0 if found else quiet + 1
+                if found:
+                    continue  # there may be more of them
+                if quiet % KEEP_ALIVE_LOOKS == 1:  # who is not there any more is noticed by it
+                    yield KEEPALIVE_COMMENT
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self._open -= 1
+
+
+def _numbered(views: Iterable[tuple[str, View]]) -> Iterable[str]:
+    return (name for name, view in views if columns_of(view)[0].name == NUMBER)
+
+
+def add_feeds(page: FastAPI, settings: Settings) -> None:
+    """Let programs and browsers follow."""
+    feeds = Feeds(settings)
+    page.add_api_route(
+        "/feed/{view}", feeds.feed, summary="Rows of a numbered view as they come, as events."
+    )
+    page.add_api_route(
+        "/outcome/{command_id:path}",
+        feeds.outcome,
+        summary="What became of a command, as one event, when it is known.",
+    )
