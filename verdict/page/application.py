@@ -22,6 +22,7 @@ from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.page.answers import Json
+from verdict.page.asyncapi import asyncapi
 from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
 from verdict.page.feeds import add_feeds
@@ -64,6 +65,11 @@ def page_of(
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
+    page.add_api_route(
+        "/asyncapi.yaml",
+        lambda: Response(asyncapi(settings.topics), media_type="application/yaml"),
+        summary="All topics, their settings and what is on them, as AsyncAPI 3.0.",
+    )
     page.exception_handler(VerdictError)(partial(_failed, pages))
     page.exception_handler(RequestValidationError)(partial(_misasked, pages))
     page.exception_handler(HTTPException)(partial(_not_found, pages))
