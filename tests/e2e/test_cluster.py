@@ -29,6 +29,7 @@ pytestmark = [
 
 COMMANDS = 1_000
 BETWEEN = 200  # outcomes between two misfortunes
+CLUSTER = ("VERDICT_SPARK_MASTER", "VERDICT_SHARED_DIR", "VERDICT_SPARK")
 Note = Callable[[str, object], None]
 
 
@@ -64,7 +65,7 @@ def machines(
         yield Machines(made, deployment, tmp_path)
 
 
-@pytest.mark.proves("C-01", "C-04")
+@pytest.mark.proves("C-01", "C-04", "U-01")
 def test_a_driver_is_killed_and_goes_on_upon_another_host(machines: Machines) -> None:
     """It finds nothing of the former one but the folder that all share."""
     _, deployment, folder = machines
@@ -89,6 +90,27 @@ def test_a_driver_is_killed_and_goes_on_upon_another_host(machines: Machines) ->
 
 
 @pytest.mark.proves("C-01", "C-04")
+def test_a_deployment_moves_from_one_machine_to_a_cluster(machines: Machines) -> None:
+    deployment, shared = machines.deployment, machines.folder / "shared"
+    on_a_cluster = deployment.environment
+    deployment.environment = {n: v for n, v in on_a_cluster.items() if n not in CLUSTER}
+    with machines.decider(), deployment.traffic(seed=15):
+        await_outcomes(deployment, BETWEEN)
+    shared.mkdir()
+    (machines.folder / "d" / "decider").rename(shared / "decider")
+    deployment.environment = on_a_cluster
+    for _ in range(2):
+        machines.cluster.worker()
+    with machines.decider():
+        with deployment.traffic(seed=16):
+            await_outcomes(deployment, 2 * BETWEEN)
+        deployment.await_quiet()
+
+    deployment.assert_as_the_model_says()
+    assert not (machines.folder / "d" / "decider").exists()
+
+
+@pytest.mark.proves("C-01", "C-04", "U-01")
 def test_workers_are_killed_under_load_until_none_is_left(
     machines: Machines, record_property: Note
 ) -> None:
@@ -109,7 +131,7 @@ def test_workers_are_killed_under_load_until_none_is_left(
     deployment.assert_as_the_model_says()
 
 
-@pytest.mark.proves("C-01", "C-04")
+@pytest.mark.proves("C-01", "C-04", "U-01")
 def test_a_worker_stands_still_and_wakes_up_behind_those_who_went_on(
     machines: Machines, record_property: Note
 ) -> None:
@@ -127,6 +149,7 @@ def test_a_worker_stands_still_and_wakes_up_behind_those_who_went_on(
     deployment.assert_as_the_model_says()
 
 
+@pytest.mark.proves("U-01")
 def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     for _ in range(2):
         machines.cluster.worker()
