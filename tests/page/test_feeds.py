@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from commands.position import OpenPosition
 from compose.application import app
 from tests.page.conftest import Opened
-from tests.page.filled import LATE, _keep
+from tests.page.filled import LATE, keep
 from verdict.configuration.found import DATABASE
 from verdict.configuration.loading import settings_alone
 from verdict.page.feeds import MOST_OPEN, Feeds
@@ -27,7 +27,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for client in ("ada", "bob", "cleo"):
             position = OpenPosition(client=client, ticker="AAPL", exchange="NASDAQ", amount=1)
             memory.send(f"p-{client}", position, 0)
-        _keep(memory, f"sqlite:///{folder / DATABASE}")
+        keep(memory, f"sqlite:///{folder / DATABASE}")
     return folder
 
 
