@@ -99,7 +99,7 @@ def test_a_response_has_the_fields_that_are_shown() -> None:
 
 @each_page
 def test_every_file_that_is_named_is_there(page: Document) -> None:
-    named = set(re.findall(rf"(?<![\w./-])(?:{PACKAGES})/[\w./]*\w", page.code()))
+    named = set(re.findall(rf"(?<![\w./-])(?:{PACKAGES})/[\w./-]*\w", page.code()))
     shown = {*page.files("python")}
 
     assert {name for name in named if not (ROOT / name).exists()} <= shown
