@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from tests.page.conftest import TOKEN, Opened, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
-from verdict.page.pages import NOTHING
+from verdict.page.templating import NOTHING
 from verdict.standing.facts import HeldAggregate, Problem
 
 EVERY = [

@@ -1,6 +1,5 @@
 """What people see: each page is a template, filled with what others in this room tell."""
 
-import json
 from asyncio import Semaphore
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -8,8 +7,6 @@ from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
@@ -23,6 +20,7 @@ from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
+from verdict.page.templating import templates
 from verdict.page.watch import DECIDER, Watch
 from verdict.page.why import why
 from verdict.projection.declared import projections
@@ -30,50 +28,15 @@ from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
 from verdict.reading.reader import Reader, Sees, reader_of, views_for
 from verdict.standing.facts import total
-from verdict.wire.escapes import spelled_lines
-from verdict.wire.json_lines import as_json
 
 ROWS = 200  # of a query
 QUERY_S = 10
-NOTHING = "\u2013"
 FORM_BYTES = 4_096
 ASKING = 2  # queries of people at a time
 FOREIGN = "Another page sent you here: this is run when you press Run."
 SHOWN = 50  # refusals of a reason
 
 Text = Annotated[str, Query(max_length=20_000)]
-
-
-def _plain(value: Any) -> Any:
-    """Return what a template shows of a value: nobody's characters turn a line about."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return spelled_lines(value)
-    return NOTHING if value is None else value
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=as_json)
-    return NOTHING if value is None else str(value)
-
-
-def _count(value: int | None) -> str | None:
-    return None if value is None else f"{value:,}"
-
-
-def _templates() -> Environment:
-    made = Environment(
-        loader=PackageLoader("verdict.page"),
-        autoescape=True,
-        finalize=_plain,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"cell": _cell, "count": _count}
-    return made
 
 
 class Pages:
@@ -87,7 +50,7 @@ class Pages:
     def __init__(self, settings: Settings, watch: Watch) -> None:
         self._settings = settings
         self._watch = watch
-        self._templates = _templates()
+        self._templates = templates()
         self._turns = Semaphore(ASKING)
         limit = min(QUERY_S, settings.sql_timeout_s)
         self._asking = settings.model_copy(update={"sql_timeout_s": limit})
