@@ -110,7 +110,7 @@ def test_a_deployment_moves_from_one_machine_to_a_cluster(machines: Machines) ->
     assert not (machines.folder / "d" / "decider").exists()
 
 
-@pytest.mark.proves("C-01", "C-04", "U-01")
+@pytest.mark.proves("C-01", "C-04")
 def test_workers_are_killed_under_load_until_none_is_left(
     machines: Machines, record_property: Note
 ) -> None:
@@ -131,7 +131,7 @@ def test_workers_are_killed_under_load_until_none_is_left(
     deployment.assert_as_the_model_says()
 
 
-@pytest.mark.proves("C-01", "C-04", "U-01")
+@pytest.mark.proves("C-01", "C-04")
 def test_a_worker_stands_still_and_wakes_up_behind_those_who_went_on(
     machines: Machines, record_property: Note
 ) -> None:
@@ -164,6 +164,7 @@ def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     assert machines.deployment.seen().marker is None
 
 
+@pytest.mark.proves("U-01")
 def test_a_worker_that_comes_later_and_does_not_share_is_named(machines: Machines) -> None:
     machines.cluster.worker()
     shared = machines.folder / "shared"
