@@ -65,7 +65,7 @@ def machines(
         yield Machines(made, deployment, tmp_path)
 
 
-@pytest.mark.proves("C-01", "C-04", "U-01")
+@pytest.mark.proves("C-01", "C-04")
 def test_a_driver_is_killed_and_goes_on_upon_another_host(machines: Machines) -> None:
     """It finds nothing of the former one but the folder that all share."""
     _, deployment, folder = machines
@@ -149,7 +149,6 @@ def test_a_worker_stands_still_and_wakes_up_behind_those_who_went_on(
     deployment.assert_as_the_model_says()
 
 
-@pytest.mark.proves("U-01")
 def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     for _ in range(2):
         machines.cluster.worker()
@@ -164,7 +163,6 @@ def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     assert machines.deployment.seen().marker is None
 
 
-@pytest.mark.proves("U-01")
 def test_a_worker_that_comes_later_and_does_not_share_is_named(machines: Machines) -> None:
     machines.cluster.worker()
     shared = machines.folder / "shared"
