@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import TIMESTAMP, Dialect, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from verdict.model.message import epoch_millis, iso_time
+from verdict.model.message import calendar_time, epoch_millis
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -17,7 +17,7 @@ SECONDS = len("2026-11-21T12:00:00")
 @lru_cache(maxsize=4096)
 def _second(second: int) -> str:
     """Return all but the milliseconds of a time's text; the times of a batch share few seconds."""
-    return iso_time(second * 1000).removesuffix("000Z")
+    return calendar_time(second * 1000).removesuffix("000Z")
 
 
 @lru_cache(maxsize=4096)

@@ -89,9 +89,18 @@ def epoch_millis(value: Any) -> Any:
 def iso_time(millis: int) -> str:
     """Show epoch milliseconds as ISO 8601 in UTC, always with milliseconds; any number at all."""
     try:
-        moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
+        return calendar_time(millis)
     except OverflowError:  # in no calendar: a sender's word, where Kafka took it for the time
         return f"{millis} ms after 1970"
+
+
+def calendar_time(millis: int) -> str:
+    """Return epoch milliseconds as ISO 8601 in UTC, always with milliseconds.
+
+    Raises:
+        OverflowError: No calendar has them: before year 1 or after year 9999.
+    """
+    moment = datetime.fromtimestamp(0, UTC) + millis * RESOLUTION
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
