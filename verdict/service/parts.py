@@ -28,6 +28,7 @@ from verdict.reactions.running import reacting
 from verdict.service.read_side import project
 
 LOOK_S = 0.5
+FIRST_BATCH_S = 300.0  # not `batch_limit_s`: JVM and workers are cold, and others start beside
 
 
 class Part(Protocol):
@@ -139,7 +140,7 @@ class DeciderPart:
 
     def await_ready(self, check: Callable[[], None]) -> None:
         """Return when the operator's workers are known to connect."""
-        await_rehearsal(self._rehearsal, check, self._stage.settings.batch_limit_s)
+        await_rehearsal(self._rehearsal, check, FIRST_BATCH_S)
 
     def _rehearse(self) -> None:
         try:
@@ -162,16 +163,16 @@ def await_rehearsal(rehearsal: Future[None], check: Callable[[], None], limit_s:
     """Return when the empty batch has been through; raises what it, or `check`, does.
 
     Raises:
-        TimedOut: It is under way for longer than any batch may be.
+        TimedOut: It is under way for longer than `limit_s`.
     """
     deadline = time.monotonic() + limit_s
     while not wait([rehearsal], LOOK_S).done:
         check()
         if time.monotonic() >= deadline:
             raise TimedOut(
-                f"the first batch, an empty one, has not come through in {limit_s:g} s "
-                "(batch_limit_s): see spark/spark.log; Python workers are frozen, or the machine "
-                "has too much to do; nothing is lost, start again"
+                f"the first batch, an empty one, has not come through in {limit_s:g} s: "
+                "see spark/spark.log; Python workers are frozen, or the machine has too much to "
+                "do; nothing is lost, start again"
             )
     rehearsal.result()
 
