@@ -18,7 +18,8 @@ from verdict.page.templating import NOTHING
 from verdict.standing.facts import HeldAggregate, Problem
 
 EVERY = [
-    "/", "/live", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/flow?id=nobody", "/sql",
+    "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
+    "/flow?id=nobody",
     "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
     "/life?aggregate=order&id=o-1&from=0&version=2",
     "/life?aggregate=order&id=gone", "/life?aggregate=order&id=nobody", "/life?aggregate=x&id=y",
@@ -171,6 +172,14 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
 
     assert "BUSINESS_RULE order FillOrder 1" in said
     assert "expected version 1, order 'o-1' is ACTIVE at version 2" in said
+
+
+def test_rates_are_bars_by_minute_and_reason(shown: TestClient) -> None:
+    page = shown.get("/rates").text
+
+    assert "ACCEPTED 7, at most " in text(page)
+    assert "VERSION_CONFLICT 2, at most " in text(page)
+    assert page.count("<rect ") >= page.count("<figure ") == 5
 
 
 @pytest.mark.proves("S-05")

@@ -16,14 +16,15 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
+from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts
 from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
+from verdict.page.followers import followers
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
 from verdict.page.templating import templates
 from verdict.page.watch import DECIDER, Watch
 from verdict.page.why import why
-from verdict.projection.declared import projections
 from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
 from verdict.reading.reader import Reader, Sees, reader_of, views_for
@@ -96,7 +97,7 @@ class Pages:
 
     def overview(self, request: Request) -> Response:
         """Show the path, and who follows whom."""
-        follows = _follows(self._settings)
+        follows = followers(self._settings)
         return self.shown(request, "overview", self._picture() | {"follows": follows})
 
     def live(self, request: Request) -> Response:
@@ -140,6 +141,13 @@ class Pages:
         """Show why a command ended as it did."""
         with self._reader(request) as reader:
             return self.shown(request, "why", {"id": id, "found": why(reader, id)})
+
+    def rates(self, request: Request) -> Response:
+        """Show how often what was answered in the last hours, minute by minute."""
+        with self._reader(request) as reader:
+            until, found = charts(rows(reader, RATES))
+        about = {"minutes": MINUTES, "tall": TALL, "counted": COUNTED}
+        return self.shown(request, "rates", about | {"until": until, "charts": found})
 
     def refusals(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""
@@ -205,6 +213,7 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         "/life": pages.life,
         "/flow": pages.flow,
         "/why": pages.why,
+        "/rates": pages.rates,
         "/refusals": pages.refusals,
         "/sql": pages.sql,
     }
@@ -224,24 +233,3 @@ def _states(
     now = state_at(settings, who, *whose, at)
     after, was = now["state"] or {}, state_at(settings, who, *whose, before)["state"] or {}
     return [now, [(name, was.get(name), after.get(name)) for name in {**was, **after}]]
-
-
-def _follows(settings: Settings) -> list[tuple[str, dict[str, list[str]]]]:
-    """Return who follows each aggregate's events, as the application declares it."""
-    app, topics = current(), settings.topics
-    models = projections(settings.chosen)
-    return [
-        (
-            kind,
-            {
-                "commands": sorted(app.aggregate(kind).command_types),
-                "events": sorted(app.aggregate(kind).event_types),
-                "policies": [one.name for one in app.policies if kind in one.follows],
-                "told to others": [one.name for one in app.notifications if kind in one.follows],
-                "read models": [
-                    one.name for one in models if topics.events(kind) in one.topics(topics)
-                ],
-            },
-        )
-        for kind in app.aggregate_types
-    ]
