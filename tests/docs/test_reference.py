@@ -7,7 +7,7 @@ import pytest
 from docs.generate import FOLDER, pages
 from docs.proofs import PROMISES, promises, proofs
 
-OF_FAULTS = "F-"  # some grounds only `make chaos` can shake
+IN_CHAOS = {"F-16"}  # it needs a load of minutes to say anything
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +35,13 @@ def test_every_mark_names_a_promise_that_is_made() -> None:
 
 def test_every_promise_is_proven_by_make_test() -> None:
     """`make test-all` and `make chaos` prove more of the same."""
-    unproven = [
+    unproven = {
         promise
         for promise in promises()
-        if not any(
-            proof.run_by == "make test" or promise.startswith(OF_FAULTS)
-            for proof in proofs().get(promise, [])
-        )
-    ]
+        if not any(proof.run_by == "make test" for proof in proofs().get(promise, []))
+    }
 
-    assert unproven == []
+    assert unproven == IN_CHAOS
 
 
 def test_a_promise_has_one_id_and_no_id_two_promises() -> None:

@@ -87,6 +87,7 @@ def test_batches_are_ordered_as_numbers(tmp_path: Path) -> None:
 FILES = ("metadata", "sources/0/0", "offsets/0", "offsets/1", "commits/0")
 
 
+@pytest.mark.proves("F-18")
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_start(
     checkpoint: Path, file: str
@@ -99,6 +100,7 @@ def test_a_file_that_is_cut_off_anywhere_is_named_and_never_taken_for_a_fresh_st
             checkpoint_position(checkpoint)
 
 
+@pytest.mark.proves("F-18")
 @pytest.mark.parametrize("file", [file for file in FILES if file not in ("offsets/1", "commits/0")])
 def test_a_missing_file_is_named(checkpoint: Path, file: str) -> None:
     (checkpoint / file).unlink()

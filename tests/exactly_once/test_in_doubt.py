@@ -42,6 +42,7 @@ def deployment(own_broker: EmbeddedBroker, request: pytest.FixtureRequest) -> It
     deployment.close()
 
 
+@pytest.mark.proves("F-03")
 def test_a_commit_that_times_out_is_settled_by_the_marker(
     own_broker: EmbeddedBroker, deployment: Deployment
 ) -> None:

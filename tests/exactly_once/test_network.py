@@ -69,7 +69,7 @@ def failing(network: Proxy, fault: Fault, moment: Step, steps: list[Step]) -> On
     return on_step
 
 
-@pytest.mark.proves("C-18")
+@pytest.mark.proves("C-18", "F-19")
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("fault", the_first_of(*LOSING, Fault.HOLD_REQUESTS))
 def test_a_batch_is_published_once_whatever_the_network_loses(
@@ -157,6 +157,7 @@ def test_when_the_network_stays_broken_the_owner_stops_and_the_next_start_finds_
     assert deployment.visible() == values(0)
 
 
+@pytest.mark.proves("F-20")
 @pytest.mark.parametrize("fault", the_first_of(*LOSING))
 def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
     deployment: Deployment, proxied_deployment: Deployment, network: Proxy, fault: Fault

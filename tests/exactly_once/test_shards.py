@@ -48,6 +48,7 @@ def test_a_batch_that_begins_where_the_marker_ends_moves_its_shards_and_no_other
     assert states_after(MARKER, batch()) == MARKER.shard_states
 
 
+@pytest.mark.proves("F-17")
 @pytest.mark.parametrize(
     "found",
     [ShardState(0, bytes(32)), ShardState(8, b"b" * 32), ShardState(9, b"x" * 32)],

@@ -13,6 +13,7 @@ Caused by: java.io.IOException: {}
 \tat org.apache.spark.Whatever.scala(Whatever.scala:1)"""
 
 
+@pytest.mark.proves("F-12", "F-13")
 @pytest.mark.parametrize(
     ("line", "kind", "advice"),
     [
