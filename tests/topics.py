@@ -8,6 +8,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from verdict.wire.topics import Topics
 
+OF_SENDERS = {"message.timestamp.type": "CreateTime"}
+
 
 def drop(servers: str, topic: str, before: Mapping[int, int]) -> None:
     """Let Kafka forget what lies before an offset of each partition, as retention does."""
@@ -17,19 +19,27 @@ def drop(servers: str, topic: str, before: Mapping[int, int]) -> None:
         dropped.result(30)
 
 
-def create(servers: str, topics: Topics, needed: Collection[str]) -> None:
+def create(
+    servers: str, topics: Topics, needed: Collection[str], timed: Collection[str] = ()
+) -> None:
     """Create what is missing of a deployment's topics; return when each new one has a leader.
 
     Args:
         servers: Where Kafka is.
         topics: Of the deployment.
         needed: Names of some of them.
+        timed: Those whose records have the times that the test says.
     """
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     # asked first, the client knows the controller too; else it looks twice a second where that is
     known = admin.list_topics(timeout=30).topics
     made = [
-        NewTopic(topic.name, topic.partitions, 1, config=topic.settings)
+        NewTopic(
+            topic.name,
+            topic.partitions,
+            1,
+            config={**topic.settings} | (OF_SENDERS if topic.name in timed else {}),
+        )
         for topic in topics.all()
         if topic.name in needed and topic.name not in known
     ]

@@ -46,7 +46,7 @@ class Desk:
     def create(self, *names: str, **settings: str) -> None:
         """Create topics with two partitions."""
         admin = AdminClient(dict(self.kafka.settings))
-        wanted = {"max.message.bytes": str(4 << 20)} | {
+        wanted = {"max.message.bytes": str(4 << 20), "retention.ms": "-1"} | {
             name.replace("_", "."): value for name, value in settings.items()
         }
         made = [NewTopic(name, 2, 1, config=wanted) for name in names]

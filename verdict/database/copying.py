@@ -57,7 +57,7 @@ def insert_copied(
     staged = _staged(table, rows.names, computed)
     connection.execute(CreateTable(staged, if_not_exists=True))
     copy_into(connection, staged, {name: rows.column(name) for name in rows.names})
-    given = [column.name for column in table.columns if column.name in rows.names]
+    given = [column.key for column in table.columns if column.key in rows.names]
     values = [staged.c[name] for name in given] + [
         visitors.replacement_traverse(expression, {}, _from_row(staged))
         for expression in computed.values()
@@ -77,7 +77,7 @@ def _staged(table: Table, names: Sequence[str], computed: Computed) -> Table:
         for part in visitors.iterate(expression)
         if isinstance(part, BindParameter)
     }
-    kinds |= {column.name: column.type for column in table.columns}
+    kinds |= {column.key: column.type for column in table.columns}
     form = f"{table.name} {[(name, str(kinds[name])) for name in names]}"
     return Table(
         f"copied_{hashlib.sha256(form.encode()).hexdigest()[:16]}",

@@ -68,7 +68,7 @@ class World:
             topic for p in self.read_side.projections.values() for topic in p.topics(self.topics)
         }
         decided = {*self.topics.every_commands(), self.topics.markers, self.topics.decisions}
-        create(broker.bootstrap_servers, self.topics, read | decided)
+        create(broker.bootstrap_servers, self.topics, read | decided, self.topics.states)
 
     @property
     def kafka(self) -> Kafka:
