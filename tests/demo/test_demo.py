@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 VERDICT = str(Path(sys.executable).with_name("verdict"))
-GAP = "   "  # between the columns of a table
+OF_TABLES = ("   ", "\u2500")  # what is between columns, and below their names
 ENDS_S = 540
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600)]
