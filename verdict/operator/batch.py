@@ -1,14 +1,16 @@
 """One shard's part of a micro-batch: read, decide one by one in memory, write what changed."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from verdict.application import current
 from verdict.decision.answering import malformed
-from verdict.decision.handle import Limits, handle
+from verdict.decision.handle import Limits, Verdict, handle
 from verdict.decision.received import (
     CommandRecord,
+    MalformedCommand,
     ReceivedCommand,
     dead_letter,
     receive,
@@ -23,6 +25,11 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
+
+# So many records go through a step together, before any goes on to the next: one step's code and
+# data then stay in the processor's cache. One by one, the same work takes a third longer; more
+# would be no faster, and all that the events of so many may weigh is in memory at once.
+ABREAST = 64
 
 # Beyond what is promised: it is room for two leaps of the clock, see `LONGEST_STEP_MS`.
 FORGET_AFTER_MS = 24 * 60 * 60 * 1000
@@ -55,8 +62,9 @@ class ShardBatch:
         All records are taken before the first is decided; outputs come one by one, so that a
         batch need not hold them all.
         """
-        for record in sorted(records, key=attrgetter("place")):
-            yield from self._decide(record)
+        waiting = iter(sorted(records, key=attrgetter("place")))
+        while some := [*islice(waiting, ABREAST)]:
+            yield from self._decide(some)
 
     def commit(self, now: int = 0) -> None:
         """Write what changed into the shard's state; all outputs have been taken.
@@ -66,45 +74,54 @@ class ShardBatch:
         """
         self._state.commit(self._changed, now)
 
-    def _decide(self, record: CommandRecord) -> list[Output]:
-        desk = self._desk(record.source.topic)
-        received = receive(desk.aggregate_type, record)
-        if isinstance(received, ReceivedCommand):
-            return self._judge(desk, received)
-        if isinstance(received, DeadLetter):
-            return [self._outputs.of_dead_letter(received)]
-        key, answer = received.aggregate_id.encode(), encode(malformed(received))
-        return self._outputs.of_answer(desk.aggregate_type, key, record, answer, received.reason)
+    def _decide(self, records: list[CommandRecord]) -> Iterator[Output]:
+        """Take some records abreast through one step after the other, see `ABREAST`."""
+        received = [receive(self._desk(each.source.topic).type, each) for each in records]
+        cases = [self._case(each) for each in received if isinstance(each, ReceivedCommand)]
+        verdicts = iter([self._judge(case) for case in cases])
+        for record, each in zip(records, received, strict=True):
+            if isinstance(each, ReceivedCommand):
+                yield from self._published(next(verdicts), each)
+            else:
+                yield from self._unreadable(record, each)
 
-    def _judge(self, desk: "_Desk", command: ReceivedCommand) -> list[Output]:
-        key = command.record.key or b""
+    def _case(self, command: ReceivedCommand) -> "_Case":
+        """Put what the state knows beside a command."""
+        desk, key = self._desk(command.record.source.topic), command.record.key or b""
         at = desk.snapshots + key
         asked = desk.outcomes + key + SEPARATOR + text_in(command.envelope.command)
-        before, earlier = self._snapshot(desk, at), self._earlier(asked)
-        verdict = handle(desk.decider, before, command, earlier, self._limits)
+        if at not in self._snapshots:
+            stored = self._state.get(at)
+            self._snapshots[at] = NEVER_EXISTED if stored is None else desk.codec.decode(stored)
+        return _Case(command, desk.decider, at, asked, self._state.get(asked))
+
+    def _judge(self, case: "_Case") -> Verdict:
+        command, decider, at, asked, remembered = case
+        changed = self._changed.get(asked)
+        stored = remembered if changed is None else changed.value
+        earlier = None if stored is None else decode(Response, stored)
+        verdict = handle(decider, self._snapshots[at], command, earlier, self._limits)
         if verdict.stored is not None:
             self._snapshots[at] = verdict.snapshot
             self._changed[at] = Entry(verdict.stored)
         if verdict.remembered:
             self._changed[asked] = outcome_entry(verdict.answer, self._limits)
+        return verdict
+
+    def _published(self, verdict: Verdict, command: ReceivedCommand) -> list[Output]:
         outputs = self._outputs.of_verdict(verdict, command)
         if verdict.refused is Reason.HANDLER_ERROR:
             letter = dead_letter(command.record, f"HANDLER_ERROR {verdict.response.message}")
             outputs.append(self._outputs.of_failed(letter, command.record.attempt))
         return outputs
 
-    def _snapshot(self, desk: "_Desk", key: bytes) -> Snapshot[Any]:
-        if (known := self._snapshots.get(key)) is not None:
-            return known
-        stored = self._state.get(key)
-        read = NEVER_EXISTED if stored is None else desk.codec.decode(stored)
-        self._snapshots[key] = read
-        return read
-
-    def _earlier(self, key: bytes) -> Response | None:
-        changed = self._changed.get(key)
-        stored = self._state.get(key) if changed is None else changed.value
-        return None if stored is None else decode(Response, stored)
+    def _unreadable(
+        self, record: CommandRecord, found: MalformedCommand | DeadLetter
+    ) -> list[Output]:
+        if isinstance(found, DeadLetter):
+            return [self._outputs.of_dead_letter(found)]
+        key, answer = found.aggregate_id.encode(), encode(malformed(found))
+        return self._outputs.of_answer(found.aggregate_type, key, record, answer, found.reason)
 
     def _desk(self, topic: str) -> "_Desk":
         if (found := self._desks.get(topic)) is None:
@@ -115,11 +132,24 @@ class ShardBatch:
 class _Desk(NamedTuple):
     """What the commands of one aggregate are judged by, and how their keys in the state begin."""
 
-    aggregate_type: str
+    type: str
     decider: Aggregate[Any]
     codec: SnapshotCodec[Any]
     snapshots: bytes
     outcomes: bytes
+
+
+class _Case(NamedTuple):
+    """A command, who judges it, and where in the state its aggregate and its outcome are.
+
+    `remembered` is what the state knew of that outcome before the batch.
+    """
+
+    command: ReceivedCommand
+    decider: Aggregate[Any]
+    at: bytes
+    asked: bytes
+    remembered: bytes | None
 
 
 def _desk_of(aggregate_type: str) -> _Desk:
