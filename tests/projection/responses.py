@@ -6,7 +6,9 @@ from verdict.model.command_envelope import Expectation
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.reason import Reason
 from verdict.model.source import Source
+from verdict.projection.answered import answered
 from verdict.projection.batch import Batch, Delivery
+from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
 from verdict.wire.spans import Partition, Span
 
@@ -89,5 +91,7 @@ MALFORMED = Response(
 
 def batch_of(responses: Iterable[Response], start: int = 0) -> Batch:
     """Return a batch with these responses, one behind the other on one partition."""
-    found = [Delivery(TOPIC, 0, start + n, response) for n, response in enumerate(responses)]
+    found = [
+        Delivery(TOPIC, 0, start + n, answered(encode(one))) for n, one in enumerate(responses)
+    ]
     return Batch(found, {Partition(TOPIC, 0): Span(start, start + len(found))})

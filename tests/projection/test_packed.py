@@ -9,13 +9,12 @@ from schemas.share_holding import ShareHolding
 from tests.projection.event_log import AN_EVENT, opened
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import outcome
+from verdict.projection.answered import Outcome, answered
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.read_models.batches.packed import PACKED, packed, unpacked
 from verdict.read_models.batches.stream import KAFKA_COLUMNS, Decoder
 from verdict.wire.records import encode, encode_event
-from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 EVENT = AN_EVENT._replace(event_id="e-1", aggregate_id="p-1", version=1, decided_at=5)
@@ -32,9 +31,7 @@ RECORDS: list[Record | Unreadable] = [
     EVENT,
     ORDER_EVENT,
     ORDER_EVENT._replace(payload=OrderCancelled(cause=None)),
-    ACCEPTED,
-    REJECTED,
-    MALFORMED,
+    *(answered(encode(response)) for response in (ACCEPTED, REJECTED, MALFORMED)),
     Carried("1", ShareHolding(id="1", client="ädä", ticker="FB", amount=33, exchange="NYSE")),
     Carried("1", None),
     Carried("1", Unreadable("why")),
@@ -66,8 +63,8 @@ def handed_over(delivery: Delivery) -> Delivery:
     """Return what becomes of a delivery: what is archived of an event comes with it."""
     if isinstance(delivery.record, RecordedEvent):
         return delivery._replace(value=None, row=archived_event(delivery))
-    if isinstance(delivery.record, Response):
-        return delivery._replace(record=None, row=outcome.row(delivery.record))
+    if isinstance(delivery.record, Outcome):
+        return delivery._replace(record=None, row=delivery.record)
     return delivery
 
 
@@ -103,7 +100,7 @@ def test_events_and_responses_are_decoded_by_their_topics() -> None:
     )
 
     assert deliveries == [
-        handed_over(Delivery("order.responses", 1, 8, REJECTED)),
+        handed_over(Delivery("order.responses", 1, 8, answered(encode(REJECTED)))),
         handed_over(Delivery("position.events", 0, 7, EVENT, value=encode_event(EVENT))),
     ]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from verdict.model.carried_state import CarriedState
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.response import Response
+from verdict.projection.answered import Outcome
 from verdict.wire.spans import Partition, Span
 
 
@@ -35,14 +35,14 @@ class Carried:
     value: CarriedState | Unreadable | None
 
 
-Record = RecordedEvent | Response | Carried
+Record = RecordedEvent | Outcome | Carried
 
 
 class Delivery(NamedTuple):
     """A decoded record and its place.
 
     Of an event there are the bytes of its value, too; or its row in the archive, `row`, which has
-    them. Of a response that has its row, what `outcome` keeps of it, there is no more: nobody asks.
+    them. Of a response there is what `outcome` keeps: as the record, or from a worker as `row`.
     """
 
     topic: str

@@ -9,9 +9,9 @@ from verdict.application import current
 from verdict.model.carried_state import CarriedState
 from verdict.model.message import Name
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.answered import Outcome, answered
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
-from verdict.wire.records import decode, decode_event
-from verdict.wire.response import Response
+from verdict.wire.records import decode_event
 from verdict.wire.topics import Topics
 
 SHOWN_CHARS = 500
@@ -48,10 +48,10 @@ class Decoding:
         if value is None:
             raise ValueError("the record has no value")
         aggregate_type = self.topics.aggregate_of(topic)
-        record: RecordedEvent | Response = (
+        record: RecordedEvent | Outcome = (
             decode_event(aggregate_type, value)
             if topic == self.topics.events(aggregate_type)
-            else decode(Response, value)
+            else answered(value)
         )
         if (record.aggregate_type, record.aggregate_id.encode()) != (aggregate_type, key):
             raise ValueError(

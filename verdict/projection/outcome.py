@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -19,35 +19,13 @@ from sqlalchemy import (
 
 from verdict.application import current
 from verdict.database.instant import InstantType
+from verdict.projection.answered import Outcome
 from verdict.projection.append_projection import AppendProjection
 from verdict.projection.batch import Delivery, Record
 from verdict.projection.described import View, described
 from verdict.projection.projection import Applied
 from verdict.projection.scattered_key import key_partition, note, note_all, scattered
-from verdict.wire.response import Response
 from verdict.wire.topics import Topics
-
-
-class Outcome(NamedTuple):
-    """The row of a response; its place is that of the command, not of the response."""
-
-    command_id: str
-    aggregate_type: str
-    aggregate_id: str
-    command_type: str | None
-    status: str
-    reason: str | None
-    message: str | None
-    expected_version: str | None
-    actual_version: int | None
-    from_version: int | None
-    to_version: int | None
-    duplicate: bool
-    correlation_id: str
-    topic: str
-    partition: int
-    offset: int
-    decided_at: int
 
 
 def _of(*names: str) -> Callable[[tuple[Any, ...]], Any]:
@@ -57,30 +35,9 @@ def _of(*names: str) -> Callable[[tuple[Any, ...]], Any]:
 PLACE, BEFORE = _of("aggregate_type", "aggregate_id", "partition"), _of("from_version")
 
 
-def row(response: Record) -> Outcome:
-    """Return the row of a response."""
-    assert isinstance(response, Response), "outcome follows responses only"
-    expected, reason, message = response.expected_version, response.reason, response.message
-    return Outcome(
-        response.command_id,
-        response.aggregate_type,
-        response.aggregate_id,
-        response.command_type,
-        str(response.status),
-        None if reason is None else str(reason),
-        # a bug's message may hold anything, and PostgreSQL stores no NUL
-        message and message.replace("\0", "\\0"),
-        None if expected is None else str(expected),
-        response.actual_version,
-        response.from_version,
-        response.to_version,
-        response.duplicate,
-        response.correlation_id,
-        response.source.topic,
-        response.source.partition,
-        response.source.offset,
-        response.decided_at,
-    )
+def _row(record: Record) -> Outcome:
+    assert isinstance(record, Outcome), "outcome follows responses only"
+    return record
 
 
 def every_responses(topics: Topics) -> Sequence[str]:
@@ -172,7 +129,7 @@ def outcome(version: int = 1) -> OutcomeProjection:
         table=outcomes,
         places=places,
         columns=Outcome._fields,
-        row=row,
+        row=_row,
         follows=every_responses,
         views={"outcome": _shown(outcomes), "scattered_key": scattered(places)},
     )

@@ -65,6 +65,20 @@ def decode(kind: type[Record], value: bytes) -> Record:
     return _made(kind, codec(SUBJECTS[kind]).decode(value))
 
 
+def response_fields(value: bytes) -> dict[str, Any]:
+    """Return the fields of a response as Avro has them, for whoever needs no object.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    found = codec(SUBJECTS[Response]).decode(value)
+    for name, members in NAMED:
+        text = found[name]
+        if text.__class__ is str and text not in members:
+            _made(Response, found)  # which finds the words for it
+    return found
+
+
 def decode_response(value: bytes) -> Response:
     """Return the response in `value`; of one that a newer verdict wrote, what is known here.
 

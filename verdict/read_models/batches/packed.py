@@ -1,9 +1,9 @@
 """Decoded records on their way from the executors to the driver: many in one value.
 
-What `event_archive` and `outcome` keep of a record is made here, too, where there are cores for it;
-of a response nothing else is handed over. Nobody looks into them in between: columns of their own
-would cost Spark's JVM, which makes rows of them and columns again, more than decoding costs Python.
-What is packed is plain values, pickled: a record's own class is found again at the other end.
+What `event_archive` keeps of an event is made here, too, where there are cores for it; an outcome
+is a row already, and nothing else. Nobody looks into them in between: columns of their own would
+cost Spark's JVM, which makes rows of them and columns again, more than decoding costs Python. What
+is packed is plain values, pickled: a record's own class is found again at the other end.
 """
 
 import dataclasses
@@ -17,10 +17,9 @@ from verdict.model.carried_state import CarriedState
 from verdict.model.message import Event, made_of
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection import outcome
+from verdict.projection.answered import Outcome
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
-from verdict.wire.response import Response
 
 PACKED = "deliveries"
 PACKED_SCHEMA = f"{PACKED} binary"
@@ -55,8 +54,8 @@ def _row(delivery: Delivery) -> tuple[Any, ...]:
     row: tuple[Any, ...] | None = None
     if isinstance(record, RecordedEvent):
         row = tuple(archived_event(delivery))
-    elif isinstance(record, Response):
-        row, record = tuple(outcome.row(record)), None
+    elif isinstance(record, Outcome):
+        row, record = tuple(record), None
     kind = record.__class__
     return *delivery[:3], kind.__name__, VALUES[kind](record), row
 

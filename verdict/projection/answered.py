@@ -1,0 +1,57 @@
+"""An answer as `outcome` keeps it: the row of a command that was answered; pure."""
+
+from typing import NamedTuple
+
+from verdict.wire.records import response_fields
+
+
+class Outcome(NamedTuple):
+    """The row of a response; its place is that of the command, not of the response."""
+
+    command_id: str
+    aggregate_type: str
+    aggregate_id: str
+    command_type: str | None
+    status: str
+    reason: str | None
+    message: str | None
+    expected_version: str | None
+    actual_version: int | None
+    from_version: int | None
+    to_version: int | None
+    duplicate: bool
+    correlation_id: str
+    topic: str
+    partition: int
+    offset: int
+    decided_at: int
+
+
+def answered(response: bytes) -> Outcome:
+    """Return the row of a response, which nobody needs as an object on the way.
+
+    Raises:
+        Undecodable: The bytes are something else, or damaged.
+    """
+    fields = response_fields(response)
+    source, expected, message = fields["source"], fields["expected_version"], fields["message"]
+    return Outcome(
+        fields["command_id"],
+        fields["aggregate_type"],
+        fields["aggregate_id"],
+        fields["command_type"],
+        fields["status"],
+        fields["reason"],
+        # a bug's message may hold anything, and PostgreSQL stores no NUL
+        message and message.replace("\0", "\\0"),
+        None if expected is None else str(expected),
+        fields["actual_version"],
+        fields["from_version"],
+        fields["to_version"],
+        fields["duplicate"],
+        fields["correlation_id"],
+        source["topic"],
+        source["partition"],
+        source["offset"],
+        fields["decided_at"],
+    )
