@@ -1,31 +1,14 @@
 """`verdict letters`: what could not be handled and waits for a person, of whatever kind it is."""
 
 import json as json_text
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
 
 from verdict.cli.deciding_person import Who, Why, WhyIfAny, decided_by
-from verdict.cli.options import Json, kafka_options, settings_at_any_rate, settings_of
+from verdict.cli.options import Json, settings_at_any_rate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.configuration.found import database_url as url_of
-from verdict.configuration.settings import Settings
-from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.decisions import write_decisions
-from verdict.kafka.log import KafkaLog
-from verdict.projection.applier import database_failed
-from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
-from verdict.projection.declared import declared
-from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import NothingWaits, Unhandled
-from verdict.unhandled.letters import ParkedLetters
-from verdict.unhandled.records import StoppingRecords
-from verdict.wire.decision import Decision
+from verdict.unhandled.kinds import kind_of, kinds
 
 app = typer.Typer(add_completion=False)
 
@@ -41,24 +24,6 @@ Document = Annotated[
 ]
 
 
-def _events(engine: Engine, settings: Settings) -> Unhandled:
-    return HeldAggregates(engine, declared(settings.chosen))
-
-
-def _letters(engine: Engine, settings: Settings) -> Unhandled:
-    return ParkedLetters(engine)
-
-
-def _records(engine: Engine, settings: Settings) -> Unhandled:
-    def decide(made: Decision) -> None:
-        write_decisions(kafka_options(settings), settings.topics, [made])
-
-    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide)
-
-
-KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)
-
-
 @app.callback()
 def letters() -> None:
     """What could not be handled and waits: which there is; mend it, try it again, or give it up."""
@@ -67,8 +32,8 @@ def letters() -> None:
 @app.command("list")
 def list_letters(json: Json = False) -> None:
     """List what waits: events that cannot be applied or never came, records, letters."""
-    with settings_at_any_rate() as (settings, _), _kinds(settings) as kinds:
-        found = [item for kind in kinds for item in kind.listed()]
+    with settings_at_any_rate() as (settings, _), kinds(settings) as every:
+        found = [item for kind in every for item in kind.listed()]
     if json:
         for item in found:
             show_json(item)
@@ -86,7 +51,7 @@ def list_letters(json: Json = False) -> None:
 @app.command("show")
 def show_letter(id: Id, json: Json = False) -> None:
     """Show one: its payload, where it lies, why it waits, and what was done about it."""
-    with _kind_of(id) as kind:
+    with kind_of(id, settings_of()) as kind:
         facts = kind.shown(id)
     if json:
         show_json(facts)
@@ -106,7 +71,7 @@ def edit(
     Of an event it holds for that projection only, also when it is built again. A payload that the
     event's class refuses is refused here. Of a letter the file is the whole value.
     """
-    with _kind_of(id) as kind:
+    with kind_of(id, settings_of()) as kind:
         note(kind.edit(id, file.read(), decided_by(by, why)))
 
 
@@ -120,7 +85,7 @@ def replay(
 
     A letter is sent by the running service.
     """
-    with _kind_of(id) as kind:
+    with kind_of(id, settings_of()) as kind:
         note(kind.replay(id, decided_by(by, why)))
 
 
@@ -137,7 +102,7 @@ def evict(
     that never came. A record that nobody can read is passed over by all. A letter stays on
     `dead-letters`.
     """
-    with _kind_of(id) as kind:
+    with kind_of(id, settings_of()) as kind:
         note(kind.evict(id, decided_by(by, why), all_behind))
 
 
@@ -151,50 +116,8 @@ def accept(
 
     It waits on, and what it waits for can still come, be mended or be given up.
     """
-    with _kind_of(id) as kind:
+    with kind_of(id, settings_of()) as kind:
         note(kind.accept(id, decided_by(by, why)))
-
-
-@contextmanager
-def _kind_of(address: str) -> Iterator[Unhandled]:
-    """Give the kind that an address is of.
-
-    Raises:
-        NothingWaits: It is of none.
-    """
-    with _kinds(settings_of()) as kinds:
-        kind = next((one for one in kinds if one.knows(address)), None)
-        if kind is None:
-            raise NothingWaits(address)
-        yield kind
-
-
-@contextmanager
-def _kinds(settings: Settings) -> Iterator[list[Unhandled]]:
-    """Give all kinds, on the read side that is set, or that of the running service.
-
-    Raises:
-        Unreachable: There is none, or it does not answer.
-    """
-    engine = _existing(url_of(settings))
-    try:
-        yield [kind(engine, settings) for kind in KINDS]
-    except DBAPIError as error:
-        problem = f"{shown(engine.url)}: {one_line(error.orig)}"
-        raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
-    finally:
-        engine.dispose()
-
-
-def _existing(url: str) -> Engine:
-    """Open a read side that is there; whoever only asks makes none."""
-    parsed = parse(url)
-    if is_sqlite(parsed) and not Path(parsed.database or "").is_file():
-        raise Unreachable(
-            f"there is no read side at {parsed.database}: is it the right data directory, and did "
-            "`verdict up` start once?"
-        )
-    return open_database(url)
 
 
 def _told(value: Any) -> Any:

@@ -32,11 +32,13 @@ from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
+from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
 from verdict.standing.told import SILENT_S
+from verdict.unhandled.kind import NothingWaits
 
 
 def page_of(
@@ -64,6 +66,7 @@ def page_of(
     add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
+    add_waiting(page, settings, pages)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
     page.add_api_route(
         "/asyncapi.yaml",
@@ -111,7 +114,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
 
 async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
     """Say what happened: to a browser on a page, to programs as JSON."""
-    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404, NeedsToken: 401}
+    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NeedsToken: 401}
     status = next((code for kind, code in said.items() if isinstance(error, kind)), 400)
     if is_browser(request):
         return pages.shown(request, "error", {"error": str(error)}, status)

@@ -1,0 +1,125 @@
+"""What waits, on the page: who sees it, who decides, and what is kept of that."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from starlette.testclient import TestClient
+
+from schemas.position import PositionTransferred
+from tests.page.conftest import TOKEN, Opened
+from tests.projection.holding import Holding
+from verdict.configuration.found import DATABASE
+
+HTML = {"accept": "text/html"}
+P7 = "us_holder/position/p-7"
+AT = f"/letter?{urlencode({'id': P7})}"
+BY = {"who": "ada", "why": "a test", "token": TOKEN}
+EVE = json.dumps({"type": "PositionTransferred", "client": "eve"})
+
+
+@pytest.fixture
+def lot(tmp_path: Path) -> Iterator[Holding]:
+    """Return one that holds p-7, whose new owner mended code could take."""
+    lot = Holding(f"sqlite:///{tmp_path / DATABASE}")
+    lot.hold("p-7", PositionTransferred(client="bob"))
+    yield lot
+    lot.close()
+
+
+@pytest.fixture
+def browser(opened: Opened, lot: Holding) -> TestClient:
+    """A browser on a page with a token, which it has not given yet."""
+    return opened(page_token=TOKEN).browser
+
+
+def given(browser: TestClient) -> TestClient:
+    browser.post("/token", data={"token": TOKEN})
+    return browser
+
+
+def test_what_waits_is_listed_and_shown_without_what_is_personal(browser: TestClient) -> None:
+    listed = browser.get("/letters", headers=HTML).text
+    shown = browser.get(AT, headers=HTML).text
+
+    assert P7 in listed
+    assert AT.replace("&", "&amp;") in listed
+    assert "PositionTransferred" in shown
+    assert "mallory" not in shown.partition("Payload")[2]
+    assert "<textarea" not in shown
+    assert "<textarea" in given(browser).get(AT, headers=HTML).text
+
+
+@pytest.mark.proves("B-09")
+def test_who_has_the_token_edits_and_replays_and_that_is_kept(
+    browser: TestClient, lot: Holding
+) -> None:
+    edited = browser.post(AT, data=BY | {"action": "edit", "payload": EVE}, headers=HTML)
+    replayed = browser.post(AT, data=BY | {"action": "replay", "why": ""}, headers=HTML)
+
+    assert f"{P7} is edited" in edited.text
+    assert f"{P7} is applied" in replayed.text
+    assert "Nothing waits." in replayed.text
+    assert lot.read_side.holders() == {"bob": 1}
+    assert lot.interventions(("kind", "who", "why")) == [
+        ("edit", "ada", "a test"),
+        ("replay", "ada", None),
+    ]
+
+
+@pytest.mark.proves("S-05")
+@pytest.mark.parametrize("token", ["", "not the token at all", "\u0442\u043e"])
+def test_a_form_without_the_token_does_nothing_whatever_the_browser_keeps(
+    browser: TestClient, lot: Holding, token: str
+) -> None:
+    form = BY | {"action": "evict", "token": token}
+
+    answer = given(browser).post(AT, data=form, headers=HTML)
+
+    assert answer.status_code == 401
+    assert "nothing was done" in answer.text
+    assert lot.interventions(("kind",)) == []
+
+
+def test_nothing_is_decided_where_there_is_no_token(opened: Opened, lot: Holding) -> None:
+    answer = opened().browser.post(AT, data=BY | {"action": "evict", "token": ""}, headers=HTML)
+
+    assert answer.status_code == 401
+    assert "page_token: set it" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"action": "evict", "why": " "}, "say who decides, and why"),
+        ({"action": "replay", "who": ""}, "say who decides, and why"),
+        ({"action": "burn"}, "&#39;burn&#39; is none of replay, edit, evict, accept"),
+        ({"action": "edit", "payload": "{"}, "payload"),
+        ({"action": "edit", "payload": '{"type": "PositionTransferred"}'}, "client"),
+    ],
+)
+def test_a_form_that_is_not_whole_is_told_so_and_does_nothing(
+    browser: TestClient, lot: Holding, form: dict[str, str], said: str
+) -> None:
+    answer = browser.post(AT, data=BY | form, headers=HTML)
+
+    assert answer.status_code == 400
+    assert said in answer.text
+    assert lot.interventions(("kind",)) == []
+
+
+@pytest.mark.parametrize("id", ["us_holder/position/p-8", "nothing", "\0", "/letter"])
+def test_what_does_not_wait_is_not_there(browser: TestClient, id: str) -> None:
+    answer = browser.get("/letter", params={"id": id}, headers=HTML)
+
+    assert answer.status_code == 404
+    assert "nothing waits at" in answer.text
+
+
+def test_a_deployment_without_a_read_side_says_so(opened: Opened) -> None:
+    answer = opened().browser.get("/letters", headers=HTML)
+
+    assert answer.status_code == 503
+    assert "there is no read side at" in answer.text

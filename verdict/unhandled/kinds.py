@@ -1,0 +1,83 @@
+"""All that waits for a person in a deployment, of whatever kind it is."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from verdict.configuration.found import database_url, kafka_options
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.decisions import write_decisions
+from verdict.kafka.log import KafkaLog
+from verdict.projection.applier import database_failed
+from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
+from verdict.projection.declared import declared
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.kind import NothingWaits, Unhandled
+from verdict.unhandled.letters import ParkedLetters
+from verdict.unhandled.records import StoppingRecords
+from verdict.wire.decision import Decision
+
+
+def _events(engine: Engine, settings: Settings) -> Unhandled:
+    return HeldAggregates(engine, declared(settings.chosen))
+
+
+def _letters(engine: Engine, settings: Settings) -> Unhandled:
+    return ParkedLetters(engine)
+
+
+def _records(engine: Engine, settings: Settings) -> Unhandled:
+    def decide(made: Decision) -> None:
+        write_decisions(kafka_options(settings), settings.topics, [made])
+
+    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide)
+
+
+KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)
+
+
+@contextmanager
+def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
+    """Give all kinds, on the read side that is set, or that of the running service.
+
+    Raises:
+        Unreachable: There is none, or it does not answer.
+    """
+    engine = _existing(database_url(settings))
+    try:
+        yield [kind(engine, settings) for kind in KINDS]
+    except DBAPIError as error:
+        problem = f"{shown(engine.url)}: {one_line(error.orig)}"
+        raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def kind_of(address: str, settings: Settings) -> Iterator[Unhandled]:
+    """Give the kind that an address is of.
+
+    Raises:
+        NothingWaits: It is of none.
+        Unreachable: As `kinds`.
+    """
+    with kinds(settings) as every:
+        kind = next((one for one in every if one.knows(address)), None)
+        if kind is None:
+            raise NothingWaits(address)
+        yield kind
+
+
+def _existing(url: str) -> Engine:
+    """Open a read side that is there; whoever only asks makes none."""
+    parsed = parse(url)
+    if is_sqlite(parsed) and not Path(parsed.database or "").is_file():
+        raise Unreachable(
+            f"there is no read side at {parsed.database}: is it the right data directory, and did "
+            "`verdict up` start once?"
+        )
+    return open_database(url)
