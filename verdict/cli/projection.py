@@ -13,6 +13,7 @@ from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.progress import progress
 from verdict.errors import VerdictError
 from verdict.projection.comparison import Content
+from verdict.read_models.versions import told
 from verdict.read_models.versions.rebuilder import Rebuilder
 from verdict.read_models.versions.swapping import Verified
 from verdict.standing.facts import ProjectionStanding, as_json
@@ -93,8 +94,8 @@ def rebuild(
     with _rebuilder(name) as rebuilder:
         made = rebuilder.rebuild()
     note(
-        f"{name} v{made.other.version} is built beside v{made.live.version}: "
-        f"`verdict projection verify {name}` compares them, `… swap {name}` puts it in place"
+        f"{told.built(made)}: `verdict projection verify {name}` compares them, "
+        f"`… swap {name}` puts it in place"
     )
 
 
@@ -126,7 +127,7 @@ def swap(
     """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.swap(accept_differences)
-    note(f"readers see {name} v{put.other.version} now; v{put.live.version} is kept")
+    note(told.put_in_place(put))
 
 
 @app.command()
@@ -136,7 +137,7 @@ def rollback(
     """Let readers see the version before the last swap again, brought up to date first."""
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
-    note(f"readers see {name} v{put.other.version} again; v{put.live.version} is kept")
+    note(told.put_in_place(put, "again"))
 
 
 @contextmanager
@@ -168,8 +169,7 @@ def _show(verified: Verified) -> None:
                 f"{compared.built_table} {', '.join(map(str, row.key))}: "
                 f"live {row.live or 'nothing'}, built {row.built or 'nothing'}"
             )
-    same = "hold the same" if verified.equal else "differ"
-    note(f"{verified.projection} v{verified.live} (live) and v{verified.built} {same}")
+    note(told.compared(verified))
 
 
 def _cells(name: str, content: Content, about: str | Text) -> tuple[str | Text, ...]:

@@ -1,6 +1,7 @@
 """The page as one application of FastAPI: what a request meets first, and what answers it."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from verdict.application import current
@@ -27,9 +29,11 @@ from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
 from verdict.page.feeds import add_feeds
 from verdict.page.health import colour, unready
+from verdict.page.jobs import Jobs
 from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
+from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
 from verdict.page.waiting import add_waiting
@@ -51,11 +55,18 @@ def page_of(
         look: Returns how far everything has come; default: as `verdict status` finds it.
         beside: Whether the service runs in this process.
     """
-    commands = Commands(settings)
+    commands, jobs = Commands(settings), Jobs(settings)
+
+    @asynccontextmanager
+    async def open_page(page: FastAPI) -> AsyncIterator[None]:
+        async with commands.open(page):
+            yield
+        await run_in_threadpool(jobs.stop)
+
     page = FastAPI(
         title=current().name,
         openapi_url=None,  # described when somebody asks
-        lifespan=commands.open,
+        lifespan=open_page,
         default_response_class=Json,
     )
     page.middleware("http")(partial(guarded, names=settings.page_names))
@@ -67,6 +78,7 @@ def page_of(
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
     add_waiting(page, settings, pages)
+    add_read_models(page, settings, watch, pages, jobs)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
     page.add_api_route(
         "/asyncapi.yaml",

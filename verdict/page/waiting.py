@@ -3,24 +3,21 @@
 import json
 from collections.abc import Callable
 from typing import Annotated, Any
-from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
-from verdict.page.door import NeedsToken, has_token, read, sees
+from verdict.page.door import sees
+from verdict.page.forms import Form, Undecided, filled_in
 from verdict.page.pages import Pages
 from verdict.reading.reader import Sees
 from verdict.unhandled.kind import By, Facts, Unhandled
 from verdict.unhandled.kinds import kind_of, kinds
 
-FORM_BYTES = 8 * 2**20  # a form writes some bytes as three
 PERSONAL = ("payload", "replacement")
 
 Address = Annotated[str, Query(max_length=2_000)]
-Form = dict[str, str]
 Decide = Callable[[Unhandled, str, Form, By], str]
 
 DECISIONS: dict[str, Decide] = {
@@ -29,10 +26,6 @@ DECISIONS: dict[str, Decide] = {
     "evict": lambda kind, id, form, by: kind.evict(id, by, "all" in form),
     "accept": lambda kind, id, form, by: kind.accept(id, by),
 }
-
-
-class Undecided(VerdictError):
-    """A form does not say what to do, who does it, or why."""
 
 
 def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
@@ -61,26 +54,6 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
     page.add_api_route("/letters", letters, include_in_schema=False)
     page.add_api_route("/letter", letter, include_in_schema=False)
     page.add_api_route("/letter", decide, methods=["POST"], include_in_schema=False)
-
-
-async def filled_in(request: Request, settings: Settings) -> Form:
-    """Return what somebody who may write filled into a form of ours.
-
-    A form brings the token itself: a cookie goes to every port of a host, so it lets nobody write.
-
-    Raises:
-        NeedsToken: Not the token, or there is none.
-        Undecided: More than a form has.
-    """
-    body = await read(request, FORM_BYTES)
-    if body is None:
-        raise Undecided(f"a form has {FORM_BYTES} bytes at most: use `verdict letters`")
-    form = {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
-    if settings.page_token is None:
-        raise NeedsToken("nothing is written here without the setting page_token: set it")
-    if not has_token(form.get("token", "").encode(), settings):
-        raise NeedsToken("nothing was done: that is not the setting page_token")
-    return form
 
 
 def by_whom(form: Form, why_needed: bool = True) -> By:

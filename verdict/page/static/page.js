@@ -20,7 +20,7 @@ function become(shown, fresh) {
 
 async function renew() {
   try {
-    const answer = await fetch("/live", { signal: AbortSignal.timeout(30000) });
+    const answer = await fetch(live.dataset.from, { signal: AbortSignal.timeout(30000) });
     if (!answer.ok) throw new Error(answer.status);
     const fresh = document.createElement("div");
     fresh.innerHTML = await answer.text();
