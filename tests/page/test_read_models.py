@@ -27,6 +27,16 @@ def says_and_waits(
     pipe.send(Job(action, "done", ended=True))
 
 
+def lingers(
+    chosen: dict[str, Any], name: str, action: Action, accept: bool, pipe: Connection
+) -> None:
+    """Say that it is done, and end when somebody lets it."""
+    pipe.send(Job(action, "done", ended=True))
+    (chosen["data_dir"] / "told").touch()
+    while not (chosen["data_dir"] / "go").exists():
+        time.sleep(0.01)
+
+
 def dies(chosen: dict[str, Any], name: str, action: Action, accept: bool, pipe: Connection) -> None:
     """End as what the system kills does."""
     pipe.send(Job(action, "half way"))
@@ -73,6 +83,20 @@ def test_a_job_tells_how_far_it_is_and_keeps_others_out_until_it_has_ended(
 
     assert began.newest["us_holder"] == Job(Action.SWAP, "done", ended=True)
     began.begin("us_holder", Action.VERIFY)
+
+
+@pytest.mark.process
+def test_nothing_else_begins_before_the_process_has_ended(jobs: Began, tmp_path: Path) -> None:
+    began = jobs(lingers)
+
+    began.begin("us_holder", Action.SWAP)
+    until((tmp_path / "told").exists)
+    with pytest.raises(Busy):
+        began.begin("us_holder", Action.ROLLBACK)
+    (tmp_path / "go").touch()
+    until(lambda: began.newest["us_holder"].ended)
+
+    assert began.newest["us_holder"] == Job(Action.SWAP, "done", ended=True)
 
 
 @pytest.mark.process

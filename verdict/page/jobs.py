@@ -98,7 +98,7 @@ class Jobs:
             process.start()
             self._newest[name], self._processes[name] = Job(action, "starting"), process
         there.close()  # so that its end is heard here
-        Thread(target=self._follow, args=(name, process, here), daemon=True).start()
+        Thread(target=self._follow, args=(name, action, process, here), daemon=True).start()
 
     def stop(self) -> None:
         """End what runs; who wants a version builds it anew."""
@@ -106,14 +106,18 @@ class Jobs:
             process.terminate()
             process.join(PATIENCE_S)
 
-    def _follow(self, name: str, process: BaseProcess, pipe: Connection) -> None:
+    def _follow(self, name: str, action: Action, process: BaseProcess, pipe: Connection) -> None:
+        """Take over what is told; that it ended when the process has, which keeps others out."""
+        last = Job(action, "starting")
         with pipe:
             try:
-                while True:
-                    self._newest[name] = pipe.recv()
+                while not last.ended:
+                    self._newest[name] = last
+                    last = pipe.recv()
             except EOFError:
-                process.join()
-        last = self._newest[name]
+                pass
+        process.join()
         if not last.ended:
             said = f"its process ended with code {process.exitcode}, at: {last.said}"
-            self._newest[name] = replace(last, said=said, ended=True, failed=True)
+            last = replace(last, said=said, ended=True, failed=True)
+        self._newest[name] = last
