@@ -36,6 +36,7 @@ from verdict.page.pages import Pages, add_pages
 from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
+from verdict.page.topics import add_topics
 from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
@@ -78,6 +79,7 @@ def page_of(
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
     add_waiting(page, settings, pages)
+    add_topics(page, settings, pages)
     add_read_models(page, settings, watch, pages, jobs)
     page.add_api_route("/openapi.json", lambda: described(page), include_in_schema=False)
     page.add_api_route(

@@ -1,0 +1,54 @@
+"""Topics and schemas: what there must be, and where Kafka, classes or a registry differ from it."""
+
+from collections import defaultdict
+
+from fastapi import FastAPI, Request, Response
+
+from verdict.configuration.found import kafka_options
+from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
+from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.page.pages import Pages
+from verdict.standing.markers import decider_marker
+from verdict.wire.generate import missing
+
+
+def add_topics(page: FastAPI, settings: Settings, pages: Pages) -> None:
+    """Let people see topics and schemas, and where something differs."""
+
+    def topics(request: Request) -> Response:
+        placed = defaultdict(list)
+        for one in every_subject(settings.topics):
+            placed[one.subject].append(one.schema)
+        told = [(topic, placed.get(f"{topic.name}-value", [])) for topic in settings.topics.all()]
+        return pages.shown(request, "topics", {"topics": told, "drift": _drift(settings)})
+
+    page.add_api_route("/topics", topics, include_in_schema=False)
+
+
+def _drift(settings: Settings) -> list[str]:
+    """Return what differs, in words; also what cannot be told, and why."""
+    found = [
+        f"the class of {subject} says something else than its file" for subject, _ in missing()
+    ]
+    try:
+        marker = decider_marker(settings)
+        admin = TopicAdmin(kafka_options(settings), settings.topics)
+        found += map(str, admin.differences(marker.offsets if marker else None))
+    except VerdictError as error:
+        found.append(f"what Kafka has is not known: {error}")
+    try:
+        found += [
+            f"the registry lacks {subject} v{one.version}" for subject, one in _lacking(settings)
+        ]
+    except VerdictError as error:
+        found.append(f"what the registry has is not known: {error}")
+    return found
+
+
+def _lacking(settings: Settings) -> list[Placed]:
+    if settings.schema_registry_url is None:
+        return []
+    registry = SchemaRegistry(settings.schema_registry_url.get_secret_value())
+    return registry.missing(every_subject(settings.topics))
