@@ -33,6 +33,7 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     assert told[JSON[4]].json()["next"].endswith("_limit=3&_offset=3")
     assert "ACCEPTED" in told["/"].text
     assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
+    assert "OrderFilled by" in told["/refusals?reason=VERSION_CONFLICT"].text
 
 
 @pytest.mark.both_databases

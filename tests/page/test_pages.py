@@ -171,7 +171,9 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     said = text(shown.get("/refusals?reason=VERSION_CONFLICT").text)
 
     assert "BUSINESS_RULE order FillOrder 1" in said
-    assert "expected version 1, order 'o-1' is ACTIVE at version 2" in said
+    assert (
+        "expected version 1, order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
+    )
 
 
 def test_rates_are_bars_by_minute_and_reason(shown: TestClient) -> None:

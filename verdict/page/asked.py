@@ -42,7 +42,12 @@ REFUSALS = f"""\
 SELECT reason, aggregate_type, command_type, count(*) AS times, max(decided_at) AS newest_at
 FROM {_AMONG} WHERE reason IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3"""
 REFUSED = f"""\
-SELECT * FROM {_AMONG} WHERE reason = :reason ORDER BY decided_at DESC LIMIT :most"""
+SELECT refused.*, won.event_type AS winner, won.metadata
+FROM (SELECT * FROM {_AMONG} WHERE reason = :reason ORDER BY decided_at DESC LIMIT :most) AS refused
+LEFT JOIN event_archive AS won ON won.aggregate_type = refused.aggregate_type
+AND won.aggregate_id = refused.aggregate_id AND won.version = CASE refused.reason
+WHEN 'VERSION_CONFLICT' THEN CAST(refused.expected_version AS BIGINT) + 1 END
+ORDER BY refused.decided_at DESC"""
 
 JSON = ("payload", "metadata")
 UNSHOWN = ("metadata", "value", "hash")
