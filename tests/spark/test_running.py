@@ -67,6 +67,7 @@ class Spark:
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch) -> Spark:
     monkeypatch.setattr(running, "jvm_exit_code", lambda _: None)
+    monkeypatch.setattr(running, "Pauses", lambda *_: None)
     monkeypatch.setattr(running, "batch_of", lambda checkpoint, batch_id: BATCH)
     return Spark()
 

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import batch_of
 from verdict.spark.location import on_disk
+from verdict.spark.pauses import Pauses
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way
 
@@ -41,6 +42,7 @@ class SparkQuery:
         self._take = take
         self._told = told
         self._running: StreamingQuery | None = None
+        self._pauses: Pauses | None = None
         self._failure: BaseException | None = None
 
     def start(self, records: DataFrame, checkpoint: Path, trigger_ms: int) -> None:
@@ -60,6 +62,7 @@ class SparkQuery:
         )
         with own_pool(self._spark, self._name):
             self._running = writer.start()
+        self._pauses = Pauses(self._spark, self._running)
 
     def check(self) -> None:
         """Return while it runs, or is stopped.
@@ -71,6 +74,8 @@ class SparkQuery:
         if self._running is not None and not self._running.isActive:
             failure = self._failure or self._running.exception()
             raise self._told(failure or RuntimeError(f"the query {self._name} stopped"))
+        if self._running is not None and self._pauses is not None:
+            self._pauses.look()
 
     def fail(self, error: BaseException) -> None:
         """Stop because of what went wrong beside it; others may follow from the first error."""
@@ -87,6 +92,8 @@ class SparkQuery:
             self._running.stop()
 
     def _take_one(self, frame: DataFrame, checkpoint: Path, batch_id: int) -> None:
+        if self._pauses is not None:  # else the first one came before `start` returned
+            self._pauses.worked()
         try:
             with under_way(self._name, batch_id):
                 self._take(frame, batch_of(checkpoint, batch_id))
