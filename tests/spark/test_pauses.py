@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from verdict.spark.pauses import IDLE_AFTER_S, IDLE_MS, Pauses
+from verdict.spark.pauses import IDLE_AFTER_S, Pauses
 
-WAIT_S = 120
+IDLE_MS = 250
 
 
 class Clock:
@@ -36,7 +36,7 @@ def test_pauses_are_long_while_nothing_comes_and_as_spark_was_told_when_it_does(
     spark: SparkSession, query: StreamingQuery
 ) -> None:
     clock = Clock()
-    pauses = Pauses(spark, query, clock)
+    pauses = Pauses(spark, query, IDLE_MS, clock)
     told = pauses.ms
 
     clock.now = IDLE_AFTER_S
@@ -56,7 +56,7 @@ def test_a_query_with_long_pauses_takes_what_comes(
     spark: SparkSession, query: StreamingQuery, tmp_path: Path
 ) -> None:
     clock = Clock()
-    pauses = Pauses(spark, query, clock)
+    pauses = Pauses(spark, query, IDLE_MS, clock)
     clock.now = IDLE_AFTER_S + 1
     pauses.look()
 

@@ -33,6 +33,7 @@ from verdict.operator.seed import SEEDS_SCHEMA
 from verdict.operator.stream import decisions, shard_keys
 from verdict.spark.errors import query_failed
 from verdict.spark.lasting import Lasting
+from verdict.spark.pauses import ANSWERING_MS
 from verdict.spark.running import SparkQuery
 from verdict.spark.source import Ground, arriving
 from verdict.spark.task import planned_at
@@ -73,7 +74,7 @@ class Deciding:
         self._watch: Watch | None = None
         self._generation: Generation | None = None
         told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
-        self._query = SparkQuery(ground.spark, NAME, self._publish, told)
+        self._query = SparkQuery(ground.spark, NAME, self._publish, told, ANSWERING_MS)
         self._lasting = Lasting(NAME, self._query, self._begin_again, reachable)
 
     def start(self) -> None:

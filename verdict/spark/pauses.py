@@ -18,8 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 LOG = logging.getLogger("verdict.pauses")
 EXECUTION = "org.apache.spark.sql.execution.streaming.runtime.StreamExecution"
 FIELD = "pollingDelayMs"
-IDLE_MS = 250  # the first command after an idle time waits half of it, on average
 IDLE_AFTER_S = 10.0
+# After an idle time the first record waits half of it, on average: somebody waits for an answer,
+# and nobody for what follows from it.
+ANSWERING_MS, FOLLOWING_MS = 250, 1_000
 
 
 class Pauses:
@@ -28,6 +30,7 @@ class Pauses:
     Args:
         spark: Where it runs.
         query: Running; its pauses are as Spark was told.
+        idle_ms: A pause when nothing comes, in milliseconds.
         clock: Seconds, monotonic.
     """
 
@@ -35,8 +38,10 @@ class Pauses:
         self,
         spark: SparkSession,
         query: StreamingQuery,
+        idle_ms: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._idle_ms = idle_ms
         self._clock = clock
         self._execution: Any = query._jsq.streamingQuery()
         self._field = _field(spark)
@@ -56,7 +61,7 @@ class Pauses:
     def look(self) -> None:
         """Look again later, if there was no batch for some time."""
         if self._clock() - self._worked_at > IDLE_AFTER_S:
-            self._be(max(self._busy_ms, IDLE_MS))
+            self._be(max(self._busy_ms, self._idle_ms))
 
     def _be(self, ms: int) -> None:
         if self._field is not None and ms != self._now_ms:

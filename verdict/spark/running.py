@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import batch_of
 from verdict.spark.location import on_disk
-from verdict.spark.pauses import Pauses
+from verdict.spark.pauses import FOLLOWING_MS, Pauses
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way
 
@@ -28,19 +28,28 @@ class SparkQuery:
         name: Of the query and its pool, for people too.
         take: Does what a batch is for; in the driver.
         told: What ended it, as Spark or `take` raised it → what to tell people.
+        idle_ms: How long it waits before it looks again when nothing has come for some time.
 
     Attributes:
         done: How many batches have been taken, in all its lives.
         undone: Whether the last one failed, which is to be taken again.
     """
 
-    def __init__(self, spark: SparkSession, name: str, take: Take, told: Told) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        name: str,
+        take: Take,
+        told: Told,
+        idle_ms: int = FOLLOWING_MS,
+    ) -> None:
         self.done = 0
         self.undone = False
         self._spark = spark
         self._name = name
         self._take = take
         self._told = told
+        self._idle_ms = idle_ms
         self._running: StreamingQuery | None = None
         self._pauses: Pauses | None = None
         self._failure: BaseException | None = None
@@ -62,7 +71,7 @@ class SparkQuery:
         )
         with own_pool(self._spark, self._name):
             self._running = writer.start()
-        self._pauses = Pauses(self._spark, self._running)
+        self._pauses = Pauses(self._spark, self._running, self._idle_ms)
 
     def check(self) -> None:
         """Return while it runs, or is stopped.
