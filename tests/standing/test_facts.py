@@ -57,7 +57,7 @@ def test_all_that_is_known_as_json() -> None:
         '"decider": {"owner": "me", "generation": 2, "batch_id": 9, "shards": 4, '
         '"handler_version": "order=1"}, '
         '"commands": [{"topic": "order.commands", "partition": 0, "decided": 5, "end": 6, '
-        '"lag": 1}], '
+        '"lag": 1, "open_at": null}], '
         '"processors": [{"processor": "lake", "generation": 1, "owner": "me", "lag": null, '
         '"reached": null}], '
         '"projections": [{"projection": "q", "version": 1, "role": "live", "lag": 1, '

@@ -43,6 +43,17 @@ def held(error: str | None) -> HeldAggregate:
     return HeldAggregate("order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", error)
 
 
+@pytest.mark.proves("U-05")
+def test_where_a_sender_keeps_others_waiting_is_named() -> None:
+    kept = CommandsStanding("order.commands", 2, 48, 51, 3, open_at=48)
+    found = Standing(service=None, data_dir=Path("/data"), commands=(commands(0), kept))
+
+    [said] = problems_of(found)
+
+    assert "stays open on order.commands:2 at offset 48: 3 offsets wait" in said
+    assert "describe-producers --topic order.commands --partition 2" in said
+
+
 @pytest.mark.proves("G-01")
 def test_who_has_read_further_than_kafka_goes_is_named() -> None:
     found = Standing(

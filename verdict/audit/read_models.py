@@ -20,6 +20,7 @@ from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import position, processor_tables, versions
+from verdict.projection.answered import Outcome
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import one_line, open_database, snapshot
@@ -33,7 +34,6 @@ from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.as_built import with_built
 from verdict.read_models.as_of.filling import Records, fold
 from verdict.read_models.declared_projection import declared_projection
-from verdict.wire.response import Response
 
 Identity = tuple[str, str]
 NO_FUNCTION_OF_THE_LOG = (
@@ -221,7 +221,7 @@ class ReadModels:
         record = delivery.record
         if self.only is None:
             return True
-        if isinstance(record, RecordedEvent | Response):
+        if isinstance(record, RecordedEvent | Outcome):
             return (record.aggregate_type, record.aggregate_id) == self.only
         return isinstance(record, Carried) and record.key == self.only[1]
 

@@ -36,13 +36,17 @@ class DeciderStanding:
 
 @dataclass(frozen=True, slots=True)
 class CommandsStanding:
-    """How far a partition of commands is decided; `decided` is the next offset."""
+    """How far a partition of commands is decided; `decided` is the next offset.
+
+    `open_at` is where a sender's transaction stays open, if one does: what lies behind waits.
+    """
 
     topic: str
     partition: int
     decided: int
     end: int
     lag: int
+    open_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""Where the partitions of topics end now."""
+"""Where the partitions of topics end now, and where somebody's transaction keeps what is there."""
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
@@ -8,7 +10,9 @@ from verdict.kafka.log import KafkaLog
 from verdict.wire.spans import Partition
 
 Ends = Mapping[Partition, int]
-"""The offset behind the last record of each."""
+"""The offset behind the last record of each, be its transaction ended or not."""
+
+OPEN_S = 2.0  # an ordinary transaction has ended by then, or another one is the first
 
 
 def ends_of(settings: Settings, topics: Collection[str]) -> Ends:
@@ -18,7 +22,35 @@ def ends_of(settings: Settings, topics: Collection[str]) -> Ends:
         Unreachable: Kafka does not answer.
         VerdictError: It does not let us see one of them.
     """
+    with _existing(settings, topics) as (log, places):
+        return log.written(places)
+
+
+def ends_and_open(settings: Settings, topics: Collection[str]) -> tuple[Ends, Ends]:
+    """Return the ends, and where a transaction stays open: nobody reads beyond that offset.
+
+    Raises:
+        Unreachable, VerdictError: As `ends_of`.
+    """
+    with _existing(settings, topics) as (log, places):
+        ends = log.written(places)
+        return ends, _open(log, ends)
+
+
+def _open(log: KafkaLog, ends: Ends) -> Ends:
+    readable = {place: span.end for place, span in log.bounds([*ends]).items()}
+    hidden = {place: end for place, end in readable.items() if end < ends[place]}
+    if not hidden:
+        return {}
+    time.sleep(OPEN_S)
+    later = log.bounds([*hidden])
+    return {place: end for place, end in hidden.items() if later[place].end == end}
+
+
+@contextmanager
+def _existing(
+    settings: Settings, topics: Collection[str]
+) -> Iterator[tuple[KafkaLog, list[Partition]]]:
     with KafkaLog(kafka_options(settings)) as log:
         # one by one, as Kafka leaves out of a whole list what we may not see
-        kept = log.bounds(log.places([topic for topic in sorted(topics) if log.exists(topic)]))
-    return {place: span.end for place, span in kept.items()}
+        yield log, log.places([topic for topic in sorted(topics) if log.exists(topic)])

@@ -16,6 +16,7 @@ from verdict.standing.facts import (
 def problems_of(found: Standing) -> Iterator[Problem]:
     """Yield what these facts say is wrong."""
     yield from _ahead(found)
+    yield from map(Problem, _kept_waiting(found))
     yield from map(Problem, _of_readers(found))
 
 
@@ -38,6 +39,18 @@ def _ahead(found: Standing) -> Iterator[Problem]:
                 "these are the marker or the tables of another Kafka; look at bootstrap_servers "
                 "and database_url",
                 part,
+            )
+
+
+def _kept_waiting(found: Standing) -> Iterator[str]:
+    for one in found.commands or ():
+        if one.open_at is not None:
+            yield (
+                f"a sender's transaction stays open on {one.topic}:{one.partition} at offset "
+                f"{one.open_at}: {one.end - one.open_at} offsets wait until it is ended, by its "
+                "sender or by Kafka (transaction.timeout.ms); its producer is named by "
+                f"`kafka-transactions.sh describe-producers --topic {one.topic} "
+                f"--partition {one.partition}`"
             )
 
 

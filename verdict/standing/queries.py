@@ -11,7 +11,7 @@ from verdict.standing.facts import (
     ProcessorStanding,
     total,
 )
-from verdict.standing.log_ends import Ends, ends_of
+from verdict.standing.log_ends import Ends, ends_and_open, ends_of
 from verdict.standing.markers import decider_marker, lake_marker, reactions_marker
 from verdict.wire.marker import Marker
 from verdict.wire.spans import Partition
@@ -34,17 +34,18 @@ def decider(settings: Settings) -> Decided | None:
     marker = decider_marker(settings)
     if marker is None:
         return None
-    ends = ends_of(settings, {*settings.topics.every_commands(), *marker.offsets})
+    topics = {*settings.topics.every_commands(), *marker.offsets}
+    ends, stays_open = ends_and_open(settings, topics)
     about = DeciderStanding(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
-    return Decided(about, tuple(_commands(marker, ends)))
+    return Decided(about, tuple(_commands(marker, ends, stays_open)))
 
 
-def _commands(marker: Marker, ends: Ends) -> Iterator[CommandsStanding]:
+def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[CommandsStanding]:
     for place, end in sorted(ends.items()):
         decided = at(marker.offsets, place)
-        yield CommandsStanding(*place, decided, end, end - decided)
+        yield CommandsStanding(*place, decided, end, end - decided, stays_open.get(place))
 
 
 def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:

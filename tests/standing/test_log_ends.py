@@ -1,0 +1,58 @@
+"""Ends count what open transactions hide, and who leaves one open is found; on a real broker."""
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.topics import create
+from verdict.configuration.loading import settings_alone
+from verdict.configuration.settings import Settings
+from verdict.local.broker import EmbeddedBroker
+from verdict.standing.log_ends import ends_and_open, ends_of
+from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
+
+TOPICS = Topics(prefix="log-ends.", partitions=2)
+COMMANDS = TOPICS.commands("order")
+ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
+
+
+@pytest.fixture
+def settings(broker: EmbeddedBroker) -> Settings:
+    """Return those of a deployment whose commands of orders are on two partitions."""
+    create(broker.bootstrap_servers, TOPICS, [COMMANDS])
+    return settings_alone(bootstrap_servers=broker.bootstrap_servers)
+
+
+@pytest.fixture
+def sender(broker: EmbeddedBroker) -> Iterator[Producer]:
+    """Return one with a transaction that it has begun."""
+    servers = broker.bootstrap_servers
+    sender = Producer({"bootstrap.servers": servers, "transactional.id": "log-ends"})
+    sender.init_transactions(60)
+    sender.begin_transaction()
+    yield sender
+    sender.abort_transaction(60)
+
+
+@pytest.mark.proves("U-05")
+def test_a_transaction_that_stays_open_is_behind_the_end_and_is_named(
+    settings: Settings, sender: Producer
+) -> None:
+    before = ends_of(settings, [COMMANDS])
+    sender.produce(COMMANDS, b"one", partition=0)
+    sender.flush(60)
+
+    ends, stays_open = ends_and_open(settings, [COMMANDS, "nothing"])
+
+    assert ends == {ONE: before[ONE] + 1, OTHER: before[OTHER]} == ends_of(settings, [COMMANDS])
+    assert stays_open == {ONE: before[ONE]}
+
+
+def test_one_that_has_ended_is_not(settings: Settings, sender: Producer) -> None:
+    sender.produce(COMMANDS, b"one", partition=0)
+    sender.commit_transaction(60)
+    sender.begin_transaction()
+
+    assert ends_and_open(settings, [COMMANDS])[1] == {}
