@@ -115,7 +115,7 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
     again = planned(DECIDED, dropped, NO_WISH, plan.decisions)  # that run was interrupted
     assert (again.decisions, again.jumped) == ([], plan.jumped)
     more = replace(dropped, begins={COMMANDS: [14, 20]})
-    with pytest.raises(VerdictError, match="order.commands:0 from offset 13 to 13; "):
+    with pytest.raises(VerdictError, match=r"order.commands:0 from offset 13 to 13; "):
         planned(DECIDED, more, NO_WISH, plan.decisions)
 
 
