@@ -102,8 +102,8 @@ def alter(books: Books) -> None:
             "UPDATE us_holder_position_v1 SET exchange = 'LON' WHERE aggregate_id = 'held'",
             "UPDATE us_holder_v1 SET positions = 7 WHERE client = 'ada'",
             "UPDATE client_overview_v1 SET open_positions = 7 WHERE client = 'ada'",
-            "UPDATE outcome_v1 SET status = 'REJECTED' WHERE aggregate_id = 'outcome' "
-            "AND to_version = 2",
+            "UPDATE outcome_v1 SET status = 'REJECTED', decided_at = '2026-11-21T12:00:00.007Z' "
+            "WHERE aggregate_id = 'outcome' AND to_version = 2",
         ):
             assert connection.execute(text(statement)).rowcount == 1, statement
     copy = LocalCopy(books.settings.data_dir / "state", 0)
@@ -244,6 +244,7 @@ def test_rows_of_read_models_that_are_not_their_fold_are_named(found: Found) -> 
         "client_overview, client_overview_v1 ada: open_positions is 7, by the log 1",
     ]
     assert "status is 'REJECTED', by the log 'ACCEPTED'" in outcome.what
+    assert "decided_at is '2026-11-21T12:00:00.007Z', by the log '20" in outcome.what, "no numbers"
 
 
 @pytest.mark.proves("C-16")

@@ -1,5 +1,7 @@
 """What a recovery does about what cannot be read: who may pass over what, and where it begins."""
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import Producer
 
@@ -109,6 +111,12 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
     assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
     assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
     assert plan.offsets == {COMMANDS: [13, 20]}
+
+    again = planned(DECIDED, dropped, NO_WISH, plan.decisions)  # that run was interrupted
+    assert (again.decisions, again.jumped) == ([], plan.jumped)
+    more = replace(dropped, begins={COMMANDS: [14, 20]})
+    with pytest.raises(VerdictError, match=r"order.commands:0 from offset 13 to 13; "):
+        planned(DECIDED, more, NO_WISH, plan.decisions)
 
 
 @pytest.mark.proves("C-17")

@@ -1,15 +1,18 @@
 """A recovery as a whole, where it refuses; in tests/e2e one succeeds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Message, Producer
 from pyspark.sql import SparkSession
 
+from tests.decision.desk import PLACE, command
 from verdict.configuration.settings import Settings
 from verdict.decider.recovery.folding import BrokenHistory
 from verdict.decider.recovery.recovering import recover
+from verdict.decision.handle import Limits
+from verdict.decision.received import dead_letter
 from verdict.errors import VerdictError
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
@@ -17,8 +20,15 @@ from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
+from verdict.model.source import Source
+from verdict.operator.batch import ShardBatch
+from verdict.operator.shard_state import DictState
+from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.headers import joined, pairs
+from verdict.wire.records import encode
 
 NewGround = Callable[[Settings], Foundation]
+Headers = Sequence[tuple[str, str | bytes | None]]
 
 
 @pytest.fixture
@@ -68,17 +78,51 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     assert read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker is None
 
 
+@pytest.mark.proves("C-17")
+def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
+    new_ground: NewGround, tmp_path: Path
+) -> None:
+    """What was decided last is found, and what is undecided behind it is decided yet."""
+    settings = settings_of("letters", tmp_path)
+    topics, ground = settings.topics, new_ground(settings)
+    commands = topics.commands("order")
+    one = command(PLACE).record
+    records = [one, one._replace(value=b"\0{", key=b""), one]
+    sent = [record._replace(source=Source(commands, 0, n)) for n, record in enumerate(records)]
+    for record in sent:
+        write(ground, commands, record.value)
+    batch = ShardBatch(topics, Limits(), DictState())
+    for out in batch.decide(sent[:2]):
+        write(ground, out.topic, out.value, pairs(out.headers))
+    ours = dead_letter_headers(dead_letter(sent[2], "forged"))
+    for value in (b"garbage", None, encode(dead_letter(sent[2], "of another service"))):
+        write(ground, topics.dead_letters, value)
+    far = sent[2]._replace(source=Source(commands, 2**40, 2))
+    write(ground, topics.dead_letters, encode(dead_letter(far, "")), pairs(joined(ours)))
+
+    recover(ground, settings)
+
+    marker = read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker
+    assert marker is not None
+    assert marker.offsets[commands] == [2]
+    assert sum(state.sequence for state in marker.shard_states) == 1
+
+
 def settings_of(name: str, data_dir: Path) -> Settings:
     """Return settings with few partitions, each of which is a task of Spark."""
     return Settings(deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1)
 
 
-def write(ground: Foundation, topic: str, value: bytes | None) -> str:
+def write(ground: Foundation, topic: str, value: bytes | None, headers: Headers = ()) -> str:
     """Write a record behind everybody's back; return its place."""
     written: list[Message] = []
     producer = Producer({"bootstrap.servers": ground.servers})
     producer.produce(
-        topic, value, b"order-1", on_delivery=lambda _, message: written.append(message)
+        topic,
+        value,
+        b"order-1",
+        headers=[*headers],
+        on_delivery=lambda _, message: written.append(message),
     )
     assert producer.flush(30) == 0
     return f"{topic}:0:{written[0].offset()}"

@@ -15,9 +15,11 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.decider.test_fold import decided
 from tests.operator.test_processor import _frame, _rows, by_topic_and_key, log_of
 from verdict.decision.handle import Limits
-from verdict.operator import seed
+from verdict.operator import log_head, seed
 from verdict.operator.log_structured import LogStructuredState
+from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
+from verdict.operator.seed import stamp_of
 from verdict.operator.shard_state import Entry, MapShardState
 from verdict.wire.topics import Topics
 
@@ -56,6 +58,30 @@ def test_a_seeded_operator_goes_on_with_the_same_bytes(
     after = list(_rows(tester.testInPandas(SHARD, _frame(log[120:]))))
 
     assert by_topic_and_key(before + after) == by_topic_and_key(whole)
+
+
+def test_a_fresh_state_stands_where_its_seed_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever order Spark brings the files; its pages are split and folded meanwhile."""
+    monkeypatch.setattr(seed, "PIECE_BYTES", 20_000)
+    monkeypatch.setattr(log_head, "PAGE_BYTES", 5000)
+    random = Random(7)
+    parts = [
+        {random.randbytes(20): Entry(random.randbytes(100), number % 3) for number in range(1000)}
+        for _ in range(3)
+    ]
+    files = [str(written(part, tmp_path / f"{name}.parquet")) for name, part in enumerate(parts)]
+
+    state = partial(LogStructuredState, folder=tmp_path / "local")
+    seeds = pd.DataFrame({"shard": [SHARD] * 3, "file": files[::-1]})
+    processor = CommandProcessor(Topics(), Limits(), state)
+    tester = TwsTester(processor, initialStatePandas=[(SHARD, seeds)])
+    told = tester.testInPandas(SHARD, _frame(log_of(seed=1, length=5)))[["moved"]]
+    [moved] = moves_of(pa.Table.from_pandas(told))
+
+    assert moved.before == stamp_of(files)
+    assert moved.before[0] > 15
 
 
 def test_a_seed_is_read_in_pieces_that_lose_nothing(

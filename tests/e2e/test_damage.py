@@ -118,6 +118,25 @@ def test_a_checkpoint_that_is_lost_is_rebuilt(lost: Lost) -> None:
         assert not lost.deployment.generation().seeded
 
 
+@pytest.mark.proves("C-17")
+@pytest.mark.thorough
+def test_the_state_of_another_deployment_is_no_first_state(lost: Lost, tmp_path: Path) -> None:
+    """What was recovered there is whole, and a first start would begin with it."""
+    recovered(lost.deployment)
+    other = Deployment(lost.deployment.bootstrap_servers, "foreign", tmp_path / "d")
+    shutil.copytree(lost.deployment.generation().folder, other.generation().folder)
+
+    said = stopped(other, seed=77)
+
+    assert "the state of shard" in said
+    assert "and the marker of decider says entry 0" in said
+    assert other.published() == []
+    assert recovered(other)["aggregates"] == 0
+    with other.running():
+        other.await_quiet()
+    other.assert_as_the_model_says()
+
+
 @pytest.mark.proves("F-18")
 @pytest.mark.campaign
 @pytest.mark.parametrize(

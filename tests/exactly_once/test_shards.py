@@ -9,8 +9,10 @@ from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import ForeignState, ReplayDiffers
 from verdict.exactly_once.fit import Action
+from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.shards import UNKNOWN, refuse_foreign_states, states_after
+from verdict.exactly_once.shards import EMPTY, UNKNOWN, refuse_foreign_states, states_after
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -90,7 +92,20 @@ def test_what_nobody_knows_yet_is_taken_as_it_is_shard_by_shard() -> None:
         refuse_foreign_states(known, batch(Move(1, MARKER.shard_states[1], NEXT)), Action.PUBLISH)
 
 
+@pytest.mark.parametrize("previous", [None, MARKER], ids=["of all", "of a generation"])
+def test_a_first_marker_knows_that_each_shard_begins_empty(previous: Marker | None) -> None:
+    first = genesis(decider_query(Topics(), 2), previous, {}, 3)
+    moving = batch(Move(2, EMPTY, NEXT))
+
+    assert first.shard_states == [ShardState(0, bytes(32))] * 3
+    refuse_foreign_states(first, moving, Action.PUBLISH)
+    with pytest.raises(ForeignState, match=r"shard 1 is at entry 10 .* says entry 0 with"):
+        refuse_foreign_states(first, batch(Move(1, NEXT, NEXT)), Action.PUBLISH)
+    assert states_after(first, moving) == [EMPTY, EMPTY, NEXT]
+
+
 def test_a_query_without_state_has_none() -> None:
+    assert genesis(lake_query(Topics()), None, {}, 1).shard_states == []
     assert states_after(NEW, batch()) == []
 
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from shutil import copyfile
 from sqlite3 import connect
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,28 @@ def test_an_altered_event_is_never_believed_and_who_may_not_see_it_is_told_so(
         for ask in (lambda: flow(auditor, FLOW), lambda: why(auditor, "first")):
             with pytest.raises(Altered, match=r"event_archive, .* was altered"):
                 ask()
+
+
+@pytest.mark.proves("G-07")
+def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
+    tmp_path: Path, filled: Path
+) -> None:
+    copyfile(filled / "verdict.db", tmp_path / "verdict.db")
+    settings = settings_alone(data_dir=tmp_path)
+
+    def told() -> list[Any]:
+        with reader_of(settings, Sees.AUDITOR) as auditor:
+            return [flow(auditor, FLOW), why(auditor, "first"), life(auditor, "order", "o-1")]
+
+    true = told()
+    with closing(connect(tmp_path / "verdict.db")) as database, database:
+        database.execute(
+            "UPDATE event_archive_v1 SET payload = json_set(payload, '$.quantity', 7), "
+            "event_type = 'Forged', event_id = 'f', decided_at = 1, "
+            "metadata = json_set(metadata, '$.actor', 'nobody')"
+        )
+
+    assert told() == true
 
 
 def test_the_state_at_any_version_has_its_position(filled: Path) -> None:

@@ -58,6 +58,15 @@ def test_payloads_are_masked_unless_asked_for_as_an_auditor(
     assert [one for one in PERSONAL if one in whole] == [*PERSONAL]
 
 
+@pytest.mark.proves("G-07")
+@pytest.mark.parametrize("asked", [("trace", FLOW), ("why", "first")])
+def test_what_was_not_compared_with_its_bytes_says_so(
+    verdict: Callable[..., Verdict], asked: tuple[str, str]
+) -> None:
+    assert "(not checked)" in " ".join(verdict(*asked).stdout.split())
+    assert "checked" not in verdict(*asked, "--as", "auditor").stdout
+
+
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
     assert "\u202e" not in verdict("trace", ODD).stdout + verdict("why", ODD).stdout
 

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from verdict.application import NoApplication
 from verdict.errors import Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint, Misfit
 from verdict.spark.errors import query_failed
@@ -51,6 +52,12 @@ Caused by: java.io.IOException: {}
             "(executor 3 exited unrelated to the running tasks) Reason: worker lost",
             Late,
             "give its machine less to do",
+        ),
+        (
+            "verdict.application.NoApplication: the application shop:app cannot be loaded: "
+            "SyntaxError: invalid syntax (parcel.py, line 64)",
+            NoApplication,
+            "(parcel.py, line 64): its files have changed since this process began",
         ),
         ("shuffle.MetadataFetchFailedException: Missing an output", Late, "was late, or has ended"),
         ("[CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR] held by x", Late, "was late"),

@@ -200,11 +200,11 @@ class ReadModels:
             key = _key(table, row._mapping)
             found, expected = shown(table, row._mapping), row_of(folded, table, table.c.keys(), key)
             if found != expected:
-                yield _differs(name, table, key, found, expected)
+                yield _differs(name, table, found, expected)
         for row in folded.execute(statement, execution_options={"yield_per": 1000}):
             key = _key(table, row._mapping)
             if row_of(live, table, table.c.keys(), key) is None:
-                yield _differs(name, table, key, None, shown(table, row._mapping))
+                yield _differs(name, table, None, shown(table, row._mapping))
 
     def _rows_of(self, table: Table) -> ColumnElement[bool] | None:
         """Return which rows count; None: the table has none that are of one aggregate alone."""
@@ -233,7 +233,6 @@ def _key(table: Table, row: Any) -> tuple[Any, ...]:
 def _differs(
     name: str,
     table: Table,
-    key: tuple[Any, ...],
     live: dict[str, Any] | None,
     folded: dict[str, Any] | None,
 ) -> Finding:
@@ -247,7 +246,7 @@ def _differs(
         what = "; ".join(f"{one} is {live[one]!r}, by the log {folded[one]!r}" for one in differ)
     return Finding(
         check=Check.READ_MODELS,
-        what=f"{name}, {table.name} {', '.join(map(str, key))}: {what}",
+        what=f"{name}, {table.name} {', '.join(map(str, _key(table, row)))}: {what}",
         aggregate_type=row.get("aggregate_type"),
         aggregate_id=row.get("aggregate_id"),
         version=row.get("version"),

@@ -1,7 +1,7 @@
 """`verdict trace`: a flow as a tree, over aggregates and policies."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -35,7 +35,8 @@ def trace(
 
     Refused commands and repetitions are among them. It tells what the read side has come to; exit
     code 1 for a flow that it does not know. With --json one object per command that nothing in the
-    flow asked for, the others below the events that they follow.
+    flow asked for, the others below the events that they follow. `not checked` are fields that
+    were not compared with the event's bytes, which auditors may see.
     """
     with reader_of(settings_of(), role) as reader:
         found, more = flow(reader, correlation_id, limit)
@@ -54,7 +55,7 @@ def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
     for node in nodes:
         yield Text(indent).append_text(_asked(node))
         for event in node["events"]:
-            told = listed(event["payload"])
+            told = listed(event)
             yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")
             yield from _lines(event["asked"], f"{indent}    ")
 
@@ -77,7 +78,8 @@ def verdict_on(response: Fields) -> Text:
     return Text(f"{response['reason']}{again}", "red").append(f": {response['message']}", "default")
 
 
-def listed(payload: dict[str, Any]) -> str:
-    """Return the fields of an event in words."""
-    told = ((name, value) for name, value in payload.items() if name != "type")
-    return "".join(f", {name} {value}" for name, value in told if value is not None)
+def listed(event: Fields) -> str:
+    """Return the fields of an event in words, and whether nobody has compared them."""
+    told = ((name, value) for name, value in event["payload"].items() if name != "type")
+    fields = "".join(f", {name} {value}" for name, value in told if value is not None)
+    return fields if event["checked"] else f"{fields} (not checked)"

@@ -27,8 +27,8 @@ def why(
     """Show why a command ended as it did: what it met, who was before it, what to send instead.
 
     One that was sent again has an answer for each record. It tells what the read side has come to;
-    exit code 1 for a command that it does not know. `verdict state … --at-version` shows what the
-    aggregate was then.
+    exit code 1 for a command that it does not know; `not checked` is as in `verdict trace`.
+    `verdict state … --at-version` shows what the aggregate was then.
     """
     with reader_of(settings_of(), role) as reader:
         found = told(reader, command_id)
@@ -56,4 +56,4 @@ def _page(one: Fields) -> Iterator[Table | Text]:
 
 
 def _told(event: Fields) -> str:
-    return listed(event["payload"]).removeprefix(", ")
+    return listed(event).removeprefix(", ")

@@ -15,6 +15,7 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from verdict.decision.received import CommandRecord, dead_letter
 from verdict.errors import VerdictError
+from verdict.event_log.decisions import passed_over
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, ends, starts
@@ -100,7 +101,8 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     for place in wish.places:
         _see_that_it_is_there(place, decided, log)
     decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
-    lost = [*_lost(decided, log)]
+    before = [*before]
+    lost = [*_lost(decided, log, before)]
     if not wish.accept_lost:
         _refuse(lost)
     decisions += [_decision(wish, Source(*gone[:3]), gone.until) for gone in lost]
@@ -253,10 +255,12 @@ def _see_that_it_is_near(jump: Passed) -> None:
         )
 
 
-def _lost(decided: Offsets, log: Log) -> Iterator[Passed]:
+def _lost(decided: Offsets, log: Log, before: Iterable[Decision] = ()) -> Iterator[Passed]:
+    accepted = passed_over(before)
     for topic in log.commands:
         for number, begin in enumerate(log.begins[topic]):
-            reached = at(decided, Partition(topic, number))
+            place = Partition(topic, number)
+            reached = accepted.reached(place, Span(at(decided, place), begin))
             if reached < begin:
                 yield Passed(topic, number, reached, begin, lost=True)
 

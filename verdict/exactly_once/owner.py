@@ -10,7 +10,8 @@ from verdict.exactly_once.errors import Misfit
 from verdict.exactly_once.fit import FIRST_GENERATION, NO_BATCH, Start, fit
 from verdict.exactly_once.markers import Seen, first_offsets, holds_records, read_marker
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.query import DECIDER, Query
+from verdict.exactly_once.shards import EMPTY
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -88,6 +89,9 @@ def own(
 def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int) -> Marker:
     """Return the first marker of a new generation; nobody owns it before it is claimed.
 
+    It says that every shard begins empty, so that a state of somewhere else is found by its first
+    batch; a recovery says instead what it has seeded.
+
     Args:
         query: Whose marker it is.
         previous: The marker that it replaces, None at the first start of all.
@@ -106,6 +110,7 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
         handler_version=query.handler_version,
         cluster_id=None if previous is None else previous.cluster_id,
         topic_ids={} if previous is None else previous.topic_ids,
+        shard_states=[EMPTY] * shards if query.name == DECIDER else [],
     )
 
 

@@ -9,10 +9,14 @@ from collections.abc import Iterable, Sequence
 from verdict.exactly_once.batch import Batch, Move
 from verdict.exactly_once.errors import ForeignState
 from verdict.exactly_once.fit import Action
+from verdict.operator.log_head import NO_DIGEST
 from verdict.operator.moved import Moved
 from verdict.wire.marker import Marker, ShardState
 
-UNKNOWN = ShardState(-1, b"")  # of a shard without commands since the marker has a place for it
+EMPTY = ShardState(0, NO_DIGEST)  # of a shard that nothing was seeded or decided in
+UNKNOWN = ShardState(
+    -1, b""
+)  # of a shard without commands since an older marker has a place for it
 SHOWN_BYTES = 8
 OR_MEMORY_CHANGED = (  # an outcome says in the state how long it is kept
     ", or command_memory_hours was changed since: then start once with the former one"

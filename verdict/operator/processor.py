@@ -106,7 +106,7 @@ class CommandProcessor(StatefulProcessor):
             initialState: A row for each seed file, `SEEDS_SCHEMA`.
             timerValues: Not used.
         """
-        for file in initialState["file"]:
+        for file in sorted(initialState["file"]):  # as `stamp_of` does
             for piece in pieces(file):
                 self._state.open(key[0])
                 self._state.commit(piece, 0)

@@ -5,15 +5,18 @@ of a group in the worker's memory (`itertools.tee` in `pyspark/worker.py`), and 
 shard. So Spark brings only the names of the shard's files, and the operator reads them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow.parquet as pq
 
-from verdict.operator.shard_state import Entry
+from verdict.operator.entries import kept, key_hash, pack
+from verdict.operator.log_head import LogHead
+from verdict.operator.shard_state import Entry, Stamp
 
 SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
 SEEDS_SCHEMA = "shard int, file string"
 
+# a seed that is recovered with other sizes than it is taken in with is not what the marker says
 PIECE_BYTES = 2 * 2**20
 PIECE_ENTRIES = 10_000  # the local copy's transaction holds 4 KiB for every entry it places
 ROWS = 1000  # that are decoded at a time
@@ -34,6 +37,19 @@ def pieces(file: str) -> Iterator[dict[bytes, Entry]]:
             piece, size = {}, 0
     if piece:
         yield piece
+
+
+def stamp_of(files: Iterable[str]) -> Stamp:
+    """Return where a fresh state stands once it has taken in the seed files of its shard.
+
+    Its clock stands at 0, so that an entry expires after just as long as it is kept.
+    """
+    head = LogHead()
+    for file in sorted(files):
+        for piece in pieces(file):
+            entries = sorted((key_hash(key), kept(*entry)) for key, entry in piece.items())
+            head = head.appended(pack(entries))
+    return head.seq, head.digest
 
 
 def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:

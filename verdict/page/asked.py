@@ -4,8 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from verdict.event_log.archive import Row
+from verdict.event_log.archive import Altered, Row
 from verdict.event_log.chapters import Fields
+from verdict.model.message import iso_time
+from verdict.projection.archived_event import archived_event
+from verdict.projection.batch import Delivery
 from verdict.reading.reader import Reader
 
 MOST = 500  # rows of one kind
@@ -76,20 +79,32 @@ def response(row: Mapping[str, Any]) -> Fields:
     }
 
 
-def event(row: Mapping[str, Any]) -> Fields:
+def event(row: Fields) -> Fields:
     """Return a row of `event_archive` with what was known of its command in place of `metadata`.
 
-    `checked`: whether its bytes were compared with their hash; a mere reader may not see them.
+    `checked`: whether it is told from its bytes, which fit their hash; a mere reader may not see
+    them, and finds what stands beside them.
 
     Raises:
         Altered: They do not fit.
     """
-    told, value = row["metadata"], row["value"]
-    if value is not None:
-        Row._make([*(row[name] for name in Row._fields[:-2]), bytes(value), row["hash"]]).laid()
-    known = {name: told[name] for name in ("command_id", "actor", "source")}
-    shown = {name: one for name, one in row.items() if name not in UNSHOWN}
-    return shown | known | {"checked": value is not None}
+    checked = row["value"] is not None
+    told = row | _archived(row) if checked else row
+    known = {name: told["metadata"][name] for name in ("command_id", "actor", "source")}
+    shown = {name: one for name, one in told.items() if name not in UNSHOWN}
+    return shown | known | {"checked": checked}
+
+
+def _archived(row: Fields) -> Fields:
+    """Return what the bytes of an event say: somebody may have altered the columns beside them."""
+    columns = (row[name] for name in Row._fields[:-2])
+    found = Row._make([*columns, bytes(row["value"]), row["hash"]])
+    laid, placed = found.laid(), found.placed()
+    if isinstance(placed.content, str):
+        raise Altered(placed.content)
+    told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()
+    said = _values({name: told[name] for name in ("event_id", "event_type", *JSON)})
+    return said | {"decided_at": iso_time(told["decided_at"])}
 
 
 def _values(row: Fields) -> Fields:

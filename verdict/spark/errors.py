@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from verdict.application import NoApplication
 from verdict.errors import Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint
 
@@ -98,6 +99,13 @@ def _late(line: str, data_dir: Path, log: Path) -> VerdictError:
     )
 
 
+def _application(line: str, data_dir: Path, log: Path) -> VerdictError:
+    return NoApplication(
+        f"{line}: its files have changed since this process began, and a new worker reads them as "
+        f"they are; mend them, or put back what was there, then start again; {NOTHING_LOST}"
+    )
+
+
 def _lost(line: str, data_dir: Path, log: Path) -> VerdictError:
     return VerdictError(
         f"Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
@@ -118,6 +126,7 @@ def _state(line: str, data_dir: Path, log: Path) -> VerdictError:
 SURROUNDINGS = (
     Cause(re.compile(r"No space left on device|File too large|Disk quota exceeded"), _disk),
     Cause(re.compile(r"Read-only file system"), _disk),
+    Cause(re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "), _application),
     Cause(re.compile(r"Too many open files"), _files),
     Cause(re.compile(r"Invalid directory or I/O error occurred for dir"), _folder),
     Cause(

@@ -23,9 +23,9 @@ class Marker:
     replay can prove that it computed the same.
 
     `cluster_id` and `topic_ids` (topic → id) are Kafka's own: a topic that was deleted and made
-    again has another one. `shard_states` has an entry for each shard, in their order,
-    with the sequence -1 as long as nobody knows. All three are empty in a marker that was written
-    before they were known.
+    again has another one. `shard_states` has an entry for each shard, in their order, with the
+    sequence 0 of an empty one and -1 as long as nobody knows. All three are empty in a
+    marker that was written before they were known; of a query without state it always is.
     """
 
     query: str

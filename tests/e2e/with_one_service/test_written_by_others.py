@@ -10,7 +10,8 @@ from confluent_kafka import Message, Producer
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.kept import Kept
-from tests.e2e.test_recover import place, recovered
+from tests.e2e.test_recover import place, recovered, refused
+from tests.topics import drop
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
 
@@ -44,6 +45,39 @@ def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
     again = place(deployment)
     assert (again.duplicate, again.event_ids) == (True, placed.event_ids)
     assert_on_record(deployment, places)
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.thorough
+def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
+    deployment: Deployment, kept_service: Kept
+) -> None:
+    kept_service.running()
+    kept_service.end()
+    topic = deployment.topics.commands("position")
+    first, last, behind = (
+        int(write(deployment, topic, name.encode(), opening(name)).rpartition(":")[2])
+        for name in ("p-first", "p-last", "p-behind")
+    )
+    drop(deployment.bootstrap_servers, topic, {2: behind})
+
+    dropped = f"{topic}:2 from offset {first} to {last}"
+    assert f"before they were decided: {dropped}; their senders" in refused(deployment)
+    alone = deployment.cli("recover")
+    assert alone.returncode == 1
+    assert f"{dropped}; their senders have no answer: tell them, then accept it" in alone.stderr
+
+    recovered(deployment, "--accept-lost", "--by", "ada", "--why", "retention")
+    kept_service.running()
+    decided = "select \"offset\", until from decision where why = 'retention'"
+    assert deployment.sql(decided) == [[first, behind]]
+    opened = (
+        "select aggregate_id from us_holder_version where aggregate_id in ('p-last', 'p-behind')"
+    )
+    deployment.reaches(opened, ["p-behind"])
+    letters = deployment.cli("letters", "list", "--json").stdout
+    assert f"{dropped} dropped by Kafka before they were decided; ada: retention" in letters
+    assert f"{topic}:2:{last}" not in deployment.cli("verify").stdout
 
 
 def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:

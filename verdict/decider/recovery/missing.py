@@ -1,7 +1,8 @@
 """The position of the decider without its marker: what it has answered tells how far it came.
 
 Every command has exactly one response or dead letter, published with those of all commands before
-it in its partition; so the last one that is answered is where the marker was.
+it in its partition; so the last one that is answered is where the marker was. Anybody may put
+letters of their own on `dead-letters`: those with our headers count, about commands that are there.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,19 +16,25 @@ from pyspark.sql import functions as F
 from verdict.application import current
 from verdict.decider.generation import newest_generation
 from verdict.errors import VerdictError
-from verdict.exactly_once.markers import first_offsets, holds_records
+from verdict.exactly_once.markers import holds_records
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import starts
 from verdict.model.source import Source
+from verdict.operator.stream import header
 from verdict.spark.source import Ground, stored
+from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import Undecodable
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
 from verdict.wire.response import Response
+from verdict.wire.spans import Partition, Spans
 from verdict.wire.topics import Topics
 
-ANSWERED = "topic string, partition int, next bigint"
+ANSWER = "topic", "value", "type"
+ANSWERED = "topic string, partition int, offset bigint"
 
 
 def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: Path) -> Marker:
@@ -44,48 +51,64 @@ def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: 
             f"there is nothing to recover: {query.markers} has no marker of {query.name}, and "
             f"{', '.join(query.outputs)} are empty; start with `verdict up`"
         )
-    offsets = first_offsets(ground.kafka, query.inputs)
-    for topic, partition, following in _answered(ground, topics):
-        if topic in offsets and partition < len(offsets[topic]):
-            offsets[topic][partition] = max(offsets[topic][partition], following)
+    with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
+        kept = log.bounds(log.places(query.inputs))
+    offsets = starts(kept)
+    for topic, partition, last in _answered(ground, topics, kept):
+        offsets[topic][partition] = max(offsets[topic][partition], last + 1)
     lost = genesis(query, None, offsets, query.first_shards)
     return replace(lost, generation=newest_generation(data_dir))
 
 
-def _answered(ground: Ground, topics: Topics) -> list[tuple[str, int, int]]:
-    """Return (topic, partition, next offset) of the commands that have an answer."""
+def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
+    """Return (topic, partition, last offset) of the commands that have an answer."""
     answers = [topics.dead_letters, *map(topics.responses, current().aggregate_types)]
-    records = stored(ground.spark, ground.source, subscribe=",".join(answers))
+    records = stored(
+        ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
+    )
     last = (
-        records.select("topic", "value")
-        .mapInArrow(partial(_sources, topics), ANSWERED)
+        records.select("topic", "value", header("ce_type").alias("type"))
+        .mapInArrow(partial(sources, topics, kept), ANSWERED)
         .groupBy("topic", "partition")
-        .agg(F.max("next"))
+        .agg(F.max("offset"))
     )
     return [tuple(row) for row in last.collect()]
 
 
-def _sources(topics: Topics, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return which commands were answered; this runs on the executors."""
+def sources(
+    topics: Topics, kept: Spans, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield which commands were answered; this runs on the executors.
+
+    Args:
+        topics: Of the deployment.
+        kept: What there is of commands.
+        batches: Of answers: `topic`, `value`, and what the header `ce_type` says as `type`.
+    """
     for batch in batches:
-        columns = batch.column("topic").to_pylist(), batch.column("value").to_pylist()
-        sources = [_source(topics, topic, value) for topic, value in zip(*columns, strict=True)]
-        found = [source for source in sources if source is not None]
+        answers = zip(*(batch.column(name).to_pylist() for name in ANSWER), strict=True)
+        read = (_source(topics, *answer) for answer in answers)
+        found = [source for source in read if source is not None and _is_there(source, kept)]
         yield pa.RecordBatch.from_pydict(
             {
                 "topic": pa.array([source.topic for source in found], pa.string()),
                 "partition": pa.array([source.partition for source in found], pa.int32()),
-                "next": pa.array([source.offset + 1 for source in found], pa.int64()),
+                "offset": pa.array([source.offset for source in found], pa.int64()),
             }
         )
 
 
-def _source(topics: Topics, topic: str, value: bytes | None) -> Source | None:
+def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None) -> Source | None:
     """Return which record was answered, None for a letter of somebody else's or a response that
     cannot be read: the fold names that one."""
     try:
-        if topic == topics.dead_letters:
-            return decode(DeadLetter, value or b"").source
-        return decode(Response, value or b"").source
+        if topic != topics.dead_letters:
+            return decode(Response, value or b"").source
+        return decode(DeadLetter, value or b"").source if kind == DEAD_LETTER.encode() else None
     except Undecodable:
         return None
+
+
+def _is_there(source: Source, kept: Spans) -> bool:
+    span = kept.get(Partition(source.topic, source.partition))
+    return span is not None and source.offset < span.end

@@ -30,6 +30,7 @@ from verdict.event_log.decisions import passed_over, read_decisions, write_decis
 from verdict.event_log.passing import NO_WISH, Plan, Wish, letters, planned, read_log
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
+from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.claim import new_owner, write_marker
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import settled_marker
@@ -37,9 +38,11 @@ from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
+from verdict.operator.seed import stamp_of
+from verdict.operator.stream import shard_keys
 from verdict.wire.decision import Decision
 from verdict.wire.headers import joined
-from verdict.wire.marker import Marker
+from verdict.wire.marker import Marker, ShardState
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.records import encode
 
@@ -96,6 +99,7 @@ def recover(
         new = genesis(query, marker, plan.offsets, shards or marker.shards)
         new = belonging(new, query, ground.kafka)
         recovered = _seeded(ground, settings, new, passed_over(decided), (tell, on_step))
+        new = replace(new, shard_states=_seeded_states(ground, settings, new))
         jumped = [*_letters(ground, settings, plan)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=jumped)
         on_step(RecoveryStep.COMMITTED)
@@ -181,3 +185,10 @@ def _seeded(
         remembered=seeded.remembered,
         seconds=0.0,
     )
+
+
+def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:
+    """Return where each shard will stand once it has taken in its seed, read back from the disk."""
+    seeds = Generation(settings.durable_dir, new.generation).seeds(FRESH)
+    keys = shard_keys(ground.spark, new.shards)
+    return [ShardState(*stamp_of(file for key, file in seeds if key == one)) for one in keys]

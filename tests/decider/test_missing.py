@@ -1,0 +1,55 @@
+"""Where the decider had come to without its marker; anybody may write to `dead-letters`."""
+
+import pyarrow as pa
+import pytest
+
+from tests.decision.desk import PLACE, command
+from verdict.decider.recovery.missing import ANSWER, sources
+from verdict.decision.received import dead_letter
+from verdict.model.source import Source
+from verdict.wire.cloud_events import DEAD_LETTER
+from verdict.wire.records import encode
+from verdict.wire.spans import Partition, Span
+from verdict.wire.topics import Topics
+
+TOPICS = Topics()
+COMMANDS = TOPICS.commands("order")
+KEPT = {Partition(COMMANDS, 0): Span(2, 9)}
+OURS = DEAD_LETTER.encode()
+
+
+def letter(topic: str = COMMANDS, partition: int = 0, offset: int = 8) -> bytes:
+    record = command(PLACE).record._replace(source=Source(topic, partition, offset))
+    return encode(dead_letter(record, "an error"))
+
+
+def answered(value: bytes | None, kind: bytes | None) -> list[tuple[str, int, int]]:
+    """Return which commands a letter answers."""
+    batch = pa.RecordBatch.from_pydict(
+        dict(zip(ANSWER, ([TOPICS.dead_letters], [value], [kind]), strict=True))
+    )
+    [found] = sources(TOPICS, KEPT, [batch])
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def test_the_letter_of_a_command_says_that_it_was_decided() -> None:
+    assert answered(letter(), OURS) == [(COMMANDS, 0, 8)]
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (letter(), None),
+        (letter(), b"com.example.Letter"),
+        (letter(offset=9), OURS),
+        (letter(partition=-1), OURS),
+        (letter(partition=2**40), OURS),
+        (letter(topic="payments"), OURS),
+        (b"garbage", OURS),
+        (None, OURS),
+    ],
+    ids=["no headers", "others", "ahead", "before", "far", "topic", "garbage", "tombstone"],
+)
+def test_a_letter_of_somebody_else_says_nothing(value: bytes | None, kind: bytes | None) -> None:
+    assert answered(value, kind) == []
