@@ -3,13 +3,14 @@ import time
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from verdict.errors import Unreachable
 from verdict.kafka import topic_check
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local.broker import EmbeddedBroker
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 PATIENCE_S = 60
@@ -123,6 +124,35 @@ def test_a_setting_that_asks_for_another_count_after_the_first_start_is_refused(
 
     assert "set partitions to 2" in str(found["set.order.commands"])
     assert str(found["set.order.events"]) == "set.order.events: partitions is 2, must be 6"
+
+
+@pytest.mark.proves("U-02")
+def test_partitions_that_somebody_added_are_refused_until_a_person_accepts_them(
+    broker: EmbeddedBroker,
+) -> None:
+    topics = Topics(deployment="added", prefix="added.", partitions=2)
+    check = checker(broker, topics)
+    check.ensure()
+    name, events = topics.commands("order"), topics.events("order")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    for answer in admin.create_partitions(
+        [NewPartitions(one, 4) for one in (name, events)]
+    ).values():
+        answer.result(PATIENCE_S)
+    end = time.monotonic() + PATIENCE_S
+    while {check.counts()[one] for one in (name, events)} != {4}:  # brokers tell each other
+        assert time.monotonic() < end
+    decided = {name: [5, 0], topics.commands("position"): [0, 0]}
+    both = {Partition(name, 2), Partition(name, 3), Partition(events, 2), Partition(events, 3)}
+
+    found = {d.topic: d for d in check.differences(decided)}
+
+    assert {*found} == {name, events}
+    assert f"`verdict topics accept {name} --why …`" in str(found[name])
+    assert f"`verdict topics accept {events} --why …`" in str(found[events])
+    assert {d.topic for d in check.differences(decided, both - {Partition(name, 3)})} == {name}
+    assert check.differences(decided, both) == []
+    assert check.differences(decided | {name: [5, 0, 1, 1]}, both) == []
 
 
 def test_an_unreachable_kafka_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

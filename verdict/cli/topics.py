@@ -1,18 +1,27 @@
-"""`verdict topics create|check`: what must exist, and whether it is as it must be."""
+"""`verdict topics create|check|accept`: what must exist, and whether it is as it must be."""
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
+from verdict.cli.deciding_person import Who, Why, decided_by
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
+from verdict.errors import VerdictError
+from verdict.event_log.decisions import accepted_partitions, read_decisions, write_decisions
 from verdict.foundation.ensured_topics import created_topics, refuse_another_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.model.source import Source
+from verdict.projection.applier import wall_clock
 from verdict.standing.markers import decider_marker
+from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
+
+Name = Annotated[str, typer.Argument(metavar="TOPIC", help="As `verdict topics check` names it.")]
 
 
 @app.callback()
@@ -44,7 +53,8 @@ def check(json: Json = False) -> None:
     refuse_another_log(settings, kafka_of(settings))
     admin = TopicAdmin(kafka_options(settings), settings.topics)
     marker = decider_marker(settings)
-    differences = admin.differences(marker.offsets if marker else None)
+    accepted = accepted_partitions(read_decisions(kafka_options(settings), settings.topics))
+    differences = admin.differences(marker.offsets if marker else None, accepted)
     if json:
         names = [topic.name for topic in settings.topics.all()]
         show_json({"topics": names, "differences": [*map(asdict, differences)]})
@@ -54,3 +64,30 @@ def check(json: Json = False) -> None:
         raise TopicsDiffer(differences)
     if not json:
         note(f"{len(list(settings.topics.all()))} topics are as they must be")
+
+
+@app.command()
+def accept(topic: Name, why: Why, by: Who = None) -> None:
+    """Go on with a topic to which somebody has added partitions, which Kafka takes away from none.
+
+    Keys have moved to others. So first let the service decide all that was sent before, and let no
+    sender send to it meanwhile: else commands of one aggregate may be decided in another order
+    than they were sent in. It is kept for ever, on the topic of decisions.
+    """
+    settings, person = settings_of(), decided_by(by, why)
+    options, topics = kafka_options(settings), settings.topics
+    marker = decider_marker(settings)
+    first = len(marker.offsets.get(topic, ())) if marker else 0
+    found = TopicAdmin(options, topics).counts()
+    if topic not in found:
+        raise VerdictError(f"{topic} is no topic of this deployment: see `verdict topics check`")
+    added = range(first or topics.partitions, found[topic])
+    if not added:
+        raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
+    at = wall_clock()
+    decisions = [
+        Decision(source=Source(topic, one, 0), until=0, who=person.who, why=why, decided_at=at)
+        for one in added
+    ]
+    write_decisions(options, topics, decisions)
+    note(f"{len(added)} partitions of {topic} are accepted; start the service with `verdict up`")

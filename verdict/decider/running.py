@@ -24,6 +24,7 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
+from verdict.kafka.topic_differences import PartitionsAdded
 from verdict.operator.handover import Outputs, chunks_of
 from verdict.operator.local_copy import executor_folder
 from verdict.operator.log_structured import LogStructuredState
@@ -186,7 +187,7 @@ class Deciding:
     def _commands(self) -> DataFrame:
         assert self._publisher is not None
         topics, begin = self._settings.topics, self._publisher.marker.offsets
-        partitions = dict.fromkeys(topics.every_commands(), topics.partitions)
+        partitions = self._ground.counted(topics.every_commands())
         ground, rows = self._ground, self._settings.max_rows_per_batch
         return arriving(ground.spark, ground.source, begin, partitions, rows, headers=True)
 
@@ -202,10 +203,17 @@ class Deciding:
 
     def _publish(self, frame: DataFrame, planned: Batch) -> None:
         assert self._publisher is not None
+        self._see_that_no_key_has_moved(planned)
         table = frame.toArrow()  # the only evaluation: every one runs the operator
         batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
         self._publisher.publish(batch, Packed(partial(chunks_of, table)))
         self._outputs.clear()
+
+    def _see_that_no_key_has_moved(self, planned: Batch) -> None:
+        known = self._ground.counted(planned.end)
+        for topic, offsets in planned.end.items():
+            if len(offsets) > known[topic]:
+                raise PartitionsAdded(topic, known[topic], len(offsets))
 
 
 def _state(handle: Any, folder: Path | None) -> LogStructuredState:

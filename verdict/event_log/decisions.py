@@ -16,6 +16,7 @@ from verdict.wire.codec import Undecodable
 from verdict.wire.decision import Decision
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.records import decode, encode
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.decisions")
@@ -90,6 +91,18 @@ def passed_over(decisions: Iterable[Decision]) -> PassedOver:
     """Return the places of the decisions."""
     return PassedOver.of(
         (one.source.topic, one.source.partition, one.source.offset, one.until) for one in decisions
+    )
+
+
+def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:
+    """Return the partitions of which a person said that they may have been added.
+
+    It is a decision about their first place that passes over nothing.
+    """
+    return frozenset(
+        Partition(one.source.topic, one.source.partition)
+        for one in decisions
+        if one.source.offset == one.until == 0
     )
 
 

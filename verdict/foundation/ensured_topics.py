@@ -2,6 +2,7 @@
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.event_log.followed_log import refuse_another_database
 from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
@@ -57,7 +58,9 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     created_topics(settings, kafka)
     own_topics(settings.topics, kafka)
     marker = _marker(kafka, decider_query(settings.topics, settings.shards))
-    TopicAdmin(kafka.settings, settings.topics).ensure(None if marker is None else marker.offsets)
+    accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
+    offsets = None if marker is None else marker.offsets
+    TopicAdmin(kafka.settings, settings.topics).ensure(offsets, accepted)
     return marker
 
 

@@ -86,6 +86,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         scratch=place.home / SPARK,
         servers=servers,
         marker=ensured_topics(settings, kafka),
+        counts=TopicAdmin(kafka.settings, settings.topics).counts(),
         broker=embedded,
         executors=executors,
     )

@@ -1,7 +1,7 @@
 """Topics are created and checked at start-up, loudly; nothing else creates any."""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -24,6 +24,7 @@ from verdict.kafka.topic_differences import (
     wrong_partitions,
     wrong_settings,
 )
+from verdict.wire.spans import Partition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 ANSWER_S = 30.0
@@ -90,12 +91,26 @@ class TopicAdmin:
         self._await({topic.topic for topic in missing})
         return created
 
-    def differences(self, decided: Mapping[str, Sequence[int]] | None = None) -> list[Difference]:
+    def counts(self) -> dict[str, int]:
+        """Return how many partitions each topic of the deployment has that is there.
+
+        Raises:
+            Unreachable: Kafka does not answer.
+        """
+        _, known = self._cluster()
+        return {one.name: known[one.name] for one in self._topics.all() if one.name in known}
+
+    def differences(
+        self,
+        decided: Mapping[str, Sequence[int]] | None = None,
+        accepted: Container[Partition] = (),
+    ) -> list[Difference]:
         """Return all that is missing or differs, sorted by topic.
 
         Args:
             decided: The marker's offsets: next offset by partition, by commands topic. Their
                 number is the partition count at the first start, which must stay.
+            accepted: Partitions that may have been added since, on a person's word.
 
         Raises:
             Unreachable: Kafka does not answer.
@@ -111,24 +126,29 @@ class TopicAdmin:
                 differences.append(Difference(topic.name, "topic", "missing", "there", advice))
                 continue
             first = len((decided or {}).get(topic.name, ())) or None
-            differences += wrong_partitions(topic, known[topic.name], first)
+            differences += wrong_partitions(topic, known[topic.name], first, accepted)
             differences += wrong_settings(topic, found[topic.name])
         return sorted(differences, key=lambda difference: difference.topic)
 
-    def ensure(self, decided: Mapping[str, Sequence[int]] | None = None) -> list[str]:
+    def ensure(
+        self,
+        decided: Mapping[str, Sequence[int]] | None = None,
+        accepted: Container[Partition] = (),
+    ) -> list[str]:
         """Create what is missing and check everything; return the names of what was created.
 
         A topic that takes times of its senders is told to take Kafka's own, where we may.
 
         Args:
             decided: As for `differences`.
+            accepted: As for `differences`.
 
         Raises:
             TopicsDiffer: Lists every difference.
             Unreachable, TimedOut, VerdictError: As for the parts.
         """
         created = self.create_missing()
-        found = self.differences(decided)
+        found = self.differences(decided, accepted)
         ours = self._told_to_take_our_time({one.topic for one in found if one.setting in OWN_TIME})
         if left := [one for one in found if one.setting not in OWN_TIME or one.topic not in ours]:
             raise TopicsDiffer(left)

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request, Response
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.page.pages import Pages
@@ -34,8 +35,10 @@ def _drift(settings: Settings) -> list[str]:
     ]
     try:
         marker = decider_marker(settings)
-        admin = TopicAdmin(kafka_options(settings), settings.topics)
-        found += map(str, admin.differences(marker.offsets if marker else None))
+        options = kafka_options(settings)
+        accepted = accepted_partitions(read_decisions(options, settings.topics))
+        admin = TopicAdmin(options, settings.topics)
+        found += map(str, admin.differences(marker.offsets if marker else None, accepted))
     except VerdictError as error:
         found.append(f"what Kafka has is not known: {error}")
     try:

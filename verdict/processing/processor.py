@@ -94,7 +94,7 @@ class Processor:
 
     def _records(self, publisher: Publisher) -> DataFrame:
         ground, begin = self.ground, publisher.marker.offsets
-        partitions = dict.fromkeys(self.query.inputs, ground.partitions)
+        partitions = ground.counted(self.query.inputs)
         return arriving(
             ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
         )

@@ -176,8 +176,11 @@ class Projecting:
                     see_that_it_must_stand(applier, passed_over, opened.batches.passed_over)
 
     def _log(self, topics: Collection[str]) -> Spans:
-        followed = [topic for topic in self._topics.all() if topic.name in topics]
-        places = [Partition(t.name, number) for t in followed for number in range(t.partitions)]
+        ours = {topic.name: topic.partitions for topic in self._topics.all()}
+        ours |= self._ground.counts
+        places = [
+            Partition(name, number) for name in sorted(topics) for number in range(ours[name])
+        ]
         return self._log_bounds(places)
 
     def _apply(self, frame: DataFrame, batch: Batch) -> None:

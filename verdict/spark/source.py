@@ -1,6 +1,6 @@
 """Kafka's records as Spark reads them: committed ones alone, and none dropped unsaid."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,8 @@ class Ground:
         spark: Where they run.
         kafka: Where they publish, their markers too.
         source: Options of Spark's Kafka source, `kafka.bootstrap.servers` and security among them.
-        partitions: Of each topic.
+        partitions: Of each topic that is not in `counts`.
+        counts: Of topics, as Kafka had them at the start.
         scratch: A directory for what no restart needs.
     """
 
@@ -37,6 +38,11 @@ class Ground:
     source: Mapping[str, str] = field(repr=False)  # passwords are in it
     partitions: int
     scratch: Path
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def counted(self, topics: Iterable[str]) -> dict[str, int]:
+        """Return how many partitions each of the topics has."""
+        return {topic: self.counts.get(topic, self.partitions) for topic in topics}
 
     @property
     def log(self) -> Path:
