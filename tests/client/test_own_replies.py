@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Message, Producer, TopicPartition
 
 from commands.order import CancelOrder
 from commands.position import ClosePosition
@@ -14,7 +15,9 @@ from tests.topics import drop
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 WAIT_S = 60
@@ -32,17 +35,41 @@ def clients(broker: EmbeddedBroker, topics: Topics) -> Iterator[list[Client]]:
         ]
 
 
-def read_by(client: Client) -> set[str]:
-    """Return the topics of which a client reads a partition, each as often as it does."""
-    places = client._connection.responses._consumer.assignment()
-    assert len(places) == len({(one.topic, one.partition) for one in places})
-    return {f"{one.topic}:{sum(p.topic == one.topic for p in places)}" for one in places}
+class Watched:
+    """A client's consumer, which its own thread alone may touch: others wait for a minute."""
+
+    def __init__(self, client: Client) -> None:
+        responses = client._connection.responses
+        self._consumer: Any = responses._consumer
+        self.places: list[TopicPartition] = []
+        self.seeks: list[TopicPartition] = []
+        responses._consumer = self  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def incremental_assign(self, places: list[TopicPartition]) -> None:
+        self.places += places
+        self._consumer.incremental_assign(places)
+
+    def poll(self, timeout: float) -> Message | None:
+        while self.seeks:
+            self._consumer.seek(self.seeks.pop())
+        found: Message | None = self._consumer.poll(timeout)
+        return found
+
+    def read(self) -> set[str]:
+        """Return the topics of which a partition is read, each as often as it is."""
+        found = self.places
+        assert len(found) == len({(one.topic, one.partition) for one in found})
+        return {f"{one.topic}:{sum(p.topic == one.topic for p in found)}" for one in found}
 
 
 @pytest.mark.proves("C-12")
 def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
     clients: list[Client], responder: Responder, topics: Topics
 ) -> None:
+    watched = [*map(Watched, clients)]
     asked = [
         (f"{number}-{of}", client.send("order-1", CancelOrder(), 1, command_id=f"{number}-{of}"))
         for number in range(20)
@@ -50,22 +77,23 @@ def test_each_hears_its_own_answers_though_all_ask_of_one_aggregate(
     ]
 
     assert [pending.wait(WAIT_S).command_id for _, pending in asked] == [name for name, _ in asked]
-    assert read_by(clients[0]) == read_by(clients[1]) == {f"{topics.replies}:1"}
-    assert read_by(clients[2]) == {f"{topics.responses('order')}:4"}
+    assert watched[0].read() == watched[1].read() == {f"{topics.replies}:1"}
+    assert watched[2].read() == {f"{topics.responses('order')}:4"}
 
 
 @pytest.mark.proves("C-12")
 def test_who_was_cut_off_for_longer_than_replies_are_kept_goes_on(
     clients: list[Client], broker: EmbeddedBroker, responder: Responder, topics: Topics
 ) -> None:
-    first = clients[0]
+    first, watched = clients[0], Watched(clients[0])
     first.send("order-1", CancelOrder(), 1).wait(WAIT_S)
-    consumer = first._connection.responses._consumer
-    (place,) = consumer.assignment()
-    end = first._connection.responses._end(place.topic, place.partition).offset
+    (place,) = watched.places
+    with KafkaLog({"bootstrap.servers": broker.bootstrap_servers}) as log:
+        at = Partition(place.topic, place.partition)
+        end = log.written([at])[at]
     drop(broker.bootstrap_servers, topics.replies, {place.partition: end})
 
-    consumer.seek(TopicPartition(place.topic, place.partition, 0))  # where it stood at the cut
+    watched.seeks.append(TopicPartition(*at, 0))  # where it stood at the cut
 
     assert (
         first.send("order-1", CancelOrder(), 1, command_id="next").wait(WAIT_S).command_id == "next"
@@ -98,12 +126,13 @@ def test_tasks_of_one_loop_hear_their_own_answers(
 def test_two_aggregate_types_are_answered_in_one_place(
     clients: list[Client], responder: Responder, topics: Topics
 ) -> None:
+    watched = Watched(clients[0])
     first = clients[0].send("same", CancelOrder(), 1)
     second = clients[0].send("same", ClosePosition(), 1)
 
     assert first.wait(WAIT_S).aggregate_type == "order"
     assert second.wait(WAIT_S).aggregate_type == "position"
-    assert read_by(clients[0]) == {f"{topics.replies}:1"}
+    assert watched.read() == {f"{topics.replies}:1"}
 
 
 def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
