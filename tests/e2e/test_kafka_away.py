@@ -1,7 +1,7 @@
 """Kafka is away for long: the service says so, waits, and goes on by itself."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -51,16 +51,16 @@ def test_a_kafka_that_is_away_for_longer_than_any_client_waits_is_waited_for(
 def test_a_kafka_that_is_away_for_ten_minutes_is_waited_for(how: str, tmp_path: Path) -> None:
     """G-05: longer than any call of Kafka's clients has patience, Spark's too."""
     with proxied_broker(tmp_path / "broker") as (broker, network):
-        leave = {
+        leaving: dict[str, Callable[[], None]] = {
             "killed": broker.kill,
             "stopped": broker.stop,
             "silent": partial(network.fail, Fault.BLACK_HOLE),
-        }[how]
+        }
         come_back = network.heal if how == "silent" else broker.start
         deployment = Deployment(broker.bootstrap_servers, how, tmp_path / "d")
         deployment.environment["VERDICT_BOOTSTRAP_SERVERS"] = network.address
         with deployment.running() as service:
-            outlive(deployment, service, "long", 600, leave, come_back)
+            outlive(deployment, service, "long", 600, leaving[how], come_back)
             deployment.await_read_side()
             print(deployment.said())
         deployment.assert_as_the_model_says()
