@@ -1,4 +1,8 @@
-"""Without any one of the ACLs that are printed, something that its role does fails."""
+"""Without any one of the ACLs that are printed, a part of verdict that its role uses fails.
+
+No service runs here: that the decider and the reader use every topic is taken as given, and what
+they may do with each is tried by their parts.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
