@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 QUICK, THOROUGH = "quick", "thorough"  # hypothesis's profiles
-CPU_S = 10.0  # a second, but a busy or rented core is slow
+CPU_S = 5.0  # a second or two, but a busy or rented core is slow
 LATER = {"kafka", "spark", "postgresql", "process", "slow", "thorough", "campaign"}
 BY_FIXTURE = {"proxied": "kafka", "spark": "spark", "postgresql": "postgresql"}
 

@@ -19,6 +19,7 @@ from random import Random
 from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import FILE_SIZE, last_words, paused, settle, starve
 from tests.e2e.plan import Kind, Misfortune, plan
+from tests.e2e.test_restart import spark_jvm
 from verdict.local.broker import EmbeddedBroker
 
 Service = subprocess.Popen[str]
@@ -65,13 +66,33 @@ class Campaign:
                     time.sleep(what.away_s)
                 settle(self._deployment, service)
                 return "it went on"
+            case Kind.JVM_KILLED:
+                spark_jvm(service.pid).kill()
+                return self._death(service, "the JVM of Spark ended with -9")
             case Kind.DISK_FULL:
                 starve(service, FILE_SIZE, 0)
-                said = last_words(self._deployment, service)
-                assert "could not be written to" in said, said
-                return "it stopped and said so"
+                return self._death(service, "could not be written to")
             case _:
                 return self._kill(what.kind, service)
+
+    def _death(self, service: Service, why: str) -> str:
+        """Wait for the end, start again at once as a supervisor does, and print what both took."""
+        died = time.monotonic()
+        said = last_words(self._deployment, service)
+        assert why in said, said
+        ended = time.monotonic()
+        before = self._deployment.outcomes()
+        started = time.monotonic()
+        with self._deployment.running():
+            ready = time.monotonic()
+            self._deployment.await_outcomes(before + 1)
+            going = time.monotonic()
+        print(
+            f"[{ended - died:.1f} s to its end, {ready - started:.1f} s from the start to ready, "
+            f"{going - ready:.1f} s to the next outcome]",
+            end=" ",
+        )
+        return "it stopped and said so"
 
     def _kill(self, kind: Kind, service: Service) -> str:
         if kind is Kind.BOTH_KILLED:

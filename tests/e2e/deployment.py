@@ -217,14 +217,19 @@ class Deployment:
 
     def await_quiet(self) -> None:
         """Return when every command has its outcome; call it when nothing is sent any more."""
-        wanted, deadline = len(self.commands()), time.monotonic() + QUIET_S
+        wanted = len(self.commands())
+        self.await_outcomes(wanted)
+        assert self.outcomes() == wanted
+
+    def await_outcomes(self, wanted: int) -> None:
+        """Return when so many outcomes are published."""
+        deadline = time.monotonic() + QUIET_S
         found, (consumer, _) = 0, self._from_the_beginning(self._outcome_topics())
         while found < wanted:
             assert time.monotonic() < deadline, f"{found} of {wanted} commands have an outcome"
             read = consumer.consume(1000, timeout=ASK_AGAIN_S)
             found += sum(self._answers_a_command(one) for one in read if one.error() is None)
         consumer.close()
-        assert self.outcomes() == wanted
 
     def outcomes(self) -> int:
         """Return how many outcomes are published: responses and dead letters."""

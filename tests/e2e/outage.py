@@ -8,7 +8,6 @@ from collections.abc import Callable
 from commands.order import ModifyOrder, PlaceOrder
 from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from verdict.client.client import Client
-from verdict.local.broker import EmbeddedBroker
 from verdict.model.command_envelope import Expectation
 
 WAIT_S = 180
@@ -18,15 +17,19 @@ PATIENT = {"delivery.timeout.ms": "900000"}  # of a sender who outlasts all of t
 
 
 def outlive(
-    own: EmbeddedBroker,
     deployment: Deployment,
     service: "subprocess.Popen[str]",
     order: str,
     seconds: float,
     leave: Callable[[], None],
+    come_back: Callable[[], None],
 ) -> None:
-    """Let Kafka be away for so long, with commands under way and a sender who waits."""
-    with Client(deployment.bootstrap_servers, deployment.topics, PATIENT) as client:
+    """Let Kafka be away for so long, with commands under way and a sender who waits.
+
+    To whoever is told its address as the service is; the traffic may come by another door.
+    """
+    servers = deployment.environment["VERDICT_BOOTSTRAP_SERVERS"]
+    with Client(servers, deployment.topics, PATIENT) as client:
         client.send(order, PLACE, expected_version=0).wait(WAIT_S)
         with deployment.traffic(seed=len(order), pause_s=SELDOM_S):
             leave()
@@ -35,15 +38,15 @@ def outlive(
             await_told(deployment)
             time.sleep(max(0.0, back - time.monotonic()))
             assert service.poll() is None
-            own.start()
+            come_back()
             assert waiting.wait(WAIT_S).to_version == 2
     deployment.await_quiet()
 
     assert service.poll() is None
     said = deployment.said()
     assert "Traceback" not in said
-    assert f"Kafka at {own.bootstrap_servers} is away since" in said
-    assert f"Kafka at {own.bootstrap_servers} is back after" in said
+    assert f"Kafka at {servers} is away since" in said
+    assert f"Kafka at {servers} is back after" in said
 
 
 def await_told(deployment: Deployment) -> None:

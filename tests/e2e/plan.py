@@ -28,6 +28,7 @@ class Kind(StrEnum):
     BOTH_KILLED = "service and broker killed"
     COPY_LOST = "service killed, local copy of the state deleted"
     COPY_GARBLED = "service killed, local copy of the state garbled"
+    JVM_KILLED = "Spark's JVM killed"
     DISK_FULL = "nothing can be written any more"
 
 

@@ -79,9 +79,17 @@ class Proxy:
         """Tell whether something was lost since it began, at the latest after so many seconds."""
         return self._lost.wait(seconds)
 
-    def lost(self) -> None:
-        """Note that a request or an answer was lost."""
-        self._lost.set()
+    def loses(self, one: "_Connection", *faults: Fault) -> bool:
+        """Tell whether a piece is lost that comes by now, and note on whose connection.
+
+        Who is healed in between would else wait for it as long as a client waits at most.
+        """
+        with self._lock:
+            lost = self._fault in faults
+            one.damaged |= lost
+        if lost:
+            self._lost.set()
+        return lost
 
     def requested(self, kind: bytes) -> None:
         """See what somebody asks for, before it is handled."""
@@ -92,15 +100,14 @@ class Proxy:
     def heal(self) -> None:
         """Do right again; what has lost something is cut, as the rest would make no sense."""
         with self._lock:
-            damaged = [one for one in self._connections if one.damaged]
             for one in self._connections:
                 one.late, one.held = one.held or one.late, False
-        self._fault = self._armed = None
+                if one.damaged:
+                    one.cut()
+            self._fault = self._armed = None
         self._failing.clear()
         self._lost.clear()
         self._healed.set()
-        for one in damaged:
-            one.cut()
 
     def cut(self) -> None:
         """End every connection that is open."""
@@ -180,14 +187,11 @@ class _Connection:
         for chunk in _chunks(self._client):
             for kind in self._kinds(chunk):
                 self._proxy.requested(kind)
-            fault = self._proxy.fault
-            if fault is Fault.BLACK_HOLE:
-                self.damaged = True
-                self._proxy.lost()
+            if self._proxy.loses(self, Fault.BLACK_HOLE):
                 continue
             if self.held:
                 self._proxy.await_healed()
-            if fault is Fault.DELAY:
+            if self._proxy.fault is Fault.DELAY:
                 time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._broker.sendall(chunk)
@@ -207,17 +211,13 @@ class _Connection:
 
     def _replies(self) -> None:
         for chunk in _chunks(self._broker):
-            fault = self._proxy.fault
-            if self.late and fault is None:
+            if self.late and self._proxy.fault is None:
                 self._proxy.late_answer.set()
-            if fault is Fault.CUT_REPLIES:
-                self._proxy.lost()
+            if self._proxy.loses(self, Fault.CUT_REPLIES):
                 break
-            if fault in (Fault.DROP_REPLIES, Fault.BLACK_HOLE):
-                self.damaged = True
-                self._proxy.lost()
+            if self._proxy.loses(self, Fault.DROP_REPLIES, Fault.BLACK_HOLE):
                 continue
-            if fault is Fault.DELAY:
+            if self._proxy.fault is Fault.DELAY:
                 time.sleep(DELAY_S)
             with contextlib.suppress(OSError):
                 self._client.sendall(chunk)

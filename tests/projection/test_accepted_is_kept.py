@@ -160,6 +160,7 @@ def decided(log: list[Record]) -> list[Output]:
 
 
 @pytest.mark.proves("B-09")
+@pytest.mark.both_databases
 @pytest.mark.parametrize("limit", sorted({*TEXTS, *NUMBERS, *TIMES}))
 def test_what_is_accepted_is_kept_by_every_store(read_side: ReadSide, limit: str) -> None:
     chosen = {r.key for name, r in commands() if name == limit}

@@ -214,6 +214,7 @@ def cannot_be_kept(postgresql: bool) -> str:
 
 
 @pytest.mark.proves("B-09")
+@pytest.mark.both_databases
 def test_what_the_database_cannot_keep_holds_its_aggregate_and_the_others_go_on(
     read_side: ReadSide, log: EventLog
 ) -> None:

@@ -60,7 +60,6 @@ def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
     yield Acl(role, "transactional-id", "prefixed", own, "Write")
     # whose topics these are is written under their own name, by whichever deployment
     yield Acl(role, "transactional-id", "literal", topics.owners, "Write")
-    yield Acl(role, "group", "literal", topics.owners, "Describe")
     yield Acl(role, "group", "prefixed", own, "Read")  # only for the lag that Kafka's tools show
     yield Acl(role, "group", "prefixed", "verdict-", "Describe")
 
@@ -69,7 +68,6 @@ def _sender(topics: Topics) -> Iterator[Acl]:
     yield from _topics(Role.SENDER, "Write", topics.every_commands())
     heard = [topics.replies, *map(topics.responses, current().aggregate_types)]
     yield from _topics(Role.SENDER, "Read", heard)
-    yield Acl(Role.SENDER, "group", "literal", "verdict-client", "Describe")
 
 
 def _subscriber(topics: Topics) -> Iterator[Acl]:

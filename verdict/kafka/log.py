@@ -335,7 +335,8 @@ class KafkaLog:
         ):
             return
         if error.code() in FINAL or self._deadline is None or not self._deadline.left():
-            raise self._failed(f"{place.topic} cannot be read", KafkaException(error))
+            what = message.topic() or "what was asked for"  # a group is of no topic
+            raise self._failed(f"{what} cannot be read", KafkaException(error))
 
     def _jumps(self, place: Partition, told: int) -> bool:
         """Go on behind what cannot be unpacked, if it is passed over; tell whether it is.

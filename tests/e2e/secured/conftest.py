@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from tests.e2e.secured.life import (
     lived,
     verdict,
 )
-from verdict.kafka.acls import Role
+from verdict.kafka.acls import Acl, Role
 from verdict.kafka.topic_check import TopicAdmin
 
 NAMED = {
@@ -62,20 +62,26 @@ def kafka(folder: Path) -> Iterator[Secured]:
 
 def allow_what_is_printed(admin: AdminClient) -> None:
     printed = verdict(os.environ | NAMED, "acls", "--json").splitlines()
-    bindings = [
-        AclBinding(
-            RESOURCES[one["resource"]],
-            one["name"],
-            ResourcePatternType[one["pattern"].upper()],
-            one["principal"],
-            "*",
-            OPERATIONS[one["operation"]],
-            AclPermissionType.ALLOW,
-        )
-        for one in map(json.loads, printed)
-    ]
-    for made in admin.create_acls(bindings).values():
+    named = [json.loads(line) for line in printed]
+    assert all(one.pop("principal") == f"User:{one['role']}" for one in named)
+    allow(admin, [Acl(**one) for one in named])
+
+
+def allow(admin: AdminClient, wanted: Sequence[Acl]) -> None:
+    for made in admin.create_acls([binding(one) for one in wanted]).values():
         made.result(30)
+
+
+def binding(acl: Acl) -> AclBinding:
+    return AclBinding(
+        RESOURCES[acl.resource],
+        acl.name,
+        ResourcePatternType[acl.pattern.upper()],
+        f"User:{acl.role}",
+        "*",
+        OPERATIONS[acl.operation],
+        AclPermissionType.ALLOW,
+    )
 
 
 @pytest.fixture(scope="session")

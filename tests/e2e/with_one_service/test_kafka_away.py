@@ -12,10 +12,15 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), py
 
 
 @pytest.mark.proves("F-01")
+@pytest.mark.parametrize(("how", "seconds"), [("kill", 0), ("stop", 15)])
 def test_a_kafka_that_is_away_is_waited_for(
-    service: "subprocess.Popen[str]", deployment: Deployment, own: EmbeddedBroker
+    service: "subprocess.Popen[str]",
+    deployment: Deployment,
+    own: EmbeddedBroker,
+    how: str,
+    seconds: float,
 ) -> None:
-    """G-05: killed, and back when all have noticed."""
-    outlive(own, deployment, service, "killed", 0, own.kill)
+    """G-05: killed, and back when all have noticed; and stopped cleanly."""
+    outlive(deployment, service, f"{how}-1", seconds, getattr(own, how), own.start)
     deployment.await_read_side()
     deployment.assert_as_the_model_says()
