@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.cpu import operator_steps
+from tests.bench.idle import idle
 from tests.bench.latency import latency
 from tests.bench.letters import letters
 from tests.bench.reactions import reactions
@@ -37,6 +38,7 @@ SECTIONS = (
     "steps",
     "state",
     "startup",
+    "idle",
     "latency",
     "throughput",
     "hostile",
@@ -66,6 +68,7 @@ def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> It
         "steps": operator_steps,
         "state": lambda: shard_state(folder / "state", options.aggregates),
         "startup": lambda: startup(folder),
+        "idle": lambda: idle(folder),
     }
     for name, section in alone.items():
         if name in options.sections:

@@ -30,13 +30,16 @@ KINDS = {
 }
 
 
-def cpu_by_process() -> dict[str, float]:
+def cpu_by_process(pid: int | None = None) -> dict[str, float]:
     """Return the seconds of processor time that each kind of process of a service has used.
+
+    Args:
+        pid: Of the service; default: this process.
 
     Who has ended counts as the kind of who started it, as for the system: a worker as a worker.
     """
     used: dict[str, float] = {}
-    _add(psutil.Process(os.getpid()), "driver", used)
+    _add(psutil.Process(pid or os.getpid()), "driver", used)
     return used
 
 
