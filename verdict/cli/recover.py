@@ -20,7 +20,7 @@ from verdict.exactly_once.lake_query import lake_query
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.place import whole_place
 from verdict.kafka.offsets import shown
-from verdict.processing.beginning import begin_without_marker
+from verdict.processing.beginning import begin_as_owner, begin_without_marker
 from verdict.projection.applier import wall_clock
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.unhandled.records import place_of
@@ -44,10 +44,14 @@ AcceptLost = Annotated[
 
 
 class Anew(StrEnum):
-    """Who begins without a marker: the reactions at the ends, the lake at the first records."""
+    """Who begins without a marker: the reactions at the ends, the lake at the first records.
+
+    The owner is the deployment, of its topics.
+    """
 
     REACTIONS = auto()
     LAKE = auto()
+    OWNER = auto()
 
 
 Begin = Annotated[
@@ -78,13 +82,18 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 
     Reactions or a lake without their marker do not know how far they came. Told to begin anew, the
     reactions do so at the ends of their topics: what had no consequence yet gets none. The lake
-    does so at the first events that Kafka holds; remove its folder before.
+    does so at the first events that Kafka holds; remove its folder before. `owner` writes down
+    anew that the topics are this deployment's, where that cannot be read any more.
     """
     settings = settings_of()
     if begin is not None:
         if why is None or skip or accept_lost or shards:
             raise typer.BadParameter("say why, and nothing else", param_hint="--begin")
         wish = Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
+        if begin is Anew.OWNER:
+            own_alone(settings, wish)
+            note("the topics are this deployment's; start the service with `verdict up`")
+            return
         begun = begin_alone(settings, begin, wish)
         if json:
             show_json({"begun": begin, "offsets": begun.offsets})
@@ -111,6 +120,18 @@ def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -
             )
         places.append(place)
     return Wish(places=places, accept_lost=accept_lost, who=person.who, why=why, at=wall_clock())
+
+
+def own_alone(settings: Settings, wish: Wish) -> None:
+    """Write down that the topics are this deployment's.
+
+    Raises:
+        VerdictError: They are another's, or something is missing or does not fit.
+    """
+    with ExitStack() as parts:
+        place = whole_place(settings.data_dir, (Anew.OWNER,))
+        ground = lay_without_spark(settings, parts, place, owned=False)
+        begin_as_owner(ground.kafka, settings.topics, wish)
 
 
 def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:

@@ -5,7 +5,10 @@ own marker, and decide every command twice. The record is a marker like those of
 is a deployment, and it counts as long as topics with the ids in it exist.
 """
 
+from collections.abc import Sequence
+
 from verdict.errors import VerdictError
+from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.claim import write_marker
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.fit import FIRST_GENERATION, NO_BATCH
@@ -51,6 +54,39 @@ def own_topics(topics: Topics, kafka: Kafka) -> None:
         transactions.close()
 
 
+def own_anew(topics: Topics, kafka: Kafka, beside: Sequence[OutputRecord]) -> None:
+    """Let these topics be those of this deployment, on a person's word, as nothing says whose.
+
+    Args:
+        topics: Of the deployment; they exist.
+        kafka: Where they are.
+        beside: Who decided that, written in the same transaction.
+
+    Raises:
+        OwnedByAnother: They are another's.
+        VerdictError: They are ours.
+        NotPublished: Somebody else claims them at the same time.
+        Unreachable: Kafka does not answer.
+    """
+    query = _query(topics)
+    found = Identities(kafka).identity(query.topics)
+    transactions = Transactions(kafka, query.transactional_id)
+    try:
+        if _is_known_as_ours(query, kafka, topics, found):
+            raise VerdictError(f"the topics are those of {topics.deployment!r} already")
+        claim = _claim(query, topics.deployment, found)
+        transactions = write_marker(transactions, query, kafka, claim, beside=beside)
+    finally:
+        transactions.close()
+
+
+def _is_known_as_ours(query: Query, kafka: Kafka, topics: Topics, found: Identity) -> bool:
+    try:
+        return _owned(query, kafka, topics, found, wait=True)
+    except UnreadableMarker:
+        return False  # which is why somebody decides
+
+
 def refuse_another_owner(topics: Topics, kafka: Kafka) -> None:
     """Return if the topics, as far as they exist, are not those of another deployment.
 
@@ -93,9 +129,8 @@ def _owned(query: Query, kafka: Kafka, topics: Topics, found: Identity, *, wait:
     except UnreadableMarker as error:
         raise UnreadableMarker(
             f"the last record of {topics.owners} under the key {NAME!r} is none of verdict's, so "
-            "nobody knows which deployment the topics belong to: see who wrote it, write a "
-            f"tombstone behind it (echo {NAME}: | kcat -P -Z -K: -b SERVERS -t {topics.owners}), "
-            "then start the deployment whose topics these are, before any other"
+            "nobody knows which deployment the topics belong to: see who wrote it, then let the "
+            f"deployment whose topics these are say so: `verdict recover --begin {NAME} --why …`"
         ) from error
     return is_owner(marker, topics.deployment, found)
 

@@ -92,13 +92,16 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     )
 
 
-def lay_without_spark(settings: Settings, parts: ExitStack, place: Place) -> WithoutSpark:
-    """Do what `lay_foundation` does, but for Spark."""
+def lay_without_spark(
+    settings: Settings, parts: ExitStack, place: Place, *, owned: bool = True
+) -> WithoutSpark:
+    """Do what `lay_foundation` does, but for Spark; of topics nothing, if they are not `owned`."""
     _locked(settings, parts, place)
     _see_that_kafka_lets_us_in(settings)
     servers, embedded = _broker(settings, parts)
     kafka = _kafka(settings, servers)
-    ensured_topics(settings, kafka)
+    if owned:
+        ensured_topics(settings, kafka)
     return WithoutSpark(kafka=kafka, servers=servers, broker=embedded)
 
 

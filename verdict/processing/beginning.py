@@ -10,6 +10,8 @@ from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.claim import write_marker
 from verdict.exactly_once.markers import settled_marker
 from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.ownership import NAME as OWNER
+from verdict.exactly_once.ownership import own_anew
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -49,12 +51,24 @@ def begin_without_marker(
         former = settled_marker(kafka, query)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = belonging(new, query, kafka)
-        decided = encode(_decision(kafka, new, query, wish))
+        why = f"{query.name} begins anew at {shown(new.offsets)}: {wish.why}"
+        decided = encode(_decision(kafka, query.markers, why, wish))
         record = OutputRecord(topics.decisions, query.key, decided)
         transactions = write_marker(transactions, query, kafka, new, beside=[record])
     finally:
         transactions.close()
     return new
+
+
+def begin_as_owner(kafka: Kafka, topics: Topics, wish: Wish) -> None:
+    """Write down that the topics are this deployment's and, with it, who decided that.
+
+    Raises:
+        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `own_anew`.
+    """
+    why = f"the topics are those of {topics.deployment}: {wish.why}"
+    decided = encode(_decision(kafka, topics.owners, why, wish))
+    own_anew(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
 
 
 def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
@@ -65,13 +79,13 @@ def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
     return ends(kept) if at_the_ends else starts(kept)
 
 
-def _decision(kafka: Kafka, marker: Marker, query: Query, wish: Wish) -> Decision:
+def _decision(kafka: Kafka, markers: str, why: str, wish: Wish) -> Decision:
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        [(place, end)] = log.written(log.places([query.markers])).items()
+        [(place, end)] = log.written(log.places([markers])).items()
     return Decision(
         source=Source(*place, end),
         until=end + 1,
         who=wish.who,
-        why=f"{query.name} begins anew at {shown(marker.offsets)}: {wish.why}",
+        why=why,
         decided_at=wish.at,
     )
