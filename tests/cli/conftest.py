@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from typer.testing import CliRunner, Result
 
+from tests.audit.books import Books
 from verdict.cli.main import app
 from verdict.configuration.found import Service, announce
 from verdict.configuration.settings import Settings
@@ -141,3 +142,18 @@ def verdict(run: Run, service: Path, topics: Topics, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("VERDICT_DEPLOYMENT", topics.deployment)
     monkeypatch.setenv("VERDICT_TOPIC_PREFIX", topics.prefix)
     return run
+
+
+@pytest.fixture
+def history(run: Run, books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what asks for the history of an order in the `books` of the module."""
+    monkeypatch.setenv("VERDICT_DATA_DIR", str(books.settings.data_dir))
+    monkeypatch.setenv("VERDICT_DEPLOYMENT", books.topics.deployment)
+    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", books.topics.prefix)
+    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", books.options["bootstrap.servers"])
+    monkeypatch.setenv("VERDICT_DATABASE_URL", books.url)
+
+    def ask(name: str, *more: object) -> Verdict:
+        return run("history", "order", name, *more)
+
+    return ask

@@ -109,6 +109,27 @@ def test_an_unknown_verb_ends_with_2_and_a_suggestion(run: Run) -> None:
     assert "Did you mean" in answer.stderr
 
 
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("history", "order"),
+        ("state", "order"),
+        ("verify", "order"),
+        ("send", "order", "DeleteOrder", "--expected-version", "1", "--id"),
+        ("tail", "events", "order", "--no-follow", "--id"),
+    ],
+)
+@pytest.mark.parametrize("name", ["", "é" * 257])
+def test_an_id_that_no_aggregate_can_have_ends_with_2(
+    run: Run, verb: tuple[str, ...], name: str
+) -> None:
+    answer = run(*verb, name)
+
+    said = " ".join(answer.stderr.replace("│", " ").split())
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert f"an aggregate's id has 1 to 256 characters of Unicode, this one has {len(name)}" in said
+
+
 def test_ctrl_c_ends_with_130_and_without_a_traceback(verdict: Run) -> None:
     verdict("send", "order", "DeleteOrder", "--id", "x", "--expected-version", "ANY")
     with process("tail", "commands", "order", "--from", "beginning") as tailing:

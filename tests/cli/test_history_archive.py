@@ -32,21 +32,6 @@ def books(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> I
     books.close()
 
 
-@pytest.fixture
-def history(run: Run, books: Books, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what asks for the history of an order there."""
-    monkeypatch.setenv("VERDICT_DATA_DIR", str(books.settings.data_dir))
-    monkeypatch.setenv("VERDICT_DEPLOYMENT", books.topics.deployment)
-    monkeypatch.setenv("VERDICT_TOPIC_PREFIX", books.topics.prefix)
-    monkeypatch.setenv("VERDICT_BOOTSTRAP_SERVERS", books.options["bootstrap.servers"])
-    monkeypatch.setenv("VERDICT_DATABASE_URL", books.url)
-
-    def ask(name: str, *more: object) -> Verdict:
-        return run("history", "order", name, *more)
-
-    return ask
-
-
 def told(verdict: Verdict) -> list[tuple[str | None, list[int]]]:
     return [
         (

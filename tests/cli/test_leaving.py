@@ -1,5 +1,6 @@
 """A service that a part of it has died of: what it says, and that it ends though the rest waits."""
 
+import signal
 import subprocess
 import sys
 
@@ -71,3 +72,31 @@ def test_who_has_heard_it_takes_its_time() -> None:
     )
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+SIGNALLED = """
+import signal
+from verdict.cli.leaving import Asked, stop_on_signals
+from verdict.cli.up import stopping
+
+asked = Asked()
+stop_on_signals(asked)
+signal.raise_signal({number})
+assert asked.is_set()
+print(stopping(asked.by, kafka_is_there={there}))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [(True, "the batch under way is finished first"), (False, "Kafka is away, what is under way")],
+)
+def test_who_stops_names_the_signal(number: signal.Signals, there: bool, said: str) -> None:
+    program = SIGNALLED.format(number=int(number), there=there)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(f"stopping on {number.name}: {said}")

@@ -51,7 +51,8 @@ def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
     }
     value = message.value() or b""
     try:
-        return place | _fields(kind, aggregate_type, value)
+        # again: a command that is not well-formed may say anything of itself
+        return place | _fields(kind, aggregate_type, value) | place
     except (Undecodable, ValidationError) as error:
         return place | {"error": str(error), "key": message.key(), "bytes": value}
 

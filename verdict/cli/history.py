@@ -1,6 +1,6 @@
 """`verdict history`: what was asked of one aggregate, refused or not, and what came of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -8,20 +8,33 @@ import typer
 from rich.text import Text
 
 from verdict.cli.decoding import Kind
-from verdict.cli.one_aggregate import Outcomes, Scanned, outcomes_of, scan
+from verdict.cli.one_aggregate import Outcomes, Scanned, dead_letters, outcomes_of, scan, settle
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.chapters import Fields, chapters, nowhere, place_of, reached
+from verdict.event_log.chapters import (
+    Fields,
+    Place,
+    chapters,
+    nowhere,
+    place_of,
+    reached,
+    unended,
+    with_ends,
+)
 from verdict.event_log.decided import by_decision, in_words, undecided_in_words
-from verdict.event_log.decisions import jumping, read_decisions
+from verdict.event_log.decisions import jumping, passed_over, read_decisions
 from verdict.event_log.event_log import Gone
 from verdict.event_log.opened import event_log
 from verdict.event_log.placed import Placed
+from verdict.exactly_once.errors import UnreadableMarker
+from verdict.kafka.offsets import AnyOffsets
 from verdict.model.source import Source
 from verdict.reading.reader import reader_of
+from verdict.standing.markers import decider_marker
+from verdict.wire.decision import Decision
 from verdict.wire.readable import readable
 
 app = typer.Typer(add_completion=False)
@@ -36,10 +49,10 @@ def history(
     """Show every command to one aggregate in the order of the verdicts, and its events.
 
     Events come from the archive as far as it goes, then from Kafka; outcomes from Kafka, and those
-    that it has dropped from the view `outcome`. What is nowhere is said, with exit code 1; what
-    people decided to pass over is said, too, and is no fault. With
+    that it has dropped from the view `outcome`; dead letters from Kafka. What is nowhere is said,
+    with exit code 1; what people decided to pass over is said, too, and is no fault. With
     --json one object per command: `command` (null when Kafka has dropped it), `response` (null when
-    it has none yet, or that is nowhere) and `events`.
+    it has none), `events`, the dead `letter` (or null), and `decided` (false: its end is to come).
     """
     settings = settings_of()
     found, lacking = _told(settings, aggregate, id)
@@ -60,11 +73,13 @@ def history(
 def _told(settings: Settings, aggregate: str, name: str) -> tuple[list[Fields], list[str]]:
     """Return the chapters of an aggregate's history, and what they lack.
 
-    What is published meanwhile may be seen of one topic only: so what lacks must lack twice.
+    What is published meanwhile may be seen of one topic only: so what lacks must lack twice, the
+    second time when all of what was published at the first can be seen.
     """
     found: tuple[list[Fields], list[str]] = [], []
     again = _Told(settings, aggregate, name).told()
     while again[1] and again != found:
+        settle(settings, aggregate, name)
         found, again = again, _Told(settings, aggregate, name).told()
     return again
 
@@ -86,11 +101,13 @@ class _Told:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
         note("reading the key's partitions from the beginning")
+        before = self._before()  # first: how all of these ended is there then
         with jumping(kafka_options(self._settings), self._settings.topics) as log:
             commands, responses = (
                 scan(log, self._settings.topics, kind, *self._identity)
                 for kind in (Kind.COMMANDS, Kind.RESPONSES)
             )
+            letters = dead_letters(log, self._settings.topics, *self._identity)
         decisions = read_decisions(kafka_options(self._settings), self._settings.topics)
         if commands.earliest:
             note(
@@ -98,6 +115,8 @@ class _Told:
                 "what came of them"
             )
         found = [*chapters(commands.records, self._outcomes(responses), self._events())]
+        found = with_ends(found, letters, before)
+        self._judge(unended(found), decisions)
         for lost in decisions:
             is_near = (lost.source.topic, lost.source.partition) == commands.place
             if is_near and lost.until <= commands.earliest:
@@ -108,6 +127,27 @@ class _Told:
         for version, decision in decided.items():
             note(in_words(str(version), decision))
         return found, [*self._lacking, *nowhere(found, self._altered | {*decided})]
+
+    def _before(self) -> AnyOffsets:
+        """Return before which offsets commands are decided; nothing where that cannot be read."""
+        try:
+            marker = decider_marker(self._settings)
+        except UnreadableMarker as error:
+            self._lacking.append(str(error))
+            marker = None
+        return marker.offsets if marker else {}
+
+    def _judge(self, places: Iterable[Place], decisions: Iterable[Decision]) -> None:
+        """Say of decided commands without an end who decided so, or that they lack."""
+        for place in places:
+            of_it = [one for one in decisions if passed_over([one]).holds(*place)]
+            for one in of_it:
+                note(undecided_in_words(one))
+            if not of_it:
+                self._lacking.append(
+                    f"how the command at {Source(*place)} ended is nowhere: the decider has come "
+                    "past it, and there is neither an outcome nor a dead letter"
+                )
 
     def _outcomes(self, responses: Scanned) -> list[Fields]:
         """Return the outcomes: those that Kafka has dropped, as far as SQL has them, then its."""
@@ -162,16 +202,29 @@ def _text_of(record: Fields) -> str:
 
 
 def _rows(chapter: Fields) -> Iterator[tuple[Any, ...]]:
-    command, response = chapter["command"], chapter["response"]
-    asked = (command or {}).get("payload") or {}
-    if response is None:
-        said = "its outcome is nowhere" if chapter["events"] else "no verdict (yet)"
-        yield "", "", asked.get("type", "?"), Text(said, "yellow")
-    else:
+    response, letter = chapter["response"], chapter["letter"]
+    if response is not None:
         yield _time(response["decided_at"]), "", response["command_type"], _about(response)
+    elif letter is not None:
+        yield _time(letter["received_at"]), "", _asked(chapter), _kept(letter)
+    else:
+        said = "its outcome is nowhere" if chapter["decided"] else "no verdict (yet)"
+        yield "", "", _asked(chapter), Text(said, "yellow")
     for event in chapter["events"]:
         payload = dict(event["payload"])
         yield "", event["version"], f"  {payload.pop('type')}", _listed(payload)
+
+
+def _asked(chapter: Fields) -> str:
+    """Return the type of a command as it was sent, whatever that is."""
+    payload = (chapter["command"] or {}).get("payload")
+    name = payload.get("type") if isinstance(payload, dict) else None
+    return name if isinstance(name, str) else "?"
+
+
+def _kept(letter: Fields) -> Text:
+    about = Text("dead letter", "red").append(f": {letter['error']}", "default")
+    return about.append(f" {_text_of(letter['source'])}, kept at {_text_of(letter)}", "dim")
 
 
 def _about(response: Fields) -> Text:

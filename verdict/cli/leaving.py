@@ -16,6 +16,12 @@ LOG = logging.getLogger("verdict.leaving")
 LEAVE_S = 10.0
 
 
+class Asked(threading.Event):
+    """Set when a process shall stop; `by` names the signal that asked for it."""
+
+    by = ""
+
+
 def leave(failure: BaseException, stop: Callable[[], None], seconds: float = LEAVE_S) -> NoReturn:
     """Say why, stop what still can be stopped, and end this process.
 
@@ -78,10 +84,11 @@ def _end(seconds: float, code: int) -> None:
     os._exit(code)
 
 
-def stop_on_signals(stopped: threading.Event) -> None:
+def stop_on_signals(stopped: Asked) -> None:
     """Let the first SIGTERM or Ctrl-C set `stopped`; a second one ends the process at once."""
 
     def stop(number: int, frame: object) -> None:
+        stopped.by = signal.Signals(number).name
         stopped.set()
         signal.signal(number, signal.SIG_DFL)
 

@@ -3,7 +3,9 @@
 from typing import Any, NamedTuple
 
 from verdict.cli.decoding import Kind, decoded, topic_of
+from verdict.configuration.settings import Settings
 from verdict.event_log.chapters import Fields
+from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.reading.reader import Reader
 from verdict.wire.spans import Partition
@@ -42,6 +44,36 @@ def scan(log: KafkaLog, topics: Topics, kind: Kind, aggregate_type: str, name: s
     kept = log.bounds([place])
     ours = [decoded(kind, aggregate_type, one) for one in log.read(kept) if one.key() == key]
     return Scanned(place, kept[place].start, ours)
+
+
+def dead_letters(log: KafkaLog, topics: Topics, aggregate_type: str, name: str) -> list[Fields]:
+    """Return the letters of an aggregate's commands, in order; raises as `scan`.
+
+    Others put letters of their own on the topic. Of a key that is longer than any id a letter has
+    the beginning, which may look like one.
+    """
+    commands = topics.commands(aggregate_type)
+    found = scan(log, topics, Kind.DEAD_LETTERS, aggregate_type, name).records
+    return [
+        one
+        for one in found
+        if "source" in one  # else it is no letter
+        and one["source"]["topic"] == commands
+        and one["key_length"] is None
+    ]
+
+
+def settle(settings: Settings, aggregate_type: str, name: str) -> None:
+    """Return when all transactions have ended that are open where the key's outcomes lie.
+
+    Raises:
+        Unreachable: One stays open for twice the transaction timeout.
+    """
+    kafka, topics = kafka_of(settings), settings.topics
+    of_it = topics.events(aggregate_type), topics.responses(aggregate_type), topics.dead_letters
+    with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
+        places = [log.place_of(topic, name.encode()) for topic in of_it]
+        log.await_settled(places, f"the history of {aggregate_type} {name!r} cannot be told")
 
 
 class Outcomes(NamedTuple):

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from verdict.application import Application, NoApplication, NoneHere, current, using
@@ -15,6 +16,9 @@ from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Misdeclared
+from verdict.model.command_envelope import AggregateId
+
+aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
 
 
 def known_aggregate(name: str | None) -> str | None:
@@ -29,11 +33,26 @@ def known_aggregate(name: str | None) -> str | None:
     return name
 
 
+def possible_id(id: str | None) -> str | None:
+    """Return an aggregate's id, or None if none was given.
+
+    Raises:
+        BadParameter: No aggregate can have it.
+    """
+    try:
+        return id if id is None else aggregate_id_rule.validate_python(id)
+    except ValidationError as error:
+        problem = (
+            f"an aggregate's id has 1 to 256 characters of Unicode, this one has {len(id or '')}"
+        )
+        raise typer.BadParameter(problem) from error
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object, or one per line.")]
 AggregateType = Annotated[
     str, typer.Argument(callback=known_aggregate, help="Type of the aggregate, such as order.")
 ]
-Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the aggregate.")]
+Id = Annotated[str, typer.Argument(metavar="ID", callback=possible_id, help="Id of the aggregate.")]
 
 
 def settings_of(**flags: Any) -> Settings:

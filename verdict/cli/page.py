@@ -1,10 +1,8 @@
 """`verdict page`: a page, metrics and REST by themselves, also while no service runs."""
 
-import threading
-
 import typer
 
-from verdict.cli.leaving import stop_on_signals
+from verdict.cli.leaving import Asked, stop_on_signals
 from verdict.cli.options import settings_of
 from verdict.page.serving import Serving
 
@@ -18,7 +16,7 @@ def page() -> None:
     `verdict up` has it beside it unless the setting `page` is false. Metrics for Prometheus are at
     /metrics, health at /livez and /readyz, what programs ask at /openapi.json.
     """
-    stopped = threading.Event()
+    stopped = Asked()
     stop_on_signals(stopped)
     with Serving(settings_of()) as serving:
         typer.echo(f"page: {serving.url}")

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from verdict.cli.fields import command_from
-from verdict.cli.options import Json, kafka_options, known_aggregate, settings_of
+from verdict.cli.options import Json, kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.positions import parse_time
 from verdict.cli.send_file import Tally, envelopes, send_all
@@ -39,7 +39,9 @@ PROJECTION_ALONE = "--projection goes with --wait and one command"
 
 TypeIfAny = Annotated[str | None, typer.Argument(callback=known_aggregate, help="Such as order.")]
 CommandType = Annotated[str | None, typer.Argument(help="Such as PlaceOrder.")]
-AggregateId = Annotated[str | None, typer.Option("--id", help="Of the aggregate.")]
+AggregateId = Annotated[
+    str | None, typer.Option("--id", callback=possible_id, help="Of the aggregate.")
+]
 ExpectedVersion = Annotated[
     str | None,
     typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.cli.options import AggregateType, Json, settings_of
+from verdict.cli.options import AggregateType, Json, possible_id, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
@@ -31,7 +31,10 @@ AtTime = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="As of this time (ISO 8601).")
 ]
 IdOrAll = Annotated[
-    str | None, typer.Argument(metavar="ID", help="Id of the aggregate.", show_default="all")
+    str | None,
+    typer.Argument(
+        metavar="ID", callback=possible_id, help="Id of the aggregate.", show_default="all"
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from verdict.application import current
 from verdict.cli.decoding import Kind, decoded, topic_of
-from verdict.cli.options import kafka_options, known_aggregate, settings_of
+from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
 from verdict.event_log.chapters import Fields
@@ -33,7 +33,9 @@ def tail(
             callback=known_aggregate, help="Of which aggregate type.", show_default="all"
         ),
     ] = None,
-    id: Annotated[str | None, typer.Option("--id", help="Only of this aggregate.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", callback=possible_id, help="Only of this aggregate.")
+    ] = None,
     start: Annotated[
         str | None,
         typer.Option(

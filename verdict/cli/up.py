@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from verdict.cli.leaving import LEAVE_S, end_within, leave, leave_unheard, stop_on_signals
+from verdict.cli.leaving import LEAVE_S, Asked, end_within, leave, leave_unheard, stop_on_signals
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
@@ -39,7 +39,7 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped, heard = threading.Event(), threading.Event()
+    stopped, heard = Asked(), threading.Event()
     stop_on_signals(stopped)
     leave_unheard(stopped, heard)  # a start may hang, too
     said = Console(stderr=True)
@@ -54,10 +54,8 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         heard.set()
         if failure is not None:
             leave(failure, parts.close)
-        if running.kafka_is_there:
-            said.print("stopping: the batch under way is finished first")
-        else:
-            said.print("stopping: Kafka is away, what is under way is left to the next start")
+        said.print(stopping(stopped.by, running.kafka_is_there))
+        if not running.kafka_is_there:
             end_within(LEAVE_S, 0)
 
 
@@ -85,6 +83,13 @@ def _ready(service: Service) -> str:
     page = f", page {service.page_url}" if service.page_url else ""
     database = f", database {shown(parse(service.database_url))}" if service.database_url else ""
     return f"ready: Kafka {service.bootstrap_servers}{page}{database}"
+
+
+def stopping(signal: str, kafka_is_there: bool) -> str:
+    """Return what is said when a signal has asked a service to stop."""
+    if kafka_is_there:
+        return f"stopping on {signal}: the batch under way is finished first"
+    return f"stopping on {signal}: Kafka is away, what is under way is left to the next start"
 
 
 def _until(stopped: threading.Event, running: Running) -> Exception | None:

@@ -7,7 +7,7 @@ import typer
 
 from verdict.audit.auditor import Auditor
 from verdict.audit.finding import Looked
-from verdict.cli.options import Json, known_aggregate, settings_of
+from verdict.cli.options import Json, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.progress import progress
 from verdict.errors import VerdictError
@@ -23,7 +23,10 @@ TypeOrAll = Annotated[
     ),
 ]
 IdOrAll = Annotated[
-    str | None, typer.Argument(metavar="ID", help="Of one aggregate.", show_default="all")
+    str | None,
+    typer.Argument(
+        metavar="ID", callback=possible_id, help="Of one aggregate.", show_default="all"
+    ),
 ]
 
 

@@ -4,6 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from verdict.kafka.offsets import AnyOffsets, at
+from verdict.model.source import Source
+
 Fields = dict[str, Any]
 Place = tuple[Any, ...]
 
@@ -33,6 +36,31 @@ def chapters(
     yield from told
     for command in by_place.values():
         yield {"command": command, "response": None, "events": []}
+
+
+def with_ends(
+    found: Iterable[Fields], letters: Iterable[Fields], decided: AnyOffsets
+) -> list[Fields]:
+    """Return chapters with what tells an end without a verdict from one that is still to come.
+
+    Each has its dead `letter` besides, null when there is none, and `decided`, whether its end has
+    been published. Letters whose command is not there come first: Kafka drops the oldest ones.
+
+    Args:
+        found: The chapters.
+        letters: Those of the aggregate's commands.
+        decided: The next offset that is not decided, by topic and partition.
+    """
+    by_place = {place_of(letter["source"]): letter for letter in letters}
+    told = [one | {"letter": by_place.pop(_asked_at(one), None)} for one in found]
+    dropped: Fields = {"command": None, "response": None, "events": []}
+    told = [*(dropped | {"letter": letter} for letter in by_place.values()), *told]
+    return [one | {"decided": _is_ended(one) or _is_before(decided, one)} for one in told]
+
+
+def unended(found: Iterable[Fields]) -> list[Place]:
+    """Return where the commands lie that are decided, and of which nothing tells how they ended."""
+    return [_asked_at(one) for one in found if one["decided"] and not _is_ended(one)]
 
 
 def reached(found: Iterable[Fields]) -> int:
@@ -71,3 +99,19 @@ def in_ranges(numbers: Iterable[int]) -> str:
 def place_of(record: Fields) -> Place:
     """Return where a record lies."""
     return record["topic"], record["partition"], record["offset"]
+
+
+def _asked_at(chapter: Fields) -> Place:
+    """Return where the command of a chapter lies, or lay."""
+    if chapter["command"] is not None:
+        return place_of(chapter["command"])
+    return place_of((chapter["response"] or chapter["events"][0])["source"])
+
+
+def _is_ended(chapter: Fields) -> bool:
+    return bool(chapter["response"] or chapter["letter"] or chapter["events"])
+
+
+def _is_before(decided: AnyOffsets, chapter: Fields) -> bool:
+    place = Source(*_asked_at(chapter))
+    return place.offset < at(decided, place)
