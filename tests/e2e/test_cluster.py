@@ -13,6 +13,7 @@ from tests.e2e.cluster import HERE, Cluster, cluster
 from tests.e2e.deployment import ASK_AGAIN_S, QUIET_S, ROOT, Deployment
 from tests.e2e.kept import Kept, kept
 from tests.e2e.paused import pause
+from tests.e2e.test_recover import recovered
 from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
 from verdict.kafka.access import Kafka
@@ -91,14 +92,13 @@ def test_a_driver_is_killed_and_goes_on_upon_another_host(machines: Machines) ->
 
 @pytest.mark.proves("C-01", "C-04")
 def test_a_deployment_moves_from_one_machine_to_a_cluster(machines: Machines) -> None:
-    deployment, shared = machines.deployment, machines.folder / "shared"
+    deployment = machines.deployment
     on_a_cluster = deployment.environment
     deployment.environment = {n: v for n, v in on_a_cluster.items() if n not in CLUSTER}
     with machines.decider(), deployment.traffic(seed=15):
         await_outcomes(deployment, BETWEEN)
-    shared.mkdir()
-    (machines.folder / "d" / "decider").rename(shared / "decider")
     deployment.environment = on_a_cluster
+    recovered(deployment)
     for _ in range(2):
         machines.cluster.worker()
     with machines.decider():
@@ -107,7 +107,6 @@ def test_a_deployment_moves_from_one_machine_to_a_cluster(machines: Machines) ->
         deployment.await_quiet()
 
     deployment.assert_as_the_model_says()
-    assert not (machines.folder / "d" / "decider").exists()
 
 
 @pytest.mark.proves("C-01", "C-04")

@@ -43,6 +43,12 @@ Caused by: java.io.IOException: {}
             DamagedCheckpoint,
             "`verdict recover`",
         ),
+        (
+            "File `/was/decider/generation-1/checkpoint/state/0/_stateSchema/default/0_d5` does "
+            "not exist. SQLSTATE: 42K03",
+            DamagedCheckpoint,
+            "was made in another folder",
+        ),
         ("state of shard 1 is damaged: log entry 3 of 3 is missing", DamagedCheckpoint, "recover"),
         ("Python worker failed to connect back.", Late, "was late, or has ended"),
         ("Python worker exited unexpectedly (crashed)", Late, "was late, or has ended"),

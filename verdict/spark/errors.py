@@ -40,7 +40,7 @@ def query_failed(
     if isinstance(error, VerdictError):
         return error
     text = "\n".join(_texts(error))
-    for cause in (*SURROUNDINGS, LOST, STATE) if recoverable else SURROUNDINGS:
+    for cause in (*SURROUNDINGS, LOST, MOVED, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
             told = cause.error(_line(text, found), data_dir, log)
             told.__cause__ = error
@@ -114,6 +114,13 @@ def _lost(line: str, data_dir: Path, log: Path) -> VerdictError:
     )
 
 
+def _moved(line: str, data_dir: Path, log: Path) -> VerdictError:
+    return DamagedCheckpoint(
+        f"the checkpoint in {data_dir} was made in another folder, which Spark's files in it name "
+        f"({line}): move it back there, or rebuild it from Kafka with `verdict recover`"
+    )
+
+
 def _state(line: str, data_dir: Path, log: Path) -> VerdictError:
     return DamagedCheckpoint(
         f"Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
@@ -153,12 +160,13 @@ SURROUNDINGS = (
 LOST = Cause(
     re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"), _lost
 )
+MOVED = Cause(re.compile(r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist"), _moved)
 STATE = Cause(
     re.compile(
         r"state of shard \d+ is damaged"
         r"|Checksum error: file:\S+"
         r"|RocksDBException: .*"
-        r"|(File|Path) (file:)?/\S*/(checkpoint|state)/\S* does not exist"
+        r"|(File|Path) `?(file:)?/\S*/(checkpoint|state)/\S* does not exist"
         r"|/checkpoint/\S+ \(No such file or directory\)"
         r"|\[CANNOT_LOAD_STATE_STORE\.(?!UNRELEASED|\w*OUT_OF_MEMORY)\w+\]"
         r"|\[STDS_FAILED_TO_READ_\w+\]"
