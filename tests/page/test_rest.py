@@ -1,6 +1,9 @@
 """U-04: what programs ask and send; what becomes of a command is shown beside a service."""
 
 import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -9,8 +12,9 @@ from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from tests.page.conftest import BEARER, TOKEN, Opened
-from tests.page.filled import FLOW, LATE, ODD, PERSONAL
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
 from verdict.application import current
+from verdict.configuration.found import DATABASE
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
 from verdict.wire.response import Response, Status
@@ -202,3 +206,21 @@ def test_openapi_knows_every_command_and_refers_to_what_is_there(shown: TestClie
     refers = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert refers <= schemas.keys()
     assert document["openapi"].startswith("3.1")
+
+
+@pytest.mark.proves("G-07")
+def test_a_history_of_which_something_is_gone_is_not_complete(
+    opened: Opened, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / DATABASE}"
+    fill(url)
+    browser = opened(page_token=TOKEN).browser
+    assert asked(browser, "/history/order/o-1")["complete"]
+    assert asked(browser, "/history/order/never")["complete"]
+
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
+        database.execute("delete from event_archive_v1 where aggregate_id = 'o-1' and version = 2")
+        database.execute("delete from outcome_v1 where aggregate_id = 'gone' and to_version = 2")
+
+    assert not asked(browser, "/history/order/o-1")["complete"]
+    assert not asked(browser, "/history/order/gone")["complete"]

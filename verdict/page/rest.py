@@ -13,7 +13,7 @@ from verdict.page.answers import Json
 from verdict.page.asked import rows
 from verdict.page.door import sees
 from verdict.page.flow import flow
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, is_whole, life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
 from verdict.reading.reader import Reader, reader_of, views_for
@@ -57,7 +57,11 @@ class Rest:
         if not found:
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
         told = [{name: one[name] for name in ("response", "events")} for one in found]
-        about = {"aggregate_type": aggregate, "aggregate_id": id, "complete": not more}
+        about = {
+            "aggregate_type": aggregate,
+            "aggregate_id": id,
+            "complete": not more and is_whole(found),
+        }
         return Json(about | {"commands": told})
 
     def trace(self, request: Request, correlation_id: str) -> Response:
