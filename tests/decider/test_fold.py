@@ -23,6 +23,7 @@ from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
 TOPICS = Topics()
+ALL = {topic: [10**9] * TOPICS.partitions for topic in TOPICS.every_commands()}  # is decided
 
 
 def traffic(seed: int, length: int) -> list[Record]:
@@ -78,7 +79,7 @@ def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
     state, outputs = decided(traffic(seed, 300), limits)
 
     found = entries(snapshots(stored(outputs, ".events")))
-    found |= entries(outcomes(stored(outputs, ".responses"), limits, since=0))
+    found |= entries(outcomes(stored(outputs, ".responses"), limits, since=0, decided=ALL))
 
     assert found == state.entries
 
@@ -87,7 +88,7 @@ def test_outcomes_from_before_a_time_are_not_recovered() -> None:
     _, outputs = decided(traffic(1, 100), Limits())
     responses = stored(outputs, ".responses")
 
-    every, late = (entries(outcomes(responses, Limits(), since)) for since in (0, 120))
+    every, late = (entries(outcomes(responses, Limits(), since, ALL)) for since in (0, 120))
 
     ids = {decode(Response, one.value).command_id for one in responses if one.timestamp >= 120}
     assert late.items() < every.items()
@@ -131,7 +132,7 @@ def test_a_snapshot_says_how_far_events_go_and_a_response_how_far_they_went() ->
 
     folded = {one.key: one.stand for one in snapshots(stored(outputs, ".events"))}
     said: dict[bytes, Stand] = {}
-    for one in outcomes(responses, Limits(), since=0):
+    for one in outcomes(responses, Limits(), since=0, decided=ALL):
         if one.stand is not None and one.stand >= said.get(one.key, one.stand):
             said[one.key] = one.stand
 
@@ -208,14 +209,29 @@ def test_versions_that_were_passed_over_and_given_again_are_not_held_against_res
     assert DECIDED not in [each.stand for each in whole]
 
 
+@pytest.mark.proves("C-17")
+def test_what_answers_a_command_that_is_not_decided_says_that_the_marker_is_older() -> None:
+    """C-01: else that command would be answered a second time."""
+    responses = stored(decided(traffic(1, 100), Limits())[1], ".responses")
+    last = max((decode(Response, one.value) for one in responses), key=lambda one: one.source)
+    place = last.source
+    older = {topic: [*ends] for topic, ends in ALL.items()}
+    older[place.topic][place.partition] = place.offset
+
+    [fault] = faults(outcomes(responses, Limits(), 0, older))
+
+    assert f"answers {place}, and the decider's marker" in fault
+    assert f"decided up to {place.offset}: it is an older copy" in fault
+
+
 def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> None:
     tombstone = Stored("order", "order.responses", 0, 7, b"order-1", None)  # type: ignore[arg-type]
 
-    (found,) = outcomes([tombstone], Limits(), 0)
+    (found,) = outcomes([tombstone], Limits(), 0, ALL)
 
     assert found.fault is not None
     assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
-    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0)] == []
+    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
 
 
 def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:
@@ -254,4 +270,4 @@ def test_what_cannot_be_decoded_is_named_and_the_others_are_folded(events: list[
 
     assert len(faults(found)) == 1
     assert len(found) == 1 + len({(one.aggregate_type, one.key) for one in events})
-    assert len(faults(outcomes([garbage], Limits(), 0))) == 1
+    assert len(faults(outcomes([garbage], Limits(), 0, ALL))) == 1

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from schemas.enrolment import LoginRecorded
 from schemas.order import OrderModified
 from schemas.position import PositionAdjusted
-from tests.decider.test_fold import decided, stored, traffic
+from tests.decider.test_fold import ALL, decided, stored, traffic
 from verdict.decider.recovery.folding import compared
 from verdict.decider.recovery.histories import Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
@@ -112,7 +112,7 @@ def faults_of(
     rows = [
         (*row_of(one), shard)
         for shard, topics in enumerate(cases.values())
-        for one in chain(snapshots(topics.events), outcomes(topics.responses, Limits(), since=0))
+        for one in chain(snapshots(topics.events), outcomes(topics.responses, Limits(), 0, ALL))
     ]
     entries = spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int")
     found = compared(entries, whole).where("fault IS NOT NULL").collect()

@@ -98,9 +98,9 @@ def test_a_deployment_moves_from_one_machine_to_a_cluster(machines: Machines) ->
     with machines.decider(), deployment.traffic(seed=15):
         await_outcomes(deployment, BETWEEN)
     deployment.environment = on_a_cluster
-    recovered(deployment)
     for _ in range(2):
         machines.cluster.worker()
+    recovered(deployment)
     with machines.decider():
         with deployment.traffic(seed=16):
             await_outcomes(deployment, 2 * BETWEEN)

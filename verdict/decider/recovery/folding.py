@@ -7,7 +7,7 @@ the one that tells of its last event: those are aggregations, which Spark sorts 
 Records are decoded on the executors, once each.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from verdict.operator.seed import SEED_SCHEMA
 from verdict.operator.shard_state import FOR_EVER
 from verdict.operator.stream import shard_keys, shard_of
 from verdict.spark.location import on_disk
-from verdict.spark.source import stored
+from verdict.spark.source import Ground, stored
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
@@ -56,29 +56,30 @@ class Folding:
     """Reads topics up to fixed ends and folds them.
 
     Args:
-        spark: Where it runs.
-        source: Options of Spark's Kafka source.
+        ground: Reads Kafka.
         topics: Of the deployment.
         limits: How long outcomes are remembered.
         counts: Take in how far the workers have come.
         passed_over: Places that do not count.
+        decided: How far commands are decided.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
-        source: Mapping[str, str],
+        ground: Ground,
         topics: Topics,
         limits: Limits,
         counts: Counts,
         passed_over: PassedOver,
+        decided: offsets.Offsets,
     ) -> None:
-        self._spark = spark
-        self._source = source
+        self._spark = ground.spark
+        self._source = ground.source
         self._topics = topics
         self._limits = limits
         self._counts = counts
         self._passed_over = passed_over
+        self._decided = decided
 
     def write(self, bounds: Spans, shards: int, folder: Path) -> Seeded:
         """Write the seed of every shard as Parquet files into `folder`.
@@ -121,7 +122,7 @@ class Folding:
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
         hours = [row.hour for row in responses.select(hour).distinct().collect()]
         since = remembered_since(hours, outcome_entry(b"", self._limits).keep_ms)
-        remembered = partial(outcomes, limits=self._limits, since=since)
+        remembered = partial(outcomes, limits=self._limits, since=since, decided=self._decided)
         fold = partial(folded, remembered, self._counts.responses, None)
         return responses.mapInArrow(fold, FOLDED_SCHEMA)
 

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from verdict.decider.recovery.histories import Folded, Stand, Stored
 from verdict.decision.handle import Limits
+from verdict.kafka.offsets import Offsets, at
 from verdict.model.reason import Reason
+from verdict.model.source import Source
 from verdict.operator.batch import outcome_entry
 from verdict.operator.shard_state import outcome_key, snapshot_key
 from verdict.wire.codec import Undecodable
@@ -12,7 +14,9 @@ from verdict.wire.records import decode
 from verdict.wire.response import Response
 
 
-def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterator[Folded]:
+def outcomes(
+    responses: Iterable[Stored], limits: Limits, since: int, decided: Offsets
+) -> Iterator[Folded]:
     """Yield what of `responses` the state still remembers, and what each says of its aggregate.
 
     When a command id comes twice, because it was used again after it had been forgotten, the
@@ -23,10 +27,11 @@ def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterato
         limits: How long an outcome is remembered.
         since: A time of Kafka's, in milliseconds: the outcomes of responses from before it are
             left out.
+        decided: How far commands are decided: marker and responses came in one transaction.
 
     Yields:
         The entry of the shard's state, as the operator would have stored it; the aggregate's stand
-        after the command; a fault when a record is unreadable.
+        after the command; a fault when a record is unreadable, or answers what is not decided.
     """
     for stored in responses:
         if stored.passed_over:
@@ -36,6 +41,8 @@ def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterato
         except Undecodable as error:
             yield Folded(stored, f"{stored}".encode(), None, f"{stored}: {error}")
             continue
+        if (source := response.source).offset >= (end := at(decided, source)):
+            yield Folded(stored, f"{stored}".encode(), None, f"{stored} {_ahead(source, end)}")
         identity = response.aggregate_type, response.aggregate_id
         if is_remembered(response) and stored.timestamp >= since:
             key = outcome_key(*identity, response.command_id)
@@ -43,6 +50,14 @@ def outcomes(responses: Iterable[Stored], limits: Limits, since: int) -> Iterato
         if response.to_version is not None:
             said = Stand(response.to_version, response.last_hash)
             yield Folded(stored, snapshot_key(*identity), None, stand=said)
+
+
+def _ahead(source: Source, end: int) -> str:
+    return (
+        f"answers {source}, and the decider's marker says that its partition is decided up to "
+        f"{end}: it is an older copy of the marker (write a tombstone behind it, then recover: "
+        "answers tell how far it was), or verdict did not write this answer"
+    )
 
 
 def is_remembered(response: Response) -> bool:

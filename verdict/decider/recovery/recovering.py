@@ -171,7 +171,8 @@ def _seeded(
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
-    folding = Folding(ground.spark, ground.source, topics, limits_of(settings), counts, without)
+    limits, decided = limits_of(settings), new.offsets
+    folding = Folding(ground, topics, limits, counts, without, decided)
     with told(tell, "recovering", counts):
         seeded = folding.write(bounds, new.shards, generation.seed)
     on_step(RecoveryStep.FOLDED)
