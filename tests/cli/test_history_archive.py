@@ -71,7 +71,7 @@ def test_what_is_nowhere_is_said(history: Run, monkeypatch: pytest.MonkeyPatch) 
     assert told(found)[:2] == [("ALREADY_EXISTS", []), ("ACCEPTED", [3])]
     said = " ".join(found.stderr.split())
     assert "order.events" in said
-    assert "events of the versions 1-2 are neither archived nor in Kafka" in said
+    assert "events of the versions 1-2 are not archived, nor in Kafka behind" in said
     assert "outcomes could be missing: the view has them up to history.order.responses:" in said
     assert said.endswith("verdict: the history of order 'kept' is not complete")
 

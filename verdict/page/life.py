@@ -1,7 +1,6 @@
 """One aggregate's life: what was asked of it, what happened, what it was at any version."""
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -55,14 +54,6 @@ def life(
     told = sorted(known.values(), key=lambda one: (one["decided_at"], one["offset"]))
     found = chapters((), map(response, told), map(event, reversed(events)))
     return [*found], more or more_events
-
-
-def is_whole(chapters: Sequence[Fields]) -> bool:
-    """Tell whether each event that follows from these answers is there, and each one's answer."""
-    versions = sorted(event["version"] for one in chapters for event in one["events"])
-    answers = [one["response"] for one in chapters]
-    reached = max((one["to_version"] or 0 for one in answers if one), default=0)
-    return all(answers) and versions == [*range(1, max(reached, len(versions)) + 1)]
 
 
 def state_at(

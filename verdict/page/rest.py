@@ -8,12 +8,13 @@ from fastapi import FastAPI, Query, Request, Response
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.event_log.chapters import nowhere
 from verdict.model.message import LARGEST
 from verdict.page.answers import Json
 from verdict.page.asked import rows
 from verdict.page.door import sees
 from verdict.page.flow import flow
-from verdict.page.life import NotThere, is_whole, life, state_at
+from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
 from verdict.reading.reader import Reader, reader_of, views_for
@@ -60,7 +61,7 @@ class Rest:
         about = {
             "aggregate_type": aggregate,
             "aggregate_id": id,
-            "complete": not more and is_whole(found),
+            "complete": not (more or any(nowhere(found))),
         }
         return Json(about | {"commands": told})
 
