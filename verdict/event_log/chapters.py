@@ -79,8 +79,8 @@ def nowhere(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
     versions = {event["version"] for one in found for event in one["events"]}
     if lacking := {*range(1, reached(found) + 1)} - versions - {*explained}:
         yield (
-            f"events of the versions {in_ranges(lacking)} are not archived, nor in Kafka behind what "
-            "is: `verdict verify` looks through all of it"
+            f"events of the versions {in_ranges(lacking)} are not archived, nor in Kafka behind "
+            "what is: `verdict verify` looks through all of it"
         )
     orphans = {
         event["version"] for one in found if one["response"] is None for event in one["events"]
