@@ -29,4 +29,6 @@ def test_what_somebody_else_wrote_is_left_out_and_the_others_count(
 
     assert found == [MADE, MADE]
     [said] = caplog.messages
-    assert said.startswith("verdict.decisions:0:1 is no decision and is left out: ")
+    assert said.startswith(
+        "1 records are no decisions and are left out, the first: verdict.decisions:0:1: "
+    )

@@ -40,12 +40,16 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
     Whoever leaves one out passes over less, which is safe; to stop there would let a single stray
     record stop all that reads the topic, for ever.
     """
+    strange = []
     for record in records:
         try:
             yield decode(Decision, record.value or b"")
         except Undecodable as error:
-            place = f"{record.topic}:{record.partition}:{record.offset}"
-            LOG.error("%s is no decision and is left out: %s", place, error)
+            strange.append(f"{record.topic}:{record.partition}:{record.offset}: {error}")
+    if strange:
+        LOG.error(
+            "%s records are no decisions and are left out, the first: %s", len(strange), strange[0]
+        )
 
 
 def _decided(log: KafkaLog, topics: Topics) -> list[Decision]:
