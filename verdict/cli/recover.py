@@ -88,7 +88,8 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     settings = settings_of()
     if begin is not None:
         if why is None or skip or accept_lost or shards:
-            raise typer.BadParameter("say why, and nothing else", param_hint="--begin")
+            alone = "it needs --why, and goes with neither --skip, --accept-lost nor --shards"
+            raise typer.BadParameter(alone, param_hint="--begin")
         wish = Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
         if begin is Anew.OWNER:
             own_alone(settings, wish)
