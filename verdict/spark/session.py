@@ -171,8 +171,9 @@ def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) 
         EXECUTOR_OPTIONS: f"{shlex.join(ours)} {theirs}".strip(),
         "spark.jars": ",".join(jar.as_uri() for jar in jars),
         "spark.python.unix.domain.socket.enabled": "true",
-        # no `.crc` files on executors, where `_without_checksums` does not reach
-        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem",
+        # Spark copies a snapshot of a state by what only a LocalFileSystem is, so that `.crc` files
+        # come with it: `_without_checksums` does not reach executors
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         # until a machine that vanished is known to be gone, and its tasks move to others
         "spark.network.timeout": "20s",
         "spark.network.timeoutInterval": "5s",
