@@ -9,7 +9,7 @@ from verdict.cli.deciding_person import Who, Why, decided_by
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import accepted_partitions, read_decisions, write_decisions
+from verdict.event_log.decisions import write_decisions
 from verdict.foundation.ensured_topics import created_topics, refuse_another_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
@@ -17,6 +17,7 @@ from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.model.source import Source
 from verdict.projection.applier import wall_clock
 from verdict.standing.markers import decider_marker
+from verdict.standing.topics import topic_differences
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -51,10 +52,7 @@ def check(json: Json = False) -> None:
     """Compare the topics with what they must be; every difference is listed, exit code 1."""
     settings = settings_of()
     refuse_another_log(settings, kafka_of(settings))
-    admin = TopicAdmin(kafka_options(settings), settings.topics)
-    marker = decider_marker(settings)
-    accepted = accepted_partitions(read_decisions(kafka_options(settings), settings.topics))
-    differences = admin.differences(marker.offsets if marker else None, accepted)
+    differences = topic_differences(settings)
     if json:
         names = [topic.name for topic in settings.topics.all()]
         show_json({"topics": names, "differences": [*map(asdict, differences)]})

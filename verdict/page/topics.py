@@ -4,14 +4,11 @@ from collections import defaultdict
 
 from fastapi import FastAPI, Request, Response
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
-from verdict.kafka.topic_check import TopicAdmin
 from verdict.page.pages import Pages
-from verdict.standing.markers import decider_marker
+from verdict.standing.topics import topic_differences
 from verdict.wire.generate import missing
 
 
@@ -34,11 +31,7 @@ def _drift(settings: Settings) -> list[str]:
         f"the class of {subject} says something else than its file" for subject, _ in missing()
     ]
     try:
-        marker = decider_marker(settings)
-        options = kafka_options(settings)
-        accepted = accepted_partitions(read_decisions(options, settings.topics))
-        admin = TopicAdmin(options, settings.topics)
-        found += map(str, admin.differences(marker.offsets if marker else None, accepted))
+        found += map(str, topic_differences(settings))
     except VerdictError as error:
         found.append(f"what Kafka has is not known: {error}")
     try:
