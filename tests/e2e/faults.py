@@ -75,7 +75,10 @@ def last_words(deployment: Deployment, service: "subprocess.Popen[str]") -> str:
 
 
 def settle(deployment: Deployment, service: "subprocess.Popen[str]") -> None:
-    """Stop a service that Kafka had left, once it has gone on to every outcome."""
-    deployment.await_quiet()
+    """Stop a service that Kafka had left, once it has gone on to every outcome.
+
+    Of what was sent by now: in a campaign others go on sending.
+    """
+    deployment.await_outcomes(len(deployment.commands()))
     assert service.poll() is None, deployment.said()
     stop(service)
