@@ -57,6 +57,23 @@ def test_a_processor_that_meets_a_bug_is_stopped_and_says_why(
     assert processor.why is bug
 
 
+def test_a_bug_that_only_follows_from_a_death_is_not_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def died() -> None:
+        raise VerdictError("the JVM of Spark ended with -9")
+
+    processor = Failing(None, ConnectionRefusedError("Connection refused"))
+    going = KeptGoing(name="lake", runs=processor, look_behind=died)
+    going.start()
+
+    with pytest.raises(VerdictError, match="the JVM of Spark ended with -9"):
+        going.check()
+
+    assert not caplog.records
+    assert going.why is None
+
+
 def test_what_a_person_can_act_on_is_said_without_a_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -44,6 +44,8 @@ class KeptGoing:
         must_begin: Whether a first start that fails is for who starts it to handle.
         alone: Whether what ends it for good is for who checks it to handle, as nobody else runs.
         reachable: Whether Kafka is there; while it is not, nothing is tried.
+        look_behind: Called before a bug is said; raises what it only follows from, such as the
+            death of the JVM that was asked.
 
     Attributes:
         why: It is stopped, for good or until the next try; None: it does not.
@@ -56,6 +58,7 @@ class KeptGoing:
     must_begin: bool = False
     alone: bool = False
     reachable: Callable[[], bool] = lambda: True
+    look_behind: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.why: str | None = None
@@ -80,7 +83,7 @@ class KeptGoing:
         """Look after it; returns soon.
 
         Raises:
-            Exception: What ended it for good, if it is alone.
+            Exception: What ended it for good, if it is alone; what `look_behind` raises.
         """
         if not self.reachable():
             return  # whatever is tried again would only wait
@@ -114,6 +117,8 @@ class KeptGoing:
             self.runs.stop()
             self._again()
             return
+        if not isinstance(error, VerdictError):
+            self.look_behind()
         self.why = str(error) or type(error).__name__
         passing = isinstance(error, Unreachable | Late | NotPublished)
         if passing:

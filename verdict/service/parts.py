@@ -68,6 +68,7 @@ class Stage:
         chosen: Of read models, by name; empty: all.
         on_step: Called at each step of publishing what was decided.
         tell: Called with what a person who waits for the start may want to know.
+        check_jvm: Raises why Spark's JVM ended, if it did.
     """
 
     settings: Settings
@@ -77,6 +78,7 @@ class Stage:
     chosen: tuple[str, ...]
     on_step: OnStep
     tell: Tell
+    check_jvm: Callable[[], None]
 
     @property
     def ground(self) -> Foundation:
@@ -88,9 +90,23 @@ class Stage:
         """Tell whether Kafka has answered last."""
         return self.reach.there
 
-    def kept_going(self, name: str, runs: Running) -> KeptGoing:
+    def kept_going(
+        self,
+        name: str,
+        runs: Running,
+        over: Callable[[Exception], None] = lambda _: None,
+        must_begin: bool = False,
+    ) -> KeptGoing:
         """Return what runs beside the decider, or somewhere else."""
-        return KeptGoing(name=name, runs=runs, alone=self.alone, reachable=self.is_kafka_there)
+        return KeptGoing(
+            name=name,
+            runs=runs,
+            over=over,
+            must_begin=must_begin,
+            alone=self.alone,
+            reachable=self.is_kafka_there,
+            look_behind=self.check_jvm,
+        )
 
 
 class BrokerPart:
@@ -220,11 +236,4 @@ def lake_part(stage: Stage) -> Part:
 def read_models_part(stage: Stage) -> Part:
     """Return what brings read models forward; who cannot even begin does not run."""
     projecting = project(stage.ground, stage.settings, stage.chosen)
-    return KeptGoing(
-        name="projections",
-        runs=projecting,
-        over=projecting.note_end,
-        must_begin=True,
-        alone=stage.alone,
-        reachable=stage.is_kafka_there,
-    )
+    return stage.kept_going("projections", projecting, over=projecting.note_end, must_begin=True)

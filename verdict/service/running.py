@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 
 from pyspark.sql import SparkSession
@@ -207,6 +208,7 @@ class Running:
             chosen=self._crew.chosen,
             on_step=self._on_step,
             tell=self._tell,
+            check_jvm=partial(self._check_jvm, DEATH_S),
         )
         for role in self._crew.roles:
             part = role.part(stage)
