@@ -16,7 +16,7 @@ from verdict.configuration.loading import settings_alone
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.model.source import Source
-from verdict.page.flow import flow
+from verdict.page.flow import flow, lacks
 from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
@@ -33,6 +33,9 @@ def test_what_a_policy_asked_for_lies_below_the_event_that_it_followed(reader: R
     (recorded, refused), more = flow(reader, FLOW)
     [event] = recorded["events"]
     [asked] = event["asked"]
+
+    assert recorded["doubt"] is None
+    assert not lacks([recorded, refused])
 
     assert (recorded["policy"], recorded["response"]["command_type"]) == (None, "RecordInvoice")
     assert (asked["policy"], asked["response"]["aggregate_id"]) == ("award_points", "card-1")
@@ -126,6 +129,42 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
         )
 
     assert told() == true
+
+
+@pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        ("UPDATE outcome_v1 SET to_version = 4", "its events of the versions 3-4 are not archived"),
+        (
+            "UPDATE outcome_v1 SET status = 'REJECTED', reason = 'VERSION_CONFLICT', "
+            "actual_version = 2, expected_version = 1, from_version = NULL, to_version = NULL",
+            "it caused the versions 2 all the same",
+        ),
+        ("DELETE FROM event_archive_v1", "its events of the versions 2 are not archived"),
+    ],
+)
+def test_an_answer_that_does_not_agree_with_the_events_is_told_so(
+    tmp_path: Path, filled: Path, forged: str, said: str
+) -> None:
+    copyfile(filled / "verdict.db", tmp_path / "verdict.db")
+    with closing(connect(tmp_path / "verdict.db")) as database, database:
+        database.execute(f"{forged} WHERE {_OF_FIRST[forged.split()[0]]}")
+
+    with reader_of(settings_alone(data_dir=tmp_path), Sees.READER) as reader:
+        [told] = why(reader, "first")
+        nodes, _ = flow(reader, told["response"]["correlation_id"])
+
+    [node] = [node for node in nodes if node["command_id"] == "first"]
+    assert told["doubt"].startswith(said)
+    assert node["doubt"].startswith(said)
+    assert lacks(nodes)
+
+
+_OF_FIRST = {
+    "UPDATE": "command_id = 'first'",
+    "DELETE": "aggregate_id = 'o-1' AND version = 2",
+}
 
 
 def test_the_state_at_any_version_has_its_position(filled: Path) -> None:

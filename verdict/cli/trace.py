@@ -54,6 +54,8 @@ def trace(
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
     for node in nodes:
         yield Text(indent).append_text(_asked(node))
+        if node["doubt"]:
+            yield Text(f"{indent}  {node['doubt']}", "yellow")
         for event in node["events"]:
             told = listed(event)
             yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")

@@ -45,6 +45,8 @@ def _page(one: Fields) -> Iterator[Table | Text]:
     response = one["response"]
     about = f"{response['aggregate_type']} {response['aggregate_id']!r}"
     yield Text(f"{response['command_type']} to {about} ").append_text(verdict_on(response))
+    if one["doubt"]:
+        yield Text(one["doubt"], "yellow")
     names = ("decided_at", "expected_version", "correlation_id")
     facts = [(name, response[name]) for name in names]
     facts += [("met_version", one["met_version"]), ("instead", one["instead"])]

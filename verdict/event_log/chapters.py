@@ -92,6 +92,23 @@ def nowhere(found: Sequence[Fields], explained: Collection[int] = ()) -> Iterato
         )
 
 
+def doubt(answered: Fields, events: Iterable[Fields]) -> str | None:
+    """Return in words where an answer and the events beside it do not agree; None: they do.
+
+    Args:
+        answered: Of a command.
+        events: Of its aggregate, each with the `command_id` because of which it happened.
+    """
+    own = {one["version"] for one in events if one["command_id"] == answered["command_id"]}
+    if answered["reason"] is not None:
+        said = f"it caused the versions {in_ranges(own)} all the same" if own else None
+    else:
+        lacking = {*range(answered["from_version"] + 1, answered["to_version"] + 1)} - own
+        said = f"its events of the versions {in_ranges(lacking)} are not archived (yet)"
+        said = said if lacking else None
+    return said and f"{said}: `verdict verify` holds answers and archive against Kafka"
+
+
 def in_ranges(numbers: Iterable[int]) -> str:
     """Return numbers as people write them: `1-26, 30`."""
     ordered = enumerate(sorted(numbers))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from verdict.application import current
-from verdict.event_log.chapters import Fields, chapters
+from verdict.event_log.chapters import Fields, chapters, doubt
 from verdict.model.policy import Policy, command_id
 from verdict.page.asked import EVENTS_OF_FLOW, MOST, OF_FLOW, event, response, some
 from verdict.reading.reader import Reader
@@ -13,8 +13,9 @@ def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fi
     """Return the commands of a flow that nothing in it asked for, the others below their causes.
 
     And whether there are more commands or events than are told. Each has `response` (null when
-    that is nowhere), `policy` (who asked for it), and `events`, each with the commands that were
-    `asked` because of it. Refused ones and repetitions are among them.
+    that is nowhere), `policy` (who asked for it), `events`, each with the commands that were
+    `asked` because of it, and `doubt`, where answer and events do not agree. Refused ones and
+    repetitions are among them.
 
     Args:
         reader: Of the read side, which says how far it tells.
@@ -23,8 +24,20 @@ def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fi
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
-    told = chapters((), map(response, outcomes), map(event, events))
-    return tree([*told], current().policies), more or more_events
+    told = [*chapters((), map(response, outcomes), map(event, events))]
+    if not more_events:  # else some are only not shown
+        told = [one | {"doubt": _doubt(one)} for one in told]
+    return tree(told, current().policies), more or more_events
+
+
+def lacks(nodes: Iterable[Fields]) -> bool:
+    """Return whether a tree lacks an answer, or events that an answer tells of."""
+    return any(
+        node["response"] is None
+        or node["doubt"] is not None
+        or any(lacks(event["asked"]) for event in node["events"])
+        for node in nodes
+    )
 
 
 def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
@@ -51,8 +64,16 @@ def _node(chapter: Fields) -> Fields:
         "command_id": about["command_id"],
         "policy": None,
         "response": chapter["response"],
+        "doubt": chapter.get("doubt"),
         "events": events,
     }
+
+
+def _doubt(chapter: Fields) -> str | None:
+    answered = chapter["response"]
+    if answered is None or answered["duplicate"]:  # the events are of who was answered first
+        return None
+    return doubt(answered, chapter["events"])
 
 
 def _asked(

@@ -13,7 +13,7 @@ from verdict.model.message import LARGEST
 from verdict.page.answers import Json
 from verdict.page.asked import rows
 from verdict.page.door import sees
-from verdict.page.flow import flow
+from verdict.page.flow import flow, lacks
 from verdict.page.life import NotThere, life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
@@ -71,7 +71,7 @@ class Rest:
             found, more = flow(reader, correlation_id)
         if not found:
             raise NotThere(f"no command of the flow {correlation_id!r} is known")
-        about = {"correlation_id": correlation_id, "complete": not more}
+        about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
         return Json(about | {"commands": found})
 
     def why(self, request: Request, command_id: str) -> Response:

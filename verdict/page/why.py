@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from verdict.event_log.chapters import Fields
+from verdict.event_log.chapters import Fields, doubt
 from verdict.model.reason import Reason
 from verdict.page.asked import EVENTS_BETWEEN, OF_COMMAND, event, response, rows
 from verdict.reading.reader import Reader
@@ -12,20 +12,25 @@ def why(reader: Reader, command_id: str) -> list[Fields]:
     """Return, of each record of a command, its `response` and why that is so.
 
     `winners` are the events that its sender had not seen, each with the command that caused it;
-    `events` its own; `instead` says what could be sent now. It is empty when no such command was
-    answered, as far as the read side has come.
+    `events` its own; `instead` says what could be sent now; `doubt` where answer and events do not
+    agree. It is empty when no such command was answered, as far as the read side has come.
     """
     found = [response(row) for row in rows(reader, OF_COMMAND, command_id=command_id)]
-    return [
-        {
-            "response": one,
-            "met_version": one["from_version"] if one["reason"] is None else one["actual_version"],
-            "winners": _between(reader, one, *_unseen(one)),
-            "events": _between(reader, one, one["from_version"], one["to_version"]),
-            "instead": instead(one),
-        }
-        for one in found
-    ]
+    return [_explained(reader, one) for one in found]
+
+
+def _explained(reader: Reader, answered: Fields) -> Fields:
+    refused = answered["reason"] is not None
+    winners = _between(reader, answered, *_unseen(answered))
+    events = _between(reader, answered, answered["from_version"], answered["to_version"])
+    return {
+        "response": answered,
+        "met_version": answered["actual_version" if refused else "from_version"],
+        "doubt": doubt(answered, [*winners, *events]),
+        "winners": winners,
+        "events": events,
+        "instead": instead(answered),
+    }
 
 
 def instead(answered: Fields) -> str | None:
