@@ -10,7 +10,7 @@ from verdict import Asked, Policy, RecordedEvent
 FACTOR = Decimal("0.02")
 
 
-def react(event: RecordedEvent, loyalty_factor: Decimal = FACTOR) -> Iterator[Asked]:
+def react(event: RecordedEvent, loyalty_factor: Decimal = FACTOR) -> Iterator[Asked[AwardPoints]]:
     """Yield the award for an invoice of a customer with a card.
 
     Args:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.loyalty import AwardPoints
+from commands.order import DeleteOrder
 from commands.policies.award_points import award_points
 from compose.application import app
 from schemas.invoice import InvoiceRecorded
@@ -83,3 +84,16 @@ def test_the_command_id_follows_from_event_policy_and_place_alone() -> None:
     assert len({*ids(twice, event), *ids(other, event)}) == 4
     namespace = UUID(str(COMMAND_IDS))
     assert ids(twice, event)[1] == str(uuid5(namespace, f"twice\0{event.event_id}\x001"))
+
+
+def test_what_a_policy_asks_for_is_what_its_annotation_says() -> None:
+    def both(event: RecordedEvent) -> list[Asked[AwardPoints | DeleteOrder]]:
+        return [Asked("a", DeleteOrder())]
+
+    def any_of(event: RecordedEvent) -> list[Asked]:
+        return []
+
+    assert award_points.asks == award_points.bound({"loyalty_factor": 1}).asks == (AwardPoints,)
+    assert Policy("both", ("invoice",), both).asks == (AwardPoints, DeleteOrder)
+    assert Policy("any", ("invoice",), any_of).asks == ()
+    assert Policy("untold", ("invoice",), lambda event: []).asks == ()

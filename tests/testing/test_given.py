@@ -1,6 +1,7 @@
 """The kit that an application's tests are written in: what it lets pass, and what it says."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,8 @@ from tests.wire.examples import EVENTS
 from verdict.application import using
 from verdict.model.command_envelope import Expectation
 from verdict.model.message import Event
+from verdict.model.policy import Policy
+from verdict.model.recorded_event import RecordedEvent
 from verdict.testing import Asked, Reason, given, happened
 from verdict.testing.histories import START
 
@@ -184,6 +187,14 @@ def test_a_policy_asks_for_commands() -> None:
     ).then_nothing()
     with pytest.raises(AssertionError, match=re.escape(f"+ {Asked('4629185211', award)!r}")):
         asked.then_nothing()
+
+
+def test_a_policy_asks_for_what_its_annotation_tells_of() -> None:
+    def react(event: RecordedEvent) -> Iterable[Asked[DeleteOrder]]:
+        return [Asked("order-2", FillOrder(quantity=1, price_cents=1))]  # type: ignore[arg-type]
+
+    with pytest.raises(AssertionError, match=r"- commands of DeleteOrder alone\n.*\+ Asked\("):
+        given(PLACED).answered_by(Policy("another", ("order",), react))
 
 
 def test_a_notification_tells_of_it() -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Generic, get_args, get_type_hints
 
+from typing_extensions import TypeVar
 from uuid_utils import UUID, uuid5
 
 from verdict.model.command import Command
@@ -12,17 +14,19 @@ from verdict.model.recorded_event import RecordedEvent
 
 COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # fixed for ever: ids derive from it
 
+Asks = TypeVar("Asks", bound=Command, covariant=True, default=Command)
+
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a policy asks for because of an event.
+class Asked(Generic[Asks]):
+    """What a policy asks for because of an event; `Asked[THIS | THAT]` says what it may ask for.
 
     A policy cannot know the version of another aggregate, so it mostly assumes nothing: the
     aggregate's own rules decide, and the derived command id keeps a repetition out.
     """
 
     aggregate_id: str
-    command: Command
+    command: Asks
     expected_version: Expected = Expectation.ANY
 
 
@@ -34,7 +38,7 @@ class Policy:
         name: Of the policy, for ever: command ids derive from it.
         follows: The aggregate types whose events it looks at.
         react: event, and `settings` → what is asked for because of it; pure: no clock, no chance,
-            no I/O.
+            no I/O. What its annotation says that it returns is drawn on the page.
         settings: The application's settings that it depends on: `react` takes them by their names.
     """
 
@@ -43,10 +47,27 @@ class Policy:
     react: Callable[..., Iterable[Asked]]
     settings: tuple[str, ...] = ()
 
+    @property
+    def asks(self) -> tuple[type[Command], ...]:
+        """What it asks for, as `react` is annotated; none: it does not say."""
+        react = self.react.func if isinstance(self.react, partial) else self.react
+        try:
+            returned = get_type_hints(react).get("return")
+        except (NameError, TypeError):  # imported for type checkers alone, or no function
+            return ()
+        return tuple(dict.fromkeys(_commands_in(returned)))
+
     def bound(self, chosen: Mapping[str, object]) -> "Policy":
         """Return the policy as it is with these settings, by name; others are left alone."""
         given = {name: chosen[name] for name in self.settings if name in chosen}
         return replace(self, react=partial(self.react, **given), settings=())
+
+
+def _commands_in(annotation: Any) -> Iterator[type[Command]]:
+    if isinstance(annotation, type) and issubclass(annotation, Command):
+        yield from () if annotation is Command else (annotation,)
+    for inside in get_args(annotation):
+        yield from _commands_in(inside)
 
 
 @dataclass(frozen=True, slots=True)

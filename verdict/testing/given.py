@@ -16,6 +16,7 @@ from verdict.model.notification import Notification
 from verdict.model.policy import Asked, Policy
 from verdict.model.source import Source
 from verdict.projection.projection import Projection
+from verdict.testing.differing import failure, told
 from verdict.testing.following import Following
 from verdict.testing.histories import (
     START,
@@ -103,18 +104,32 @@ class Given:
         return Shown(self.history, read_model, view or read_model.name)
 
     def answered_by(self, policy: Policy) -> Following[Asked]:
-        """Let a policy look at what happened."""
+        """Let a policy look at what happened.
+
+        Raises:
+            AssertionError: It asks for what its annotation does not tell of.
+        """
+        __tracebackhide__ = True
         events = [one.event for one in self.history if one.event.aggregate_type in policy.follows]
-        return Following(
-            self.history, policy.name, [*chain.from_iterable(map(policy.react, events))]
-        )
+        asked = [*chain.from_iterable(map(policy.react, events))]
+        if policy.asks and (
+            untold := [one for one in asked if type(one.command) not in policy.asks]
+        ):
+            raise failure(
+                f"{policy.name} asks for what its annotation does not tell of",
+                told(self.history),
+                [f"{policy.name} looks at them"],
+                [f"commands of {', '.join(kind.__name__ for kind in policy.asks)} alone"],
+                [*map(repr, untold)],
+            )
+        return Following(self.history, policy.name, asked)
 
     def told_by(self, notification: Notification) -> Following[dict[str, Any]]:
         """Let a notification look at what happened."""
         follows = notification.follows
         events = [one.event for one in self.history if one.event.aggregate_type in follows]
-        told = [one for one in map(notification.tell, events) if one is not None]
-        return Following(self.history, notification.name, told)
+        messages = [one for one in map(notification.tell, events) if one is not None]
+        return Following(self.history, notification.name, messages)
 
     def then_state(self, **fields: object) -> "Given":
         """Expect these values in the state of the aggregate to which something happened last.
