@@ -19,6 +19,7 @@ from verdict.standing.facts import HeldAggregate, Problem
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
+    "/application",
     "/flow?id=nobody",
     "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
     "/life?aggregate=order&id=o-1&from=0&version=2",

@@ -16,12 +16,13 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
+from verdict.page.causes import causes_in
 from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts
 from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
-from verdict.page.followers import followers
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
+from verdict.page.picture import picture
 from verdict.page.templating import templates
 from verdict.page.watch import DECIDER, Watch
 from verdict.page.why import why
@@ -96,13 +97,17 @@ class Pages:
         }
 
     def overview(self, request: Request) -> Response:
-        """Show the path, and who follows whom."""
-        follows = followers(self._settings)
-        return self.shown(request, "overview", self._picture() | {"follows": follows})
+        """Show the path."""
+        return self.shown(request, "overview", self._picture())
 
     def live(self, request: Request) -> Response:
         """Show the part of it that changes."""
         return self.shown(request, "live", self._picture())
+
+    def application(self, request: Request) -> Response:
+        """Show who causes what."""
+        causes = causes_in(current(), self._settings.chosen)
+        return self.shown(request, "application", {"causes": causes, "picture": picture(causes)})
 
     def life(
         self,
@@ -210,6 +215,7 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
     shown: dict[str, Callable[..., Any]] = {
         "/": pages.overview,
         "/live": pages.live,
+        "/application": pages.application,
         "/life": pages.life,
         "/flow": pages.flow,
         "/why": pages.why,
