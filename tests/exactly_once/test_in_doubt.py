@@ -61,6 +61,7 @@ def test_a_commit_that_times_out_is_settled_by_the_marker(
 
     assert Step.IN_DOUBT in steps
     assert publisher.publish(deployment.batch(1), deployment.outputs(1)) is Outcome.PUBLISHED
+    deployment.fence()  # waits for the end of what a busy broker has only promised to commit
     assert deployment.visible() == values(0, 1)
 
 
