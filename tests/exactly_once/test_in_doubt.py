@@ -23,12 +23,13 @@ from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process]
 SHORT_S = 5.0  # transaction timeout where the broker stays silent for as long
+PATIENT = {"broker.session.timeout.ms": "15000"}  # else it takes itself for dead when it wakes up
 
 
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
     folder = tmp_path_factory.mktemp("own-broker")
-    with EmbeddedBroker(folder, properties=SOON_ABORTED) as broker:
+    with EmbeddedBroker(folder, properties=SOON_ABORTED | PATIENT) as broker:
         yield broker
         resume(broker)
 
