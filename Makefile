@@ -8,7 +8,7 @@ SERVICES := tests/e2e tests/demo tests/testing
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := verdict schemas commands aggregates projections compose docs
+PACKAGES := verdict schemas commands aggregates projections compose docs examples
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all services parts bench chaos format schemas \
