@@ -71,8 +71,9 @@ format: setup ## Format the code and mend what ruff can mend
 schemas: setup ## Write the Avro files again from the Python types
 	$(BIN)/python -m verdict.wire.generate
 
-reference: setup ## Write docs/reference/ again from the code
+reference: setup ## Write docs/reference/ and what the notebook shows again
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.notebook
 
 docs: setup ## Build the pages as a site in .site/, offline, links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
