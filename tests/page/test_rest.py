@@ -46,7 +46,8 @@ def test_the_state_of_an_aggregate_at_any_version_with_its_position(shown: TestC
      "/history/order/nobody", "/trace/nobody", "/why/nobody", "/read/nothing"],
 )  # fmt: skip
 def test_what_is_not_there_is_said(shown: TestClient, path: str) -> None:
-    assert asked(shown, path, 404)["error"]
+    told = asked(shown, path, 404)
+    assert (told["type"], bool(told["error"])) == ("NotThere", True)
 
 
 def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
@@ -160,7 +161,7 @@ def test_where_no_service_runs_nothing_is_sent(opened: Opened) -> None:
     browser = opened(page_token=TOKEN).browser
 
     answer = browser.post("/commands/order", json=ENVELOPE, headers=BEARER)
-    assert answer.status_code == 503
+    assert (answer.status_code, answer.json()["type"]) == (503, "Unreachable")
     assert "no verdict runs on" in answer.json()["error"]
     assert browser.post("/commands/nothing", json=ENVELOPE, headers=BEARER).status_code == 404
 
