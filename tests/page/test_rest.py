@@ -11,14 +11,17 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
+from commands.order import DeleteOrder
+from compose.application import app
 from tests.page.conftest import BEARER, TOKEN, Opened
-from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
 from verdict.application import current
 from verdict.configuration.found import DATABASE
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
 from verdict.wire.response import Response, Status
 
+DAY_MS = 86_400_000
 ENVELOPE = {"aggregate_id": "o-1", "expected_version": 0, "payload": {"type": "DeleteOrder"}}
 
 
@@ -38,6 +41,30 @@ def test_the_state_of_an_aggregate_at_any_version_with_its_position(shown: TestC
     assert (now["version"], now["state"]["filled"]) == (2, 4)
     assert (before["version"], before["state"]["filled"]) == (1, 0)
     assert now["position"]["topic"] == "order.events"
+
+
+@pytest.mark.proves("U-04")
+def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
+    opened: Opened, tmp_path: Path
+) -> None:
+    days = iter(range(1, 9))
+    with app.in_memory(clock=lambda: next(days) * DAY_MS) as memory:
+        memory.send("o-1", PLACE, 0)
+        memory.send("o-1", DeleteOrder(), 1)
+        keep(memory, f"sqlite:///{tmp_path / DATABASE}")
+    browser = opened().browser
+    changed = [asked(browser, f"/state/order/o-1?at_version={n}")["decided_at"] for n in (1, 2)]
+
+    def at(time: str) -> tuple[int, str]:
+        told = asked(browser, f"/state/order/o-1?at={quote(time)}")
+        return told["version"], told["life_cycle"]
+
+    assert at("1970-01-01T00:00:00Z") == (0, "NONE")
+    assert at(changed[0]) == at(changed[1].replace("00.000Z", "00+00:01")) == (1, "ACTIVE")
+    assert at(changed[1]) == at("2100-01-01T00:00:00+01:00") == (2, "DELETED")
+    both = asked(browser, f"/state/order/o-1?at={changed[0]}&at_version=1", 400)
+    assert both["error"] == "give at_version or at, not both"
+    assert asked(browser, "/state/order/o-1?at=2026-01-01T00:00:00", 422)
 
 
 @pytest.mark.parametrize(

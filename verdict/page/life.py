@@ -62,6 +62,7 @@ def state_at(
     aggregate_type: str,
     aggregate_id: str,
     version: int | None = None,
+    until: int | None = None,
 ) -> Fields:
     """Return what an aggregate was after a version, else after its last one that is archived.
 
@@ -71,6 +72,7 @@ def state_at(
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
         version: 0: before its first event.
+        until: Count what was decided then or before, in epoch milliseconds.
 
     Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
     asked for these decisions where a version is missing.
@@ -87,7 +89,7 @@ def state_at(
         about,
         placed,
         version,
-        None,
+        until,
         lambda: read_decisions(kafka_options(settings), settings.topics),
         LOG.warning,
     )

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Query, Request, Response
+from pydantic import AwareDatetime
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import nowhere
-from verdict.model.message import LARGEST
+from verdict.model.message import LARGEST, epoch_millis
 from verdict.page.answers import Json
 from verdict.page.asked import rows
 from verdict.page.door import sees
@@ -27,6 +28,7 @@ MEANT: dict[str, Callable[[str], Any]] = {
     "boolean": lambda text: TRUTH[text],
 }
 
+At = Annotated[AwareDatetime | None, Query(description="As of this time, which has a zone.")]
 AtVersion = Annotated[int | None, Query(ge=0, le=LARGEST, description="As of this version.")]
 Limit = Annotated[int, Query(alias="_limit", ge=1, le=MOST_ROWS, description="Rows of a page.")]
 Offset = Annotated[int, Query(alias="_offset", ge=0, le=LARGEST, description="Rows before it.")]
@@ -44,12 +46,19 @@ class Rest:
         self._settings = settings
 
     def state(
-        self, request: Request, aggregate: str, id: str, at_version: AtVersion = None
+        self,
+        request: Request,
+        aggregate: str,
+        id: str,
+        at_version: AtVersion = None,
+        at: At = None,
     ) -> Response:
         """Answer with an aggregate's state, its version and position."""
-        return Json(
-            state_at(self._settings, sees(request, self._settings), aggregate, id, at_version)
-        )
+        if at_version is not None and at is not None:
+            raise VerdictError("give at_version or at, not both")
+        until = None if at is None else epoch_millis(at.isoformat())
+        who = sees(request, self._settings)
+        return Json(state_at(self._settings, who, aggregate, id, at_version, until))
 
     def history(self, request: Request, aggregate: str, id: str) -> Response:
         """Answer with the commands to an aggregate, the refused too, and the events of each."""
@@ -133,7 +142,7 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
     rest = Rest(settings)
     one = "{aggregate}/{id:path}"
     page.add_api_route(
-        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version."
+        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version or time."
     )
     page.add_api_route(
         f"/history/{one}", rest.history, summary="What was asked of an aggregate, what came of it."
