@@ -262,8 +262,9 @@ def _page() -> Iterator[str]:
     yield from table(("address", "answers"), ((f"`{path}`", said) for path, said in addresses()))
     yield ""
     yield "Reading is free, but what is personal is null without the token; `/read` takes values of"
-    yield "columns, `_limit` (at most 1000) and `_offset`. `/openapi.json` has the commands with"
-    yield "all fields. A command is answered by its status, and as `verdict send --json` does:"
+    yield "columns, `_limit` (at most 1000) and `_offset`, `/history` the latter two; `next` is the"
+    yield "address of the next page. `/openapi.json` has the commands with all fields. A command is"
+    yield "answered by its status, and as `verdict send --json` does:"
     yield ""
     yield from table(("status", "means"), ((f"{n}", a["description"]) for n, a in ANSWERS.items()))
     yield ""

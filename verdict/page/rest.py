@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
 from pydantic import AwareDatetime
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import nowhere
 from verdict.model.message import LARGEST, epoch_millis
 from verdict.page.answers import Json
-from verdict.page.asked import rows
+from verdict.page.asked import MOST, rows
 from verdict.page.door import sees
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, page_of_life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
 from verdict.reading.reader import Reader, reader_of, views_for
@@ -60,19 +59,27 @@ class Rest:
         who = sees(request, self._settings)
         return Json(state_at(self._settings, who, aggregate, id, at_version, until))
 
-    def history(self, request: Request, aggregate: str, id: str) -> Response:
-        """Answer with the commands to an aggregate, the refused too, and the events of each."""
+    def history(
+        self,
+        request: Request,
+        aggregate: str,
+        id: str,
+        limit: Limit = MOST,
+        offset: Offset = 0,
+    ) -> Response:
+        """Answer with the newest commands to an aggregate, the refused too, and their events."""
         with self._reader(request) as reader:
-            found, more = life(reader, aggregate, id)
-        if not found:
+            found, more, complete = page_of_life(reader, aggregate, id, limit, offset)
+        if not (found or offset):
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
         told = [{name: one[name] for name in ("response", "events")} for one in found]
         about = {
             "aggregate_type": aggregate,
             "aggregate_id": id,
-            "complete": not (more or any(nowhere(found))),
+            "complete": complete,
         }
-        return Json(about | {"commands": told})
+        following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
+        return Json(about | {"commands": told, "next": following if more else None})
 
     def trace(self, request: Request, correlation_id: str) -> Response:
         """Answer with the tree of a flow."""
@@ -101,12 +108,16 @@ class Rest:
         with self._reader(request) as reader:
             query, values = selected(view, columns_of(views[view]), asked)
             found = rows(reader, query, limit + 1, offset=offset, **values)
-        following = urlencode([*asked, ("_limit", limit), ("_offset", offset + limit)])
+        following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
         more = f"/read/{view}?{following}" if len(found) > limit else None
         return Json({"rows": found[:limit], "next": more})
 
     def _reader(self, request: Request) -> Reader:
         return reader_of(self._settings, sees(request, self._settings))
+
+
+def _next(limit: int, offset: int) -> str:
+    return urlencode({"_limit": limit, "_offset": offset + limit})
 
 
 def selected(
@@ -145,7 +156,9 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
         f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version or time."
     )
     page.add_api_route(
-        f"/history/{one}", rest.history, summary="What was asked of an aggregate, what came of it."
+        f"/history/{one}",
+        rest.history,
+        summary="What was asked of an aggregate, what came of it; `next` is older.",
     )
     page.add_api_route(
         "/trace/{correlation_id:path}", rest.trace, summary="A flow as a tree, over policies."
