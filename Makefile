@@ -8,7 +8,7 @@ SERVICES := tests/e2e tests/demo tests/testing
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := verdict schemas commands aggregates projections compose docs
+PACKAGES := verdict schemas commands aggregates projections compose docs examples
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all services parts bench chaos format schemas \
@@ -71,8 +71,9 @@ format: setup ## Format the code and mend what ruff can mend
 schemas: setup ## Write the Avro files again from the Python types
 	$(BIN)/python -m verdict.wire.generate
 
-reference: setup ## Write docs/reference/ again from the code
+reference: setup ## Write docs/reference/ and what the notebook shows again
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.notebook
 
 docs: setup ## Build the pages as a site in .site/, offline, links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
