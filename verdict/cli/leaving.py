@@ -14,6 +14,7 @@ from verdict.wire.escapes import spelled_lines
 
 LOG = logging.getLogger("verdict.leaving")
 LEAVE_S = 10.0
+STARTING = "stopped while it was starting: the next start goes on from there, nothing is lost"
 
 
 class Asked(threading.Event):
@@ -52,19 +53,30 @@ def end_within(seconds: float, code: int) -> None:
     threading.Thread(target=_end, args=(seconds, code), name="leaving", daemon=True).start()
 
 
-def leave_unheard(asked: threading.Event, heard: threading.Event, seconds: float = LEAVE_S) -> None:
+def leave_unheard(
+    asked: threading.Event,
+    started: threading.Event,
+    heard: threading.Event,
+    seconds: float = LEAVE_S,
+) -> None:
     """End this process when it is asked to stop and whoever should hear that hangs.
+
+    Before it has started nobody hears, and that it takes its time is no failure.
 
     Args:
         asked: Set when it shall stop.
+        started: Set when there is somebody to hear it.
         heard: Set by who begins to stop it.
-        seconds: Between the two, at most; as by kill -9 after them.
+        seconds: Between the first and the last, at most; as by kill -9 after them.
     """
 
     def wait() -> None:
         asked.wait()
         if heard.wait(seconds):
             return
+        if not started.is_set():
+            print(STARTING, file=sys.stderr, flush=True)  # noqa: T201
+            _end(0, 0)
         error = VerdictError(
             f"what was asked to stop did not answer for {seconds:g} s, Spark's JVM or a database "
             "may stand still: ended as by kill -9, nothing is lost"

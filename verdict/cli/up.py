@@ -39,15 +39,15 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped, heard = Asked(), threading.Event()
+    stopped, started, heard = Asked(), threading.Event(), threading.Event()
     stop_on_signals(stopped)
-    leave_unheard(stopped, heard)  # a start may hang, too
+    leave_unheard(stopped, started, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
         page_url = None if crew else _page(settings, parts)
         with progress(_starting(crew)) as tell:
-            started = Running(settings, on_step, tell, crew, page_url)
-            running = parts.enter_context(started)
+            running = parts.enter_context(Running(settings, on_step, tell, crew, page_url))
+        started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
         failure = _until(stopped, running)
