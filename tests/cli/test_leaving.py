@@ -111,3 +111,19 @@ def test_who_stops_names_the_signal(number: signal.Signals, there: bool, said: s
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(f"stopping on {number.name}: {said}")
+
+
+SAID = """
+import logging
+from verdict.cli.leaving import silence_py4j
+
+silence_py4j()
+for file in ("/lib/py4j/clientserver.py", "/lib/verdict/audit.py"):
+    exec(compile("logging.error('of ' + file)", file, "exec"))
+"""
+
+
+def test_what_a_call_to_the_jvm_logs_that_ctrl_c_has_ended_is_not_shown() -> None:
+    ended = subprocess.run([sys.executable, "-c", SAID], capture_output=True, text=True, timeout=60)
+
+    assert ended.stderr == "ERROR:root:of /lib/verdict/audit.py\n"

@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from verdict.errors import VerdictError
@@ -106,3 +107,15 @@ def stop_on_signals(stopped: Asked) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+
+
+def silence_py4j() -> None:
+    """Let nothing be logged of a JVM that has ended, or of a call to it that Ctrl-C has ended.
+
+    It would be pages, by the root logger; who needs the JVM says why it ends.
+    """
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts
