@@ -283,6 +283,8 @@ def _sqlite(url: URL) -> Engine:
         execution_options=opened,
         hide_parameters=True,  # what people may read of an error is no place for rows
     )
+    # or a new connection would make an empty file
+    event.listen(engine, "do_connect", lambda *_: see_that_it_is_the_same(engine))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
     return engine
