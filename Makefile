@@ -4,14 +4,13 @@ KILLS ?= 20
 SEED ?= 1
 SECTIONS ?=
 NEEDS := kafka or spark or postgresql or process or slow
-SERVICES := tests/e2e tests/demo tests/testing
 CHOSEN := ($(NEEDS)) and not (thorough or campaign)
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
-PACKAGES := verdict schemas commands aggregates projections compose docs
+PACKAGES := verdict schemas commands aggregates projections compose docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint check rules test test-all services parts bench chaos format schemas \
+.PHONY: help setup demo lint check rules test test-all real bench chaos format schemas \
   reference docs lock
 
 help: ## Show this list
@@ -36,19 +35,15 @@ rules:
 	$(PYTEST) -q -n auto -m "not ($(NEEDS) or thorough or campaign)"
 
 test: check ## Check, then test on a real broker, a real Spark and both databases
-	@$(MAKE) --no-print-directory -j2 EXAMPLES=$(EXAMPLES) services parts
+	@$(MAKE) --no-print-directory EXAMPLES=$(EXAMPLES) real
 
 test-all: EXAMPLES := thorough
 test-all: test ## Test, with more examples, and all else but what chaos runs
-	@$(MAKE) --no-print-directory -j2 EXAMPLES=thorough CHOSEN="thorough and not campaign" \
-	  services parts
+	@$(MAKE) --no-print-directory EXAMPLES=thorough CHOSEN="thorough and not campaign" real
 
-# tests that run services wait a lot, so both halves run at the same time
-services:
-	$(PYTEST) -q -m "$(CHOSEN)" $(SERVICES)
-
-parts:
-	$(PYTEST) -q -m "$(CHOSEN)" $(addprefix --ignore=,$(SERVICES))
+# a lane for each core, with a Kafka, a Spark and a PostgreSQL of its own; it takes whole files
+real:
+	$(PYTEST) -q -n auto --dist loadfile --no-loadscope-reorder -m "$(CHOSEN)"
 
 bench: setup ## Measure this machine; give it nothing else to do (SECTIONS)
 	$(BIN)/python -m tests.bench $(SECTIONS)
@@ -71,8 +66,9 @@ format: setup ## Format the code and mend what ruff can mend
 schemas: setup ## Write the Avro files again from the Python types
 	$(BIN)/python -m verdict.wire.generate
 
-reference: setup ## Write docs/reference/ again from the code
+reference: setup ## Write docs/reference/ and what the notebook shows again
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.notebook
 
 docs: setup ## Build the pages as a site in .site/, offline, links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from compose.application import app
 from compose.settings import BusinessSettings
+from docs.errors import catalogue
 from docs.proofs import promises, proofs
 from verdict.cli.connection import PANEL
 from verdict.cli.schema_words import type_of
@@ -86,6 +87,7 @@ def pages() -> dict[str, str]:
         "settings.md": _settings(),
         "command-line.md": _command_line(),
         "page.md": _page(),
+        "errors.md": catalogue(),
         "proofs.md": _proofs(),
     }
     return {name: "\n".join((WRITTEN, "", *lines, "")) for name, lines in written.items()}
@@ -122,6 +124,7 @@ def _index() -> Iterator[str]:
     yield "- [Settings](settings.md): names, types, defaults"
     yield "- [Command line](command-line.md): verbs, options, exit codes"
     yield "- [Page](page.md): addresses, and metrics for Prometheus"
+    yield "- [Errors](errors.md): refusals and errors by name: what each means, what to do"
     yield "- [Proofs](proofs.md): which tests show which promise of GUARANTEES.md"
 
 
@@ -259,11 +262,13 @@ def _page() -> Iterator[str]:
     yield from table(("address", "answers"), ((f"`{path}`", said) for path, said in addresses()))
     yield ""
     yield "Reading is free, but what is personal is null without the token; `/read` takes values of"
-    yield "columns, `_limit` (at most 1000) and `_offset`. `/openapi.json` has the commands with"
-    yield "all fields. A command is answered by its status, and as `verdict send --json` does:"
+    yield "columns, `_limit` (at most 1000) and `_offset`, `/history` the latter two; `next` is the"
+    yield "address of the next page. `/openapi.json` has the commands with all fields. A command is"
+    yield "answered by its status, and as `verdict send --json` does:"
     yield ""
     yield from table(("status", "means"), ((f"{n}", a["description"]) for n, a in ANSWERS.items()))
     yield ""
+    yield "The `type` of an error is its name among the [errors](errors.md)."
     yield "Only the shape is looked at before it is sent: what is refused with an `error` and no"
     yield "`reason` is nowhere; all else that is refused is in the view `outcome`."
     yield ""

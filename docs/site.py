@@ -11,6 +11,7 @@ AT_THE_ROOT = {
     "README.md": "index.md",
     **{name: name for name in ("GUARANTEES.md", "DECISIONS.md", "BENCHMARKS.md", "CHANGELOG.md")},
     "LICENSE": "LICENSE.md",
+    "examples/README.md": "examples.md",
 }
 
 
@@ -29,7 +30,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def linked(text: str) -> str:
     """Return a page whose links lead to where pages lie in the site."""
-    text = re.sub(r"\]\(docs/", "](", text)
+    text = re.sub(r"\]\((?:\.\./)?examples/README\.md", "](examples.md", text)
+    text = re.sub(r"\]\((?:\.\./)?docs/", "](", text)
     text = re.sub(r"\]\(LICENSE\)", "](LICENSE.md)", text)
     text = re.sub(
         r"\]\((?:\.\./)+README\.md", lambda found: found[0].replace("README", "index"), text

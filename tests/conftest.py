@@ -115,11 +115,13 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[New
         yield lambda: made.enter_context(server.database())
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test, before `-m` chooses."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark each test, before `-m` chooses, and put in order what was chosen."""
     for item in items:
         tiers.mark(item)
+    yield
+    tiers.spread(items)
 
 
 @pytest.hookimpl(tryfirst=True)

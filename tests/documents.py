@@ -56,7 +56,10 @@ PAGES = [
         Document(path.relative_to(ROOT).as_posix())
         for path in sorted((ROOT / "docs").rglob("*.md"))
     ),
-    *(Document(name) for name in ("GUARANTEES.md", "DECISIONS.md", "BENCHMARKS.md")),
+    *(
+        Document(name)
+        for name in ("GUARANTEES.md", "DECISIONS.md", "BENCHMARKS.md", "examples/README.md")
+    ),
 ]
 
 

@@ -26,7 +26,9 @@ from verdict.wire.response import Response
 
 USING = Document("docs/using.md")
 EXTENDING = Document("docs/extending.md")
-PACKAGES = "verdict|schemas|commands|aggregates|projections|compose|tests|docs"  # at the root
+PACKAGES = (
+    "verdict|schemas|commands|aggregates|projections|compose|tests|docs|examples"  # at the root
+)
 LONGEST = {
     "README.md": 220,
     "docs/using.md": 212,

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,7 @@ from hypothesis import settings
 QUICK, THOROUGH = "quick", "thorough"  # hypothesis's profiles
 CPU_S = 5.0  # a second or two, but a busy or rented core is slow
 LATER = {"kafka", "spark", "postgresql", "process", "slow", "thorough", "campaign"}
+SERVICES = {"e2e", "demo", "testing"}  # folders of tests that start whole services
 BY_FIXTURE = {"proxied": "kafka", "spark": "spark", "postgresql": "postgresql"}
 
 _started: list[str] = []
@@ -32,6 +34,24 @@ def mark(item: pytest.Item) -> None:
         item.add_marker("postgresql")
         if item.get_closest_marker("both_databases") is None:
             item.add_marker("thorough")
+
+
+def spread(items: list[pytest.Item]) -> None:
+    """Spread the files that start whole services evenly: several at once would starve each other.
+
+    Lanes take file after file, in this order.
+    """
+    of_services: dict[Path, int] = {}
+    others: dict[Path, int] = {}
+    for item in items:
+        kind = others if SERVICES.isdisjoint(item.path.parts) else of_services
+        kind.setdefault(item.path, len(kind))
+    place = {
+        path: (number + 0.5) / len(kind)
+        for kind in (of_services, others)
+        for path, number in kind.items()
+    }
+    items.sort(key=lambda item: place[item.path])
 
 
 def is_thorough() -> bool:

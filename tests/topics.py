@@ -1,6 +1,6 @@
 """Topics of a test: those that it needs, as each costs the broker time and memory."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -43,7 +43,12 @@ def create(
         for topic in topics.all()
         if topic.name in needed and topic.name not in known
     ]
-    for created in (admin.create_topics(made) if made else {}).values():
+    create_new(admin, made)
+
+
+def create_new(admin: AdminClient, made: Sequence[NewTopic]) -> None:
+    """Create topics; return when each has a leader, which a busy broker lists a little later."""
+    for created in (admin.create_topics([*made]) if made else {}).values():
         created.result(30)
     waited_for = {topic.topic for topic in made}
     while waited_for:

@@ -45,8 +45,9 @@ UNHEARD = """
 import threading
 from verdict.cli.leaving import leave_unheard
 
-asked, heard = threading.Event(), threading.Event()
-leave_unheard(asked, heard, seconds={seconds})
+asked, started, heard = threading.Event(), threading.Event(), threading.Event()
+leave_unheard(asked, started, heard, seconds={seconds})
+{start}
 asked.set()
 {hear}
 threading.Event().wait({stopping})
@@ -55,7 +56,7 @@ threading.Event().wait({stopping})
 
 @pytest.mark.proves("F-09")
 def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
-    program = UNHEARD.format(seconds=0.1, hear="", stopping="")
+    program = UNHEARD.format(seconds=0.1, start="started.set()", hear="", stopping="")
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
@@ -65,8 +66,18 @@ def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
     assert ended.stderr.endswith("ended as by kill -9, nothing is lost\n")
 
 
+def test_who_is_asked_to_stop_while_it_starts_has_not_failed() -> None:
+    program = UNHEARD.format(seconds=0.1, start="", hear="", stopping="")
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+
+    assert ended.returncode == 0
+    assert ended.stderr.startswith("stopped while it was starting: the next start goes on")
+
+
 def test_who_has_heard_it_takes_its_time() -> None:
-    program = UNHEARD.format(seconds=0.1, hear="heard.set()", stopping="0.5")
+    program = UNHEARD.format(seconds=0.1, start="started.set()", hear="heard.set()", stopping="0.5")
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
@@ -100,3 +111,19 @@ def test_who_stops_names_the_signal(number: signal.Signals, there: bool, said: s
 
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(f"stopping on {number.name}: {said}")
+
+
+SAID = """
+import logging
+from verdict.cli.leaving import silence_py4j
+
+silence_py4j()
+for file in ("/lib/py4j/clientserver.py", "/lib/verdict/audit.py"):
+    exec(compile("logging.error('of ' + file)", file, "exec"))
+"""
+
+
+def test_what_a_call_to_the_jvm_logs_that_ctrl_c_has_ended_is_not_shown() -> None:
+    ended = subprocess.run([sys.executable, "-c", SAID], capture_output=True, text=True, timeout=60)
+
+    assert ended.stderr == "ERROR:root:of /lib/verdict/audit.py\n"

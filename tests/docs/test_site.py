@@ -19,6 +19,9 @@ from tests.documents import ROOT
         ("[a](../README.md)", "[a](index.md)"),
         ("[a](../../GUARANTEES.md#x)", "[a](../GUARANTEES.md#x)"),
         ("[a](LICENSE)", "[a](LICENSE.md)"),
+        ("[a](examples/README.md)", "[a](examples.md)"),
+        ("[a](../examples/README.md)", "[a](examples.md)"),
+        ("[a](../docs/using.md#ask)", "[a](using.md#ask)"),
         ("[a](../using.md)", "[a](../using.md)"),
     ],
 )

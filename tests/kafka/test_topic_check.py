@@ -51,6 +51,8 @@ def test_one_error_lists_every_difference(broker: EmbeddedBroker) -> None:
         "  differing.order.commands: retention.ms is 604800000, must be 2592000000",
         "  differing.order.events: retention.ms is 604800000, must be -1",
         "  differing.order.events: max.message.bytes is 1048588, must be 4194304",
+        "mend them, settings with kafka-configs.sh --alter, and start again; the embedded Kafka "
+        "answers while `verdict run broker` runs",
     ]
 
 

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
+from tests.topics import create_new
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.letters.destinations import Destinations
@@ -49,9 +50,7 @@ class Desk:
         wanted = {"max.message.bytes": str(4 << 20), "retention.ms": "-1"} | {
             name.replace("_", "."): value for name, value in settings.items()
         }
-        made = [NewTopic(name, 2, 1, config=wanted) for name in names]
-        for created in admin.create_topics(made).values():
-            created.result(30)
+        create_new(admin, [NewTopic(name, 2, 1, config=wanted) for name in names])
 
     def put(
         self,

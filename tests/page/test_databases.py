@@ -8,7 +8,8 @@ from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, PERSONAL, fill
 
 JSON = [
-    "/state/order/o-1?at_version=1", "/history/invoice/inv-1", f"/trace/{FLOW}", f"/why/{LATE}",
+    "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",
+    f"/trace/{FLOW}", f"/why/{LATE}",
     "/read/outcome?duplicate=false&_limit=3", "/read/order_state?version=2",
     "/read/event_archive?aggregate_type=order&_offset=1",
     "/read/outcome?decided_at=2020-01-01T00:00:00Z",
@@ -28,6 +29,7 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     told = {path: browser.get(path) for path in (*JSON, *HTML)}
     assert {path: one.text for path, one in told.items() if one.status_code != 200} == {}
     assert told[JSON[0]].json()["state"]["quantity"] == 10
+    assert len(told[JSON[1]].json()["commands"]) == 1
     assert told[f"/trace/{FLOW}"].json()["commands"][0]["events"][0]["asked"] != []
     assert [len(told[path].json()["rows"]) for path in JSON[4:]] == [3, 2, 4, 0]
     assert told[JSON[4]].json()["next"].endswith("_limit=3&_offset=3")

@@ -11,15 +11,20 @@ import pytest
 from pydantic import BaseModel
 from starlette.testclient import TestClient
 
+from commands.order import DeleteOrder, FillOrder, ModifyOrder
+from compose.application import app
 from tests.page.conftest import BEARER, TOKEN, Opened
-from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
 from verdict.application import current
 from verdict.configuration.found import DATABASE
+from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
 from verdict.wire.response import Response, Status
 
+DAY_MS = 86_400_000
 ENVELOPE = {"aggregate_id": "o-1", "expected_version": 0, "payload": {"type": "DeleteOrder"}}
+UNKNOWN = {"aggregate_id": ODD, "command_id": "u", "payload": {"type": "No"}}
 
 
 def asked(
@@ -40,13 +45,38 @@ def test_the_state_of_an_aggregate_at_any_version_with_its_position(shown: TestC
     assert now["position"]["topic"] == "order.events"
 
 
+@pytest.mark.proves("U-04")
+def test_the_state_at_a_time_is_that_of_what_was_decided_by_then(
+    opened: Opened, tmp_path: Path
+) -> None:
+    days = iter(range(1, 9))
+    with app.in_memory(clock=lambda: next(days) * DAY_MS) as memory:
+        memory.send("o-1", PLACE, 0)
+        memory.send("o-1", DeleteOrder(), 1)
+        keep(memory, f"sqlite:///{tmp_path / DATABASE}")
+    browser = opened().browser
+    changed = [asked(browser, f"/state/order/o-1?at_version={n}")["decided_at"] for n in (1, 2)]
+
+    def at(time: str) -> tuple[int, str]:
+        told = asked(browser, f"/state/order/o-1?at={quote(time)}")
+        return told["version"], told["life_cycle"]
+
+    assert at("1970-01-01T00:00:00Z") == (0, "NONE")
+    assert at(changed[0]) == at(changed[1].replace("00.000Z", "00+00:01")) == (1, "ACTIVE")
+    assert at(changed[1]) == at("2100-01-01T00:00:00+01:00") == (2, "DELETED")
+    both = asked(browser, f"/state/order/o-1?at={changed[0]}&at_version=1", 400)
+    assert both["error"] == "give at_version or at, not both"
+    assert asked(browser, "/state/order/o-1?at=2026-01-01T00:00:00", 422)
+
+
 @pytest.mark.parametrize(
     "path",
     ["/state/order/nobody", "/state/nothing/o-1", "/state/order/o-1?at_version=3",
      "/history/order/nobody", "/trace/nobody", "/why/nobody", "/read/nothing"],
 )  # fmt: skip
 def test_what_is_not_there_is_said(shown: TestClient, path: str) -> None:
-    assert asked(shown, path, 404)["error"]
+    told = asked(shown, path, 404)
+    assert (told["type"], bool(told["error"])) == ("NotThere", True)
 
 
 def test_ids_of_any_characters_are_asked_for(shown: TestClient) -> None:
@@ -65,6 +95,51 @@ def test_a_history_has_the_refused_too(shown: TestClient) -> None:
         None, None, "VERSION_CONFLICT", "BUSINESS_RULE",
     ]  # fmt: skip
     assert [[event["version"] for event in one["events"]] for one in told] == [[1], [2], [], []]
+
+
+def lived(folder: Path) -> None:
+    """Let all of an order's life happen at one time, and lose an outcome of it."""
+    with app.in_memory(clock=lambda: DAY_MS) as memory:
+        memory.send(ODD, PLACE, 0, command_id="placed")
+        memory.send(ODD, ModifyOrder(quantity=5), 1)
+        memory.send(ODD, PLACE, 0, command_id="placed")
+        memory.put("order.commands", json.dumps(ENVELOPE | UNKNOWN).encode(), ODD.encode())
+        memory.send(ODD, FillOrder(quantity=5, price_cents=1), 2)
+        memory.send(ODD, DeleteOrder(), 9)
+        memory.send(ODD, DeleteOrder(), 4)
+        keep(memory, f"sqlite:///{folder / DATABASE}")
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        database.execute("delete from outcome_v1 where to_version = 2 and not duplicate")
+
+
+@pytest.mark.proves("U-04")
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_a_history_is_read_page_by_page_from_its_end(
+    opened: Opened, tmp_path: Path, limit: int
+) -> None:
+    """Each event once and with its command, whatever lies at the edge of a page."""
+    lived(tmp_path)
+    browser = opened().browser
+    told: list[Any] = []
+    address = f"/history/order/{quote(ODD, safe='')}"
+    path: str | None = f"{address}?_limit={limit}"
+    while path:
+        page = asked(browser, path)
+        assert not page["complete"]
+        told = [*page["commands"], *told]
+        path = page["next"]
+
+    answered = [(one["response"] or {"reason": "none"}, one["events"]) for one in told]
+    caused = [
+        [event["version"] for event in events]
+        for answer, events in answered
+        if answer["reason"] is None and not answer["duplicate"]
+    ]
+    assert [event["version"] for one in told for event in one["events"]] == [1, 2, 3, 4, 5]
+    assert caused == [[1], [3, 4], [5]]
+    assert [len(one["events"]) for one in told if not one["response"]] == [1]
+    beyond = asked(browser, f"{address}?_offset={LARGEST}")
+    assert (beyond["commands"], beyond["next"]) == ([], None)
 
 
 def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
@@ -160,7 +235,7 @@ def test_where_no_service_runs_nothing_is_sent(opened: Opened) -> None:
     browser = opened(page_token=TOKEN).browser
 
     answer = browser.post("/commands/order", json=ENVELOPE, headers=BEARER)
-    assert answer.status_code == 503
+    assert (answer.status_code, answer.json()["type"]) == (503, "Unreachable")
     assert "no verdict runs on" in answer.json()["error"]
     assert browser.post("/commands/nothing", json=ENVELOPE, headers=BEARER).status_code == 404
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, inspect, literal, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Engine, event, inspect, literal, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from projections.program_tally import program_tally
 from projections.us_holder import us_holder
@@ -44,6 +44,15 @@ def engine(new_database: NewDatabase) -> Iterator[Engine]:
     engine = open_database(new_database())
     yield engine
     engine.dispose()
+
+
+def test_an_error_tells_no_row(engine: Engine) -> None:
+    """It goes to the log, the status, and what a reader may see of a stopped projection."""
+    with engine.begin() as connection, pytest.raises(DBAPIError) as failed:
+        connection.execute(text("INSERT INTO nowhere VALUES (:client)"), {"client": "ada"})
+
+    assert "nowhere" in str(failed.value)
+    assert "ada" not in str(failed.value)
 
 
 def _tables(engine: Engine) -> set[str]:

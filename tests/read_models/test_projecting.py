@@ -231,6 +231,19 @@ def test_a_database_file_that_is_gone_is_noticed_though_nothing_happens(
         reaches(projecting, lambda: False)
 
 
+def test_all_of_a_database_lies_in_its_one_file_when_it_is_stopped(
+    deployment: Deployment, running: Callable[[], Projecting]
+) -> None:
+    """Else a copy lacks the end, and one that is put back meets the log of another."""
+    deployment.write(*deployment.happens("p-1", opened("ada")))
+    projecting = running()
+    reaches(projecting, lambda: deployment.select("SELECT client FROM us_holder") == [("ada",)])
+    file = Path(deployment.url.removeprefix("sqlite:///"))
+    projecting.stop()
+
+    assert [one.name for one in file.parent.glob(f"{file.name}*")] == [file.name]
+
+
 @pytest.mark.proves("A-06", "F-10")
 def test_who_is_advanced_by_somebody_else_is_stopped_alone(
     deployment: Deployment, running: Callable[[], Projecting]

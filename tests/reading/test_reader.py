@@ -40,6 +40,19 @@ def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) 
     assert not rows or view in ("projection_live", "projection_built", "projection_version")
 
 
+def test_of_a_file_that_is_damaged_the_way_on_is_named(tmp_path: Path) -> None:
+    file, url = tmp_path / "read.db", f"sqlite:///{tmp_path}/read.db"
+    engine = open_database(url)
+    create_read_side(engine, projections())
+    engine.dispose()
+    whole = file.read_bytes()
+    all_views = " UNION ALL ".join(f"SELECT count(*) FROM {view}" for view in VIEWS)
+    with Reader(url, VIEWS) as reader:
+        file.write_bytes(whole[: len(whole) // 2] + b"\xff" * (len(whole) // 2))
+        with pytest.raises(VerdictError, match=r"damaged .*: stop the service, remove the file"):
+            collections.deque(reader.select(all_views).rows)
+
+
 @pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     "statement",

@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from verdict.errors import VerdictError
@@ -14,6 +15,7 @@ from verdict.wire.escapes import spelled_lines
 
 LOG = logging.getLogger("verdict.leaving")
 LEAVE_S = 10.0
+STARTING = "stopped while it was starting: the next start goes on from there, nothing is lost"
 
 
 class Asked(threading.Event):
@@ -52,19 +54,30 @@ def end_within(seconds: float, code: int) -> None:
     threading.Thread(target=_end, args=(seconds, code), name="leaving", daemon=True).start()
 
 
-def leave_unheard(asked: threading.Event, heard: threading.Event, seconds: float = LEAVE_S) -> None:
+def leave_unheard(
+    asked: threading.Event,
+    started: threading.Event,
+    heard: threading.Event,
+    seconds: float = LEAVE_S,
+) -> None:
     """End this process when it is asked to stop and whoever should hear that hangs.
+
+    Before it has started nobody hears, and that it takes its time is no failure.
 
     Args:
         asked: Set when it shall stop.
+        started: Set when there is somebody to hear it.
         heard: Set by who begins to stop it.
-        seconds: Between the two, at most; as by kill -9 after them.
+        seconds: Between the first and the last, at most; as by kill -9 after them.
     """
 
     def wait() -> None:
         asked.wait()
         if heard.wait(seconds):
             return
+        if not started.is_set():
+            print(STARTING, file=sys.stderr, flush=True)  # noqa: T201
+            _end(0, 0)
         error = VerdictError(
             f"what was asked to stop did not answer for {seconds:g} s, Spark's JVM or a database "
             "may stand still: ended as by kill -9, nothing is lost"
@@ -94,3 +107,15 @@ def stop_on_signals(stopped: Asked) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+
+
+def silence_py4j() -> None:
+    """Let nothing be logged of a JVM that has ended, or of a call to it that Ctrl-C has ended.
+
+    It would be pages, by the root logger; who needs the JVM says why it ends.
+    """
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from verdict.cli.connection import app_option
+from verdict.cli.leaving import silence_py4j
 from verdict.cli.verbs import VERBS, Verbs, entry_of
 
 app = typer.Typer(cls=Verbs, name="verdict", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -41,4 +42,5 @@ for listed_verb in VERBS:
 
 def main() -> None:
     """Run the command line."""
+    silence_py4j()
     app(prog_name="verdict")

@@ -3,12 +3,19 @@
 import logging
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from verdict.cli.leaving import LEAVE_S, Asked, end_within, leave, leave_unheard, stop_on_signals
+from verdict.cli.leaving import (
+    LEAVE_S,
+    Asked,
+    end_within,
+    leave,
+    leave_unheard,
+    silence_py4j,
+    stop_on_signals,
+)
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
@@ -39,15 +46,15 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         VerdictError: Something is missing or does not fit: it did not start.
     """
     _log_to_stderr()
-    stopped, heard = Asked(), threading.Event()
+    stopped, started, heard = Asked(), threading.Event(), threading.Event()
     stop_on_signals(stopped)
-    leave_unheard(stopped, heard)  # a start may hang, too
+    leave_unheard(stopped, started, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
         page_url = None if crew else _page(settings, parts)
         with progress(_starting(crew)) as tell:
-            started = Running(settings, on_step, tell, crew, page_url)
-            running = parts.enter_context(started)
+            running = parts.enter_context(Running(settings, on_step, tell, crew, page_url))
+        started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
         failure = _until(stopped, running)
@@ -117,9 +124,4 @@ def _log_to_stderr() -> None:
     # whatever ends a batch is kept and said by those who look after the queries; here it would be
     # pages of Java, and at a clean stop too, when the batch under way is cancelled
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    for each in logging.getLogger().handlers:
-        each.addFilter(_not_of_py4j)  # which logs a JVM that has ended by the root logger
-
-
-def _not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in Path(record.pathname).parts
+    silence_py4j()

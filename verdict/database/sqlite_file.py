@@ -20,6 +20,12 @@ REMEDY = (
     "then stop this process and start again; without a file the read models are filled anew from "
     "Kafka, and letters, mail and interventions that only it had are lost"
 )
+DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+A_SOUND_COPY = (
+    "stop the service, remove the file with its -wal and -shm, which go with no other one, and put "
+    "a sound copy in its place, or none: the read models are filled anew from Kafka, and letters, "
+    "mail and interventions that only it had are lost"
+)
 
 
 class AnotherFile(VerdictError):

@@ -1,5 +1,6 @@
 """What every process of a deployment stands on: locked folders, Kafka, its topics, Spark."""
 
+import logging
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.place import Place, whole_place
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
+from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
 from verdict.local.broker import EmbeddedBroker
 from verdict.local.lock import DataDirectoryLock
@@ -28,6 +30,7 @@ from verdict.spark.source import Ground
 from verdict.wire.generate import see_that_all_are_written
 from verdict.wire.marker import Marker
 
+LOG = logging.getLogger("verdict.foundation")
 SPARK = "spark"
 
 
@@ -95,13 +98,21 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
 def lay_without_spark(
     settings: Settings, parts: ExitStack, place: Place, *, owned: bool = True
 ) -> WithoutSpark:
-    """Do what `lay_foundation` does, but for Spark; of topics nothing, if they are not `owned`."""
+    """Do what `lay_foundation` does, but for Spark; of topics nothing, if they are not `owned`.
+
+    Whoever brings the only broker along goes on where topics differ: else nobody could mend them.
+    """
     _locked(settings, parts, place)
     _see_that_kafka_lets_us_in(settings)
     servers, embedded = _broker(settings, parts)
     kafka = _kafka(settings, servers)
     if owned:
-        ensured_topics(settings, kafka)
+        try:
+            ensured_topics(settings, kafka)
+        except TopicsDiffer as error:
+            if embedded is None:
+                raise
+            LOG.warning("%s", error)
     return WithoutSpark(kafka=kafka, servers=servers, broker=embedded)
 
 

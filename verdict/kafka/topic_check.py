@@ -19,6 +19,7 @@ from verdict.errors import TimedOut, VerdictError
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed, settings_refused
 from verdict.kafka.topic_differences import (
+    MISSING,
     Difference,
     TopicsDiffer,
     wrong_partitions,
@@ -123,7 +124,7 @@ class TopicAdmin:
         for topic in self._topics.all():
             if topic.name not in known:
                 advice = "create it with `verdict topics create`"
-                differences.append(Difference(topic.name, "topic", "missing", "there", advice))
+                differences.append(Difference(topic.name, MISSING, "missing", "there", advice))
                 continue
             first = len((decided or {}).get(topic.name, ())) or None
             differences += wrong_partitions(topic, known[topic.name], first, accepted)

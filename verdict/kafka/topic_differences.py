@@ -7,6 +7,8 @@ from verdict.errors import VerdictError
 from verdict.wire.spans import Partition
 from verdict.wire.topics import OWN_TIME, Topic
 
+MISSING = "topic"  # as the setting of a topic that there is not
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -29,7 +31,11 @@ class TopicsDiffer(VerdictError):
     def __init__(self, differences: Sequence[Difference]) -> None:
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in differences)
-        super().__init__(f"{len(differences)} topic settings are not what they must be:{lines}")
+        super().__init__(
+            f"{len(differences)} topic settings are not what they must be:{lines}\n"
+            "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
+            "Kafka answers while `verdict run broker` runs"
+        )
 
 
 class PartitionsAdded(VerdictError):

@@ -1,4 +1,4 @@
-"""JSON as the verbs print it."""
+"""JSON as the verbs print it, and errors by their names in docs/reference/errors.md."""
 
 from typing import Any
 
@@ -15,3 +15,8 @@ class Json(Response):
     def render(self, content: Any) -> bytes:
         """Return the line; bytes become base64."""
         return json_line(content) + b"\n"
+
+
+def failed(error: Exception) -> dict[str, str]:
+    """Return what a program is told of an error: what it is called, and what it says."""
+    return {"type": type(error).__name__, "error": str(error)}

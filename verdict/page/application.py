@@ -1,6 +1,6 @@
 """The page as one application of FastAPI: what a request meets first, and what answers it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from verdict.application import current
 from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.page.answers import Json
+from verdict.page.answers import Json, failed
 from verdict.page.asyncapi import asyncapi
 from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
@@ -44,6 +44,11 @@ from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
 from verdict.standing.told import SILENT_S
 from verdict.unhandled.kind import NothingWaits
+
+FAILED: Mapping[type[VerdictError], int] = {  # which status says so
+    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NeedsToken: 401,
+}  # fmt: skip
+MISASKED = 400  # all other errors
 
 
 def page_of(
@@ -128,11 +133,10 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
 
 async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
     """Say what happened: to a browser on a page, to programs as JSON."""
-    said = {Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NeedsToken: 401}
-    status = next((code for kind, code in said.items() if isinstance(error, kind)), 400)
+    status = next((code for kind, code in FAILED.items() if isinstance(error, kind)), MISASKED)
     if is_browser(request):
         return pages.shown(request, "error", {"error": str(error)}, status)
-    return Json({"error": str(error)}, status)
+    return Json(failed(error), status)
 
 
 async def _misasked(pages: Pages, request: Request, error: Any) -> Response:

@@ -31,6 +31,8 @@ ORDER BY decided_at DESC, "offset" DESC LIMIT :most"""
 ACCEPTED_SINCE = """\
 SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 AND to_version >= :version AND NOT duplicate ORDER BY decided_at LIMIT :most"""
+PAGE_OF_AGGREGATE = f"{OF_AGGREGATE} OFFSET :offset"
+VERSION_BEFORE = f"SELECT max(to_version) AS version FROM ({PAGE_OF_AGGREGATE}) AS older"
 EVENTS_OF_AGGREGATE = f"""\
 {EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 ORDER BY version DESC LIMIT :most"""

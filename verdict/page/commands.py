@@ -24,7 +24,7 @@ from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
 from verdict.model.reason import Reason
-from verdict.page.answers import Json
+from verdict.page.answers import Json, failed
 from verdict.page.door import read, see_that_may_write
 from verdict.wire.readable import readable
 from verdict.wire.response import Response as Outcome
@@ -105,13 +105,13 @@ class Commands:
                 kind, aggregate_id, command_id, value, timeout_s=wait_s
             )
         except NotDelivered as error:
-            return Json(about | {"error": str(error)}, 503)
+            return Json(about | failed(error), 503)
         except OutcomeUnknown as error:
             return Json(about | {"status": "UNKNOWN", "message": str(error)}, 202)
         except TooLarge as error:
-            return Json(about | {"error": str(error)}, 413)
+            return Json(about | failed(error), 413)
         except SendingFailed as error:
-            return Json(about | {"error": str(error)}, 503)
+            return Json(about | failed(error), 503)
         return Json(readable(outcome), status_of(outcome))
 
     async def _connected(self) -> AsyncClient:

@@ -9,22 +9,27 @@ from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
-from verdict.event_log.chapters import Fields, chapters, place_of
+from verdict.event_log.chapters import Fields, chapters, nowhere, place_of
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.folding import folded
-from verdict.model.message import Message
+from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
     ACCEPTED_SINCE,
+    EVENTS_BETWEEN,
     EVENTS_OF_AGGREGATE,
     MOST,
     OF_AGGREGATE,
+    PAGE_OF_AGGREGATE,
+    VERSION_BEFORE,
     event,
     response,
+    rows,
     some,
 )
 from verdict.reading.reader import Reader, Sees, reader_of
 
+MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
 
 
@@ -56,12 +61,45 @@ def life(
     return [*found], more or more_events
 
 
+def page_of_life(
+    reader: Reader, aggregate_type: str, aggregate_id: str, most: int, offset: int
+) -> tuple[list[Fields], bool, bool]:
+    """Return so many commands to an aggregate, the oldest of them first, with their events.
+
+    And whether there are older ones, and whether this is all there is. Each event is on one page,
+    if nothing is asked meanwhile, also when the outcome of its command is nowhere.
+
+    Args:
+        reader: As for `life`.
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        most: How many commands.
+        offset: How many newer ones there are on other pages.
+    """
+    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+
+    def version(offset: int) -> int:
+        """Return the last version that the commands from there on know of."""
+        [known] = rows(reader, VERSION_BEFORE, LARGEST, offset=offset, **about)
+        return known["version"] or 0
+
+    newest, more = some(reader, PAGE_OF_AGGREGATE, most, offset=offset, **about)
+    span = {
+        "after": version(min(offset + most, LARGEST)),
+        "version": version(offset) if offset else LARGEST,
+    }
+    events, cut = some(reader, EVENTS_BETWEEN, MOST_EVENTS, **about, **span)
+    found = [*chapters((), map(response, reversed(newest)), map(event, events))]
+    return found, more, not (more or offset or cut or any(nowhere(found)))
+
+
 def state_at(
     settings: Settings,
     sees: Sees,
     aggregate_type: str,
     aggregate_id: str,
     version: int | None = None,
+    until: int | None = None,
 ) -> Fields:
     """Return what an aggregate was after a version, else after its last one that is archived.
 
@@ -71,6 +109,7 @@ def state_at(
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
         version: 0: before its first event.
+        until: Count what was decided then or before, in epoch milliseconds.
 
     Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
     asked for these decisions where a version is missing.
@@ -87,7 +126,7 @@ def state_at(
         about,
         placed,
         version,
-        None,
+        until,
         lambda: read_decisions(kafka_options(settings), settings.topics),
         LOG.warning,
     )

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
+from pydantic import AwareDatetime
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import nowhere
-from verdict.model.message import LARGEST
+from verdict.model.message import LARGEST, epoch_millis
 from verdict.page.answers import Json
-from verdict.page.asked import rows
+from verdict.page.asked import MOST, rows
 from verdict.page.door import sees
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, page_of_life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
 from verdict.reading.reader import Reader, reader_of, views_for
@@ -27,6 +27,7 @@ MEANT: dict[str, Callable[[str], Any]] = {
     "boolean": lambda text: TRUTH[text],
 }
 
+At = Annotated[AwareDatetime | None, Query(description="As of this time, which has a zone.")]
 AtVersion = Annotated[int | None, Query(ge=0, le=LARGEST, description="As of this version.")]
 Limit = Annotated[int, Query(alias="_limit", ge=1, le=MOST_ROWS, description="Rows of a page.")]
 Offset = Annotated[int, Query(alias="_offset", ge=0, le=LARGEST, description="Rows before it.")]
@@ -44,26 +45,41 @@ class Rest:
         self._settings = settings
 
     def state(
-        self, request: Request, aggregate: str, id: str, at_version: AtVersion = None
+        self,
+        request: Request,
+        aggregate: str,
+        id: str,
+        at_version: AtVersion = None,
+        at: At = None,
     ) -> Response:
         """Answer with an aggregate's state, its version and position."""
-        return Json(
-            state_at(self._settings, sees(request, self._settings), aggregate, id, at_version)
-        )
+        if at_version is not None and at is not None:
+            raise VerdictError("give at_version or at, not both")
+        until = None if at is None else epoch_millis(at.isoformat())
+        who = sees(request, self._settings)
+        return Json(state_at(self._settings, who, aggregate, id, at_version, until))
 
-    def history(self, request: Request, aggregate: str, id: str) -> Response:
-        """Answer with the commands to an aggregate, the refused too, and the events of each."""
+    def history(
+        self,
+        request: Request,
+        aggregate: str,
+        id: str,
+        limit: Limit = MOST,
+        offset: Offset = 0,
+    ) -> Response:
+        """Answer with the newest commands to an aggregate, the refused too, and their events."""
         with self._reader(request) as reader:
-            found, more = life(reader, aggregate, id)
-        if not found:
+            found, more, complete = page_of_life(reader, aggregate, id, limit, offset)
+        if not (found or offset):
             raise NotThere(f"there is no {aggregate} {id!r}: nothing is known to be asked of it")
         told = [{name: one[name] for name in ("response", "events")} for one in found]
         about = {
             "aggregate_type": aggregate,
             "aggregate_id": id,
-            "complete": not (more or any(nowhere(found))),
+            "complete": complete,
         }
-        return Json(about | {"commands": told})
+        following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
+        return Json(about | {"commands": told, "next": following if more else None})
 
     def trace(self, request: Request, correlation_id: str) -> Response:
         """Answer with the tree of a flow."""
@@ -92,12 +108,16 @@ class Rest:
         with self._reader(request) as reader:
             query, values = selected(view, columns_of(views[view]), asked)
             found = rows(reader, query, limit + 1, offset=offset, **values)
-        following = urlencode([*asked, ("_limit", limit), ("_offset", offset + limit)])
+        following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
         more = f"/read/{view}?{following}" if len(found) > limit else None
         return Json({"rows": found[:limit], "next": more})
 
     def _reader(self, request: Request) -> Reader:
         return reader_of(self._settings, sees(request, self._settings))
+
+
+def _next(limit: int, offset: int) -> str:
+    return urlencode({"_limit": limit, "_offset": offset + limit})
 
 
 def selected(
@@ -133,10 +153,12 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
     rest = Rest(settings)
     one = "{aggregate}/{id:path}"
     page.add_api_route(
-        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version."
+        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version or time."
     )
     page.add_api_route(
-        f"/history/{one}", rest.history, summary="What was asked of an aggregate, what came of it."
+        f"/history/{one}",
+        rest.history,
+        summary="What was asked of an aggregate, what came of it; `next` is older.",
     )
     page.add_api_route(
         "/trace/{correlation_id:path}", rest.trace, summary="A flow as a tree, over policies."

@@ -277,7 +277,14 @@ def _sqlite(url: URL) -> Engine:
     path = Path(url.database).absolute()
     sqlite_file.create(path)
     opened = {OPENED: sqlite_file.OpenedFile(path)}
-    engine = create_engine(url, connect_args={"timeout": WAIT_FOR_LOCK_S}, execution_options=opened)
+    engine = create_engine(
+        url,
+        connect_args={"timeout": WAIT_FOR_LOCK_S},
+        execution_options=opened,
+        hide_parameters=True,  # what people may read of an error is no place for rows
+    )
+    # or a new connection would make an empty file
+    event.listen(engine, "do_connect", lambda *_: see_that_it_is_the_same(engine))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin_immediate)
     return engine
@@ -285,7 +292,12 @@ def _sqlite(url: URL) -> Engine:
 
 def _postgresql(url: URL) -> Engine:
     # a row that another transaction holds is waited for and seen as it is then, and is not an error
-    engine = create_engine(url, isolation_level="READ COMMITTED", connect_args=session.options(url))
+    engine = create_engine(
+        url,
+        isolation_level="READ COMMITTED",
+        connect_args=session.options(url),
+        hide_parameters=True,  # as above
+    )
     event.listen(engine, "begin", _pin)
     return engine
 

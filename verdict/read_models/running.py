@@ -106,9 +106,10 @@ class Projecting:
         """
         self._opened = None  # else what is said of the last one may be written into another
         opened = self._opened = self._open()
+        held = self._held  # left from the last to the first
+        held.callback(opened.database.dispose)  # the last one out takes SQLite's log into its file
         with _in_words():
             leading = self._leading = self._led(opened)
-        held = self._held  # left from the last to the first
         checkpoint = held.enter_context(
             TemporaryDirectory(prefix=f"{NAME}-", dir=self._ground.scratch)
         )

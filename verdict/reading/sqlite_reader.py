@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from verdict.database.sqlite_file import A_SOUND_COPY, DAMAGED
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.masking import is_hidden
 from verdict.reading.selected import NotForReaders, Parameters, Selected
@@ -32,6 +33,7 @@ LIMITS = {  # a row is some 64 MB at the most
     sqlite3.SQLITE_LIMIT_COLUMN: 64,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
+PRIMARY = 0xFF  # the part of a code that says what it is
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
 
 
@@ -138,8 +140,11 @@ class _Watch:
         return self._late
 
     def explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
-        """Raise why a query was ended, if it was."""
-        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
+        """Raise why a query was ended, if it was, or cannot be answered at all."""
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        if code & PRIMARY in DAMAGED:
+            raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
+        if code != sqlite3.SQLITE_INTERRUPT:
             return
         if self._late:
             raise VerdictError(

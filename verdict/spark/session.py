@@ -136,8 +136,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
             f"and the table `spark`); {local_dir / LOG} has all of it"
         ) from error
     session = SparkSession(context)
-    if master is None:
-        _without_checksums(session)
+    _without_checksums(session)
     return session
 
 
@@ -191,7 +190,7 @@ def _clear(local_dir: Path) -> None:
 
 
 def _without_checksums(session: SparkSession) -> None:
-    """Let local files have no `.crc` beside them, as Spark writes its checkpoints by default.
+    """Let this JVM write no `.crc` beside local files, as Spark writes its checkpoints by default.
 
     A file and its `.crc` are put in place one after the other: a kill in between would leave a
     checkpoint that cannot be read.

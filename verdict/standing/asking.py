@@ -12,11 +12,13 @@ from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
+from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
 from verdict.standing.read_side import read_side
 from verdict.standing.told import kafka_away, killed, told_by
+from verdict.standing.topics import topic_differences
 
 Answer = TypeVar("Answer")
 
@@ -59,9 +61,20 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
     asking.ask(_read_side_of_this_log, DATABASE)
+    asking.problems += _unlike(asking.ask(topic_differences, "") or ())
     if (decided := asking.ask(decider)) is not None:
         found = replace(found, decider=decided.about, commands=decided.commands)
     return replace(found, processors=asking.ask(processors))
+
+
+def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
+    """Say of topics that are there what is not as it must be; who is missing is created."""
+    for one in differences:
+        if one.setting != MISSING:
+            yield Problem(
+                f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
+                "mend it, see `verdict topics check`"
+            )
 
 
 class _Asking:

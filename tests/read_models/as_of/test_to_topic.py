@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.projection.event_log import opened
 from tests.read_models.as_of.world import World
+from tests.topics import create_new
 from verdict.errors import VerdictError
 from verdict.kafka.log import KafkaLog
 from verdict.read_models.as_of.content import MARKER_KEY, Completed, Content, Record, completed
@@ -35,7 +36,7 @@ def topic(world: World) -> str:
     """Return a topic with one partition, and let two clients hold something."""
     name = f"{world.topics.prefix}holders"
     admin = AdminClient({**world.options})
-    admin.create_topics([NewTopic(name, 1, 1)])[name].result(30)
+    create_new(admin, [NewTopic(name, 1, 1)])
     world.happen("p-1", opened("ada"))
     world.happen("p-2", opened("bob"))
     world.write()

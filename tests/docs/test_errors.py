@@ -1,0 +1,54 @@
+"""The catalogue of errors says what the code does: every name, code and status."""
+
+import pytest
+
+import verdict
+from docs.errors import Fault, catalogue, faults
+from verdict.errors import VerdictError
+from verdict.model.reason import Reason
+from verdict.page.application import FAILED
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Fault]:
+    """Return what is told of verdict's own errors, by their names."""
+    return {fault.name: fault for fault in faults(VerdictError.__name__)}
+
+
+def kinds(of: type[VerdictError]) -> set[type[VerdictError]]:
+    ours = {one for one in of.__subclasses__() if one.__module__.startswith("verdict.")}
+    return {of}.union(*map(kinds, ours))
+
+
+def test_every_error_that_python_knows_is_told_with_its_code_and_status(
+    found: dict[str, Fault],
+) -> None:
+    assert len(found) > 50
+    for kind in kinds(VerdictError):
+        told = found[kind.__name__]
+        status = next((code for one, code in FAILED.items() if issubclass(kind, one)), None)
+        assert (told.exit_code or VerdictError.exit_code) == kind.exit_code, kind
+        assert told.status == status, kind
+
+
+def test_every_name_of_the_public_face_that_is_raised_is_told() -> None:
+    sent = {fault.name for fault in faults("SendingFailed")}
+    public = {name for name in verdict.__all__ if isinstance(getattr(verdict, name), type)}
+
+    raised = {name for name in public if issubclass(getattr(verdict, name), verdict.SendingFailed)}
+    assert raised == sent
+
+
+def test_each_entry_says_what_it_means(found: dict[str, Fault]) -> None:
+    text = "\n".join(catalogue())
+
+    assert [name for name, fault in found.items() if not fault.means] == []
+    assert [reason for reason in Reason if f"### {reason}\n" not in text] == []
+
+
+def test_the_words_of_an_error_lead_to_what_operators_are_told() -> None:
+    entries = dict(one.split("\n", 1) for one in "\n".join(catalogue()).split("\n### ")[1:])
+
+    where = "operating.md#it-does-not-start-or-has-ended"
+    assert f"[`… was taken over by owner …`](../{where})" in entries["TakenOver"]
+    assert sum("(../operating.md#" in entry for entry in entries.values()) > 10

@@ -1,0 +1,45 @@
+"""A broker that a data directory brings along is there for who mends its topics."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+
+from verdict.configuration.loading import settings_alone
+from verdict.configuration.settings import Settings
+from verdict.foundation.foundation import WithoutSpark, lay_without_spark
+from verdict.foundation.place import place_of
+from verdict.kafka.topic_differences import TopicsDiffer
+
+pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
+
+
+@pytest.mark.proves("U-02")
+def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = settings_alone(data_dir=tmp_path, partitions=1)
+    with ExitStack() as parts:
+        lay(settings, "broker", parts)
+    other = settings.model_copy(update={"partitions": 2})  # as if somebody had taken some away
+
+    with ExitStack() as parts:
+        servers = lay(other, "broker", parts).servers
+        assert "order.events: partitions is 1, must be 2" in caplog.text
+        assert "answers while `verdict run broker` runs" in caplog.text
+        with pytest.raises(TopicsDiffer):
+            lay(other.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
+        mend(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
+        lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
+
+
+def lay(settings: Settings, role: str, parts: ExitStack) -> WithoutSpark:
+    return lay_without_spark(settings, parts, place_of(settings.data_dir, (role,)))
+
+
+def mend(servers: str, topics: list[str]) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    for answer in admin.create_partitions([NewPartitions(one, 2) for one in topics]).values():
+        answer.result(30)
