@@ -99,6 +99,19 @@ def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
 
 
 @pytest.mark.kafka
+def test_of_a_broker_that_a_full_disk_ends_it_is_said_where_to_make_room(data_dir: Path) -> None:
+    with EmbeddedBroker(data_dir) as broker:
+        with broker.log.open("a") as log:
+            print("java.io.IOException: No space left on device", file=log)
+        jvm_of(data_dir).kill()
+
+        assert broker._guardian is not None
+        broker._guardian.wait(30)
+        with pytest.raises(VerdictError, match=f"make room in {data_dir}, then start again"):
+            broker.check()
+
+
+@pytest.mark.kafka
 def test_the_broker_ends_with_a_killed_parent(data_dir: Path, parent: Parent) -> None:
     jvm = jvm_of(data_dir)
 

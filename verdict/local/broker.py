@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 READY_S = 60
 GRACE_S = 10
 RECORDING_S = 120  # what a JVM has loaded is written behind its end
+FULL = re.compile(r"No space left on device|File too large|Disk quota exceeded")
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
@@ -149,9 +150,11 @@ class EmbeddedBroker:
             VerdictError: It was started and has ended by itself, or somebody ended it.
         """
         if self._guardian is not None and (code := self._guardian.poll()) is not None:
+            said = self._last_lines()
+            room = f"make room in {self.data_dir}, then " if FULL.search(said) else ""
             raise VerdictError(
-                f"the embedded broker ended by itself with {code}: start again, what it had "
-                f"acknowledged is kept; {self._last_lines()}"
+                f"the embedded broker ended by itself with {code}: {room}start again, what it had "
+                f"acknowledged is kept; {said}"
             )
 
     def kill(self) -> None:
