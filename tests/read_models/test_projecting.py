@@ -246,7 +246,9 @@ def test_all_of_a_database_lies_in_its_one_file_when_it_is_stopped(
 
 @pytest.mark.proves("A-06", "F-10")
 def test_who_is_advanced_by_somebody_else_is_stopped_alone(
-    deployment: Deployment, running: Callable[[], Projecting]
+    deployment: Deployment,
+    running: Callable[[], Projecting],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """G-06: once may have been a commit of our own whose answer was lost."""
     deployment.write(*deployment.happens("p-1", opened("ada")))
@@ -257,6 +259,8 @@ def test_who_is_advanced_by_somebody_else_is_stopped_alone(
 
     advance(deployment, "us_holder")
     deployment.write(*deployment.happens("p-1", PositionTransferred(client="bob")))
+    # both before the next one, or the two would be one to it
+    reaches(projecting, lambda: "us_holder v1" in caplog.text)
     reaches(projecting, lambda: deployment.select(archived) == [(2,)])
     assert deployment.select(stopped) == []
     advance(deployment, "us_holder")
