@@ -1,5 +1,8 @@
 """What can stop verdict from outside of it; each error knows the exit code of the command line."""
 
+# how those who write to a disk that is full, or as good as full, say so
+FULL_DISK = r"No space left on device|File too large|Disk quota exceeded"
+
 
 class VerdictError(Exception):
     """Something a person can act on: the message says what happened and what to do."""

@@ -54,12 +54,19 @@ threading.Event().wait({stopping})
 """
 
 
-@pytest.mark.proves("F-09")
-def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
-    program = UNHEARD.format(seconds=0.1, start="started.set()", hear="", stopping="")
-    ended = subprocess.run(
+def asked_to_stop(
+    start: str = "", hear: str = "", stopping: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    """Run a process that is asked to stop, and waits for 0.1 s until somebody hears it."""
+    program = UNHEARD.format(seconds=0.1, start=start, hear=hear, stopping=stopping)
+    return subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
     )
+
+
+@pytest.mark.proves("F-09")
+def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
+    ended = asked_to_stop(start="started.set()")
 
     assert ended.returncode == 1
     assert ended.stderr.startswith("verdict: what was asked to stop did not answer for 0.1 s")
@@ -67,20 +74,14 @@ def test_who_is_asked_to_stop_and_hangs_is_ended() -> None:
 
 
 def test_who_is_asked_to_stop_while_it_starts_has_not_failed() -> None:
-    program = UNHEARD.format(seconds=0.1, start="", hear="", stopping="")
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
+    ended = asked_to_stop()
 
     assert ended.returncode == 0
     assert ended.stderr.startswith("stopped while it was starting: the next start goes on")
 
 
 def test_who_has_heard_it_takes_its_time() -> None:
-    program = UNHEARD.format(seconds=0.1, start="started.set()", hear="heard.set()", stopping="0.5")
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
-    )
+    ended = asked_to_stop(start="started.set()", hear="heard.set()", stopping="0.5")
 
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -15,16 +15,18 @@ from pathlib import Path
 from verdict.errors import VerdictError
 
 WAL = "PRAGMA journal_mode=WAL"
+WITHOUT_IT = (
+    "the read models are filled anew from Kafka, and letters, mail and interventions that only it "
+    "had are lost"
+)
 REMEDY = (
     "nothing more is written: see that the right file is there, the one of before or a sound copy, "
-    "then stop this process and start again; without a file the read models are filled anew from "
-    "Kafka, and letters, mail and interventions that only it had are lost"
+    f"then stop this process and start again; without a file {WITHOUT_IT}"
 )
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 A_SOUND_COPY = (
     "stop the service, remove the file with its -wal and -shm, which go with no other one, and put "
-    "a sound copy in its place, or none: the read models are filled anew from Kafka, and letters, "
-    "mail and interventions that only it had are lost"
+    f"a sound copy in its place, or none: {WITHOUT_IT}"
 )
 
 

@@ -17,7 +17,7 @@ import psutil
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from verdict.errors import TimedOut, VerdictError
+from verdict.errors import FULL_DISK, TimedOut, VerdictError
 from verdict.local import private
 from verdict.local.claim import Claim
 from verdict.local.class_archive import class_archive, is_recording
@@ -28,7 +28,6 @@ HERE = Path(__file__).parent
 READY_S = 60
 GRACE_S = 10
 RECORDING_S = 120  # what a JVM has loaded is written behind its end
-FULL = re.compile(r"No space left on device|File too large|Disk quota exceeded")
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
@@ -151,7 +150,7 @@ class EmbeddedBroker:
         """
         if self._guardian is not None and (code := self._guardian.poll()) is not None:
             said = self._last_lines()
-            room = f"make room in {self.data_dir}, then " if FULL.search(said) else ""
+            room = f"make room in {self.data_dir}, then " if re.search(FULL_DISK, said) else ""
             raise VerdictError(
                 f"the embedded broker ended by itself with {code}: {room}start again, what it had "
                 f"acknowledged is kept; {said}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from verdict.application import NoApplication
-from verdict.errors import Late, Unreachable, VerdictError
+from verdict.errors import FULL_DISK, Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
@@ -131,7 +131,7 @@ def _state(line: str, data_dir: Path, log: Path) -> VerdictError:
 
 # the first that is found: a full disk breaks reading too, and must not be taken for damage
 SURROUNDINGS = (
-    Cause(re.compile(r"No space left on device|File too large|Disk quota exceeded"), _disk),
+    Cause(re.compile(FULL_DISK), _disk),
     Cause(re.compile(r"Read-only file system"), _disk),
     Cause(re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "), _application),
     Cause(re.compile(r"Too many open files"), _files),
