@@ -5,15 +5,20 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Message, Producer
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from tests.audit.books import PLACE as BOUGHT
+from tests.audit.books import Books
 from tests.decision.desk import PLACE, command
 from verdict.configuration.settings import Settings
+from verdict.decider.generation import Generation
 from verdict.decider.recovery.folding import BrokenHistory
 from verdict.decider.recovery.recovering import recover
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.errors import VerdictError
+from verdict.event_log.passing import Wish
+from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
 from verdict.foundation.foundation import Foundation
@@ -106,6 +111,60 @@ def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
     assert marker is not None
     assert marker.offsets[commands] == [2]
     assert sum(state.sequence for state in marker.shard_states) == 1
+
+
+@pytest.mark.proves("C-17")
+def test_events_that_kafka_has_dropped_come_from_the_archive(
+    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """Whole aggregates of which Kafka has nothing left, too."""
+    books = Books(broker, "archived", tmp_path / "data")
+    books.ask("order", "o-1", BOUGHT, {"type": "CancelOrder"})
+    books.ask("order", "o-2", BOUGHT)
+    books.settle()
+    ground, settings = new_ground(books.settings), books.settings
+    before = recover(ground, settings)
+
+    for number, (_, end) in enumerate(books.bounds(books.topics.events("order"))):
+        books.drop(books.topics.events("order"), number, end)
+    after = recover(ground, settings)
+    books.close()
+
+    assert (before.events, before.aggregates) == (after.events, after.aggregates) == (3, 2)
+    assert seeded(ground, settings, after.generation) == seeded(ground, settings, before.generation)
+    folder = Generation(settings.data_dir, after.generation).folder
+    assert not [*folder.glob("archived*")]
+
+
+@pytest.mark.proves("C-17")
+def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
+    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    books = Books(broker, "nowhere", tmp_path / "data")
+    books.ask("order", "o-1", BOUGHT)
+    books.ask("order", "o-2", BOUGHT)
+    books.settle()
+    ground, settings, topic = (
+        new_ground(books.settings),
+        books.settings,
+        books.topics.events("order"),
+    )
+    books.drop(topic, books.partition("o-1"), 1)
+    books.close()
+    (settings.data_dir / "verdict.db").unlink()
+
+    with pytest.raises(VerdictError, match=f"no archive has them: {topic}:. from offset 0 to 0;"):
+        recover(ground, settings)
+    accepted = Wish(accept_lost=True, who="ada", why="the disk is gone", at=5)
+    with pytest.raises(BrokenHistory, match="order o-1: the last response tells of version 1"):
+        recover(ground, settings, wish=accepted)
+
+
+def seeded(ground: Foundation, settings: Settings, generation: int) -> list[Row]:
+    """Return the entries of a seed, sorted; a response's place is in none of them."""
+    seeds = Generation(settings.data_dir, generation).seeds(FRESH)
+    entries = ground.spark.read.parquet(*(file for _, file in seeds))
+    return sorted(entries.collect(), key=lambda row: bytes(row.key))
 
 
 def settings_of(name: str, data_dir: Path) -> Settings:

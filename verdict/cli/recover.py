@@ -39,7 +39,7 @@ Skip = Annotated[
     ),
 ]
 AcceptLost = Annotated[
-    bool, typer.Option("--accept-lost", help="Go on without commands that Kafka has dropped.")
+    bool, typer.Option("--accept-lost", help="Go on without what Kafka has dropped.")
 ]
 
 
@@ -72,7 +72,8 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
 ) -> None:
     """Rebuild the decider's state from the events and responses in Kafka.
 
-    For a checkpoint that was lost, damaged or restored, and to change the number of shards. The
+    Events that Kafka has dropped are taken from the archive, which the read side keeps. For a
+    checkpoint that was lost, damaged or restored, and to change the number of shards. The
     next `verdict up` goes on where the decider had published; versions continue, and command ids
     are remembered. Interrupted, it can be run again.
 

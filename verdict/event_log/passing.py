@@ -68,12 +68,14 @@ class Passed(NamedTuple):
 class Log:
     """What Kafka holds: the first offset and the end of each partition, by topic.
 
-    `commands` are those topics whose records are decided; the others are folded.
+    `commands` are those topics whose records are decided; the others are folded. Of those of which
+    Kafka has dropped some, `archived` says how far an archive has them.
     """
 
     commands: Sequence[str]
     begins: Offsets
     ends: Offsets
+    archived: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     before = [*before]
     lost = [*_lost(decided, log, before)]
     if not wish.accept_lost:
-        _refuse(lost)
+        _refuse(lost, log.commands)
     decisions += [_decision(wish, Source(*gone[:3]), gone.until) for gone in lost]
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
@@ -135,7 +137,7 @@ def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None
         Unreachable: Kafka does not answer.
     """
     known = [topic for topic in commands if topic in decided]
-    _refuse([*_lost(decided, read_log(kafka, known, []))])
+    _refuse([*_lost(decided, read_log(kafka, known, []))], known)
 
 
 def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
@@ -256,20 +258,28 @@ def _see_that_it_is_near(jump: Passed) -> None:
 
 
 def _lost(decided: Offsets, log: Log, before: Iterable[Decision] = ()) -> Iterator[Passed]:
-    accepted = passed_over(before)
-    for topic in log.commands:
+    accepted, needed = passed_over(before), decided | log.archived
+    for topic in (*log.commands, *log.archived):
         for number, begin in enumerate(log.begins[topic]):
             place = Partition(topic, number)
-            reached = accepted.reached(place, Span(at(decided, place), begin))
+            reached = accepted.reached(place, Span(at(needed, place), begin))
             if reached < begin:
                 yield Passed(topic, number, reached, begin, lost=True)
 
 
-def _refuse(lost: Sequence[Passed]) -> None:
-    if lost:
+def _refuse(lost: Sequence[Passed], commands: Sequence[str]) -> None:
+    undecided = [str(one) for one in lost if one.topic in commands]
+    events = [str(one) for one in lost if one.topic not in commands]
+    if undecided:
         raise VerdictError(
-            f"Kafka dropped commands before they were decided: {', '.join(map(str, lost))}; "
+            f"Kafka dropped commands before they were decided: {', '.join(undecided)}; "
             f"their senders have no answer: tell them, then accept it with {ACCEPT}"
+        )
+    if events:
+        raise VerdictError(
+            f"Kafka dropped events, and no archive has them: {', '.join(events)}; name the read "
+            f"side whose archive has them with --database-url; else accept it with {ACCEPT}, which "
+            "then names the aggregates that lack some"
         )
 
 

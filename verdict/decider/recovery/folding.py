@@ -81,19 +81,22 @@ class Folding:
         self._passed_over = passed_over
         self._decided = decided
 
-    def write(self, bounds: Spans, shards: int, folder: Path) -> Seeded:
+    def write(
+        self, bounds: Spans, shards: int, folder: Path, archived: Path | None = None
+    ) -> Seeded:
         """Write the seed of every shard as Parquet files into `folder`.
 
         Args:
             bounds: What is read.
             shards: How many there are.
             folder: Where to.
+            archived: The file with the events that Kafka has dropped, if it has dropped some.
 
         Raises:
             BrokenHistory: A history does not hold together; names where, and how many do not.
         """
         with _small_batches(self._spark):
-            entries = self._snapshots(bounds).unionByName(self._outcomes(bounds))
+            entries = self._snapshots(bounds, archived).unionByName(self._outcomes(bounds))
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
             answers = {*map(self._topics.responses, current().aggregate_types)}
@@ -107,11 +110,11 @@ class Folding:
             )
         return self._checked(folder)
 
-    def _snapshots(self, bounds: Spans) -> DataFrame:
+    def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
         fold = partial(folded, snapshots, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
-            self._stored(self._topics.events, bounds)
+            self._stored(self._topics.events, bounds, archived)
             .repartition(tasks, "topic", "key")
             .sortWithinPartitions("topic", "key", "partition", "offset")
             .mapInArrow(fold, FOLDED_SCHEMA)
@@ -126,7 +129,9 @@ class Folding:
         fold = partial(folded, remembered, self._counts.responses, None)
         return responses.mapInArrow(fold, FOLDED_SCHEMA)
 
-    def _stored(self, topic_of: Callable[[str], str], bounds: Spans) -> DataFrame:
+    def _stored(
+        self, topic_of: Callable[[str], str], bounds: Spans, archived: Path | None = None
+    ) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
         types = {topic_of(name): name for name in current().aggregate_types}
         ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
@@ -136,9 +141,12 @@ class Folding:
             subscribe=",".join(types),
             startingOffsets="earliest",
             endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
-        )
+        ).withColumn("timestamp", F.unix_millis("timestamp"))
+        if archived is not None:
+            dropped = self._spark.read.parquet(on_disk(archived))
+            records = records.unionByName(dropped, allowMissingColumns=True)
         names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
-        return records.withColumn("timestamp", F.unix_millis("timestamp")).select(
+        return records.select(
             names[F.col("topic")].alias("aggregate_type"),
             *Stored._fields[1:-1],
             F.expr(self._passed_over.condition()).alias(Stored._fields[-1]),

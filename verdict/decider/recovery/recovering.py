@@ -21,6 +21,7 @@ from enum import StrEnum, auto
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
+from verdict.decider.recovery.archived import archived_up_to, lay_archived
 from verdict.decider.recovery.bounds import bounds_of
 from verdict.decider.recovery.folding import Folding
 from verdict.decider.recovery.missing import marker_from_answers
@@ -138,10 +139,13 @@ def _decided(
     """
     topics, kafka = settings.topics, ground.kafka
     names = current().aggregate_types
-    folded = [*map(topics.events, names), *map(topics.responses, names)]
+    events = [*map(topics.events, names)]
+    folded = [*events, *map(topics.responses, names)]
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
     others = [*topics.inbound, topics.retry, *map(topics.rejected, names)]
     log = read_log(kafka, topics.every_commands(), [*folded, *others])
+    begins = {topic: log.begins[topic] for topic in events}
+    log = replace(log, archived=archived_up_to(settings, begins))
     before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
     write_decisions(kafka.settings, topics, plan.decisions)
@@ -166,15 +170,20 @@ def _seeded(
     """Write the state with which the generation of `new` begins."""
     tell, on_step = observers
     topics, names = settings.topics, current().aggregate_types
-    events, responses = map(topics.events, names), map(topics.responses, names)
-    bounds = bounds_of(ground.kafka, [*events, *responses])
+    events = [*map(topics.events, names)]
+    bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
     limits, decided = limits_of(settings), new.offsets
     folding = Folding(ground, topics, limits, counts, without, decided)
     with told(tell, "recovering", counts):
-        seeded = folding.write(bounds, new.shards, generation.seed)
+        kept = {place: span for place, span in bounds.items() if place.topic in events}
+        file = generation.folder / "archived.parquet"
+        archived = lay_archived(settings, kept, without, file)
+        seeded = folding.write(bounds, new.shards, generation.seed, archived)
+        if archived is not None:
+            archived.unlink()
     on_step(RecoveryStep.FOLDED)
     generation.complete(**seeded._asdict())
     on_step(RecoveryStep.SEEDED)

@@ -1,0 +1,84 @@
+"""Events that Kafka has dropped, out of the archive: the fold begins with them.
+
+They are laid down as a file, since a database is nothing that Spark reads without a driver of its
+own. Each row is held against its hash, and the fold holds each event against the one before it, so
+an archive of another log is found.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from verdict.configuration.settings import Settings
+from verdict.errors import Unreachable
+from verdict.event_log.archive import Archive
+from verdict.event_log.placed import Laid
+from verdict.kafka.offsets import Offsets
+from verdict.reading.reader import reader_of
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.spans import Partition, Span, Spans
+
+SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+ROWS = 1000  # in memory at a time: an event may have a megabyte
+
+
+def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
+    """Return how far the archive goes, of topics of events from which Kafka has dropped some.
+
+    Args:
+        settings: Where the read side is.
+        begins: The first offset that Kafka has of each partition, by topic of events.
+    """
+    dropped = {topic: firsts for topic, firsts in begins.items() if any(firsts)}
+    reached: Mapping[Partition, int] = {}
+    if dropped:
+        try:
+            with reader_of(settings) as reader:
+                reached = Archive(reader).standing().reached
+        except Unreachable:
+            pass  # without an archive they are lost, which the caller says
+    return {
+        topic: [reached.get(Partition(topic, number), 0) for number in range(len(firsts))]
+        for topic, firsts in dropped.items()
+    }
+
+
+def lay_archived(settings: Settings, kept: Spans, without: PassedOver, file: Path) -> Path | None:
+    """Write the events before those that Kafka has into `file`; None when it needs no others.
+
+    Args:
+        settings: Where the read side is.
+        kept: What Kafka has of the topics of events.
+        without: Places that do not count: what is lost for good is among them.
+        file: Where to.
+
+    Raises:
+        Altered: A row of the archive is not what was archived.
+        Unreachable: The database does not answer.
+    """
+    dropped = {place: Span(0, span.start) for place, span in kept.items()}
+    if all(without.reached(place, span) >= span.end for place, span in dropped.items()):
+        return None
+    with reader_of(settings) as reader, parquet.ParquetWriter(file, SCHEMA) as writer:
+        records = _archived(Archive(reader), dropped)
+        while some := [*islice(records, ROWS)]:
+            rows = [one._asdict() for one in some]
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    return file
+
+
+def _archived(archive: Archive, spans: Spans) -> Iterator[Laid]:
+    for place, span in spans.items():
+        for row in archive.rows(*place, span.start, span.end):
+            yield row.laid()
