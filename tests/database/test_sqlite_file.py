@@ -1,5 +1,9 @@
+import os
+import shutil
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -15,7 +19,12 @@ from verdict.kafka.access import Kafka
 from verdict.letters.destinations import Destinations
 from verdict.letters.intake import Intake
 from verdict.letters.receiving import Rules
-from verdict.projection.database import open_database, see_that_it_is_the_same, snapshot
+from verdict.projection.database import (
+    check_server,
+    open_database,
+    see_that_it_is_the_same,
+    snapshot,
+)
 from verdict.wire.topics import Topics
 
 ROUNDS, AT_ONCE = 30, 8
@@ -92,6 +101,48 @@ def test_nothing_is_read_or_written_once_the_file_is_another(
             look(engine)
         assert str(path) in str(raised.value)
     engine.dispose()
+
+
+def left_by_a_killed_process(path: Path) -> Path:
+    """Leave file and -wal as they are while a process writes; return the latter."""
+    alive = path.with_name("alive.db")
+    with closing(sqlite3.connect(alive)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE row (number INTEGER PRIMARY KEY, name TEXT UNIQUE)")
+        many = [(number, str(number) * 50) for number in range(500)]
+        connection.executemany("INSERT INTO row VALUES (?, ?)", many)
+        connection.commit()
+        connection.execute("PRAGMA wal_checkpoint")
+        connection.execute("UPDATE row SET name = name || 'x' WHERE number = 7")
+        connection.commit()
+        for ending in ("", "-wal"):
+            shutil.copy2(f"{alive}{ending}", f"{path}{ending}")
+    return path.with_name(f"{path.name}-wal")
+
+
+@pytest.mark.proves("F-21")
+@pytest.mark.parametrize(
+    ("of_it", "later_s", "said"),
+    [(0.5, 0, "is damaged .*: stop the service, remove"), (1, 3600, "was written 3600 s after")],
+)
+def test_what_a_killed_process_leaves_goes_with_no_other_file(
+    tmp_path: Path, of_it: float, later_s: int, said: str
+) -> None:
+    path = tmp_path / "read.db"
+    log = left_by_a_killed_process(path)
+    check_server(f"sqlite:///{path}")
+
+    whole = path.read_bytes()
+    other = whole[: int(len(whole) * of_it)]
+    path.write_bytes(other)
+    os.utime(path, (0, log.stat().st_mtime + later_s))
+    with pytest.raises(VerdictError, match=f"read.db {said}"):
+        check_server(f"sqlite:///{path}")
+    assert path.read_bytes() == other
+
+    log.unlink()
+    path.write_bytes(whole)  # as it says
+    check_server(f"sqlite:///{path}")
 
 
 def write(engine: Engine) -> None:

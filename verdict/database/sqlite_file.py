@@ -23,6 +23,7 @@ REMEDY = (
     "nothing more is written: see that the right file is there, the one of before or a sound copy, "
     f"then stop this process and start again; without a file {WITHOUT_IT}"
 )
+LONGEST_CHECKPOINT_S = 60  # SQLite's, of up to 64 MB: the file is written last then
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 A_SOUND_COPY = (
     "stop the service, remove the file with its -wal and -shm, which go with no other one, and put "
@@ -67,6 +68,43 @@ class OpenedFile:
     def _found(self) -> tuple[int, int]:
         status = self._path.stat()
         return status.st_dev, status.st_ino
+
+
+def see_that_it_is_whole(path: Path) -> None:
+    """Return unless a killed process has left a -wal that does not go with the file.
+
+    SQLite takes whatever lies there for the end of the file, so a copy that is put in the place of
+    the file becomes the former one again, or neither. The file is read once, a gigabyte in some
+    seconds, and not changed. *Limit:* a copy that keeps its time is found by its damage alone.
+
+    Args:
+        path: Of the database.
+
+    Raises:
+        VerdictError: The two are no database together, or the file came long after its -wal.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not (path.exists() and log.exists() and log.stat().st_size):
+        return
+    later_s = path.stat().st_mtime - log.stat().st_mtime
+    if later_s > LONGEST_CHECKPOINT_S:
+        raise VerdictError(
+            f"the database {path} was written {later_s:.0f} s after {log.name}, which would be "
+            "taken for its end: if it is a copy that was put there, remove that and "
+            f"{path.name}-shm; if it is the former one, `touch` them; then start again"
+        )
+    if (fault := _fault(path)) is not None:
+        raise VerdictError(f"the database {path} is damaged ({fault}): {A_SOUND_COPY}")
+
+
+def _fault(path: Path) -> str | None:
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as reading:
+            (found,) = reading.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        # of what else there is, whoever opens it to write tells
+        return str(error) if error.sqlite_errorcode in DAMAGED else None
+    return None if found == "ok" else " ".join(found.split())
 
 
 def create(path: Path) -> None:

@@ -76,12 +76,15 @@ def _bring_forward(engine: Engine) -> None:
 
 
 def check_server(url: str) -> None:
-    """Return when the database lets us in, or is a file of ours: before anything is started.
+    """Return when the database lets us in, or is a sound file: before anything is started.
 
     Raises:
         VerdictError, EnvironmentIncomplete, Unreachable: As for `open_database`.
     """
-    if not is_sqlite(parse(url)):
+    parsed = parse(url)
+    if is_sqlite(parsed):
+        sqlite_file.see_that_it_is_whole(Path(parsed.database or ""))
+    else:
         open_database(url).dispose()
 
 
