@@ -1,25 +1,58 @@
 """A Kafka of three brokers, of which one at a time goes: nobody notices but by the log."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.outage import PATIENT, PLACE, SELDOM_S, WAIT_S
-from tests.e2e.three_brokers import three_brokers
+from tests.e2e.three_brokers import ThreeBrokers, three_brokers
+from tests.topics import create_new
 from verdict.client.client import Client
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.wire.topics import Topics
 
+Brokers = Iterator[ThreeBrokers]
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Brokers:
+    with three_brokers(tmp_path_factory.mktemp("kafka")) as brokers:
+        yield brokers
+
+
+@pytest.mark.proves("U-02")
+@pytest.mark.thorough
+def test_a_topic_of_which_one_broker_can_take_what_is_acknowledged_is_named(
+    kafka: ThreeBrokers,
+) -> None:
+    topics = Topics("thin", "thin-")
+    alone, hasty = topics.events("order"), topics.responses("order")
+    made = [
+        NewTopic(alone, 1, 1, config={"min.insync.replicas": "2"}),
+        NewTopic(hasty, 1, 3, config={"min.insync.replicas": "1"}),
+    ]
+    create_new(AdminClient({"bootstrap.servers": kafka.bootstrap_servers}), made)
+
+    admin = TopicAdmin({"bootstrap.servers": kafka.bootstrap_servers}, topics)
+    admin.create_missing()
+    assert sorted(admin.fragile()) == sorted([alone, hasty])
 
 
 @pytest.mark.proves("F-01")
 @pytest.mark.thorough
-def test_one_broker_after_the_other_is_killed_and_comes_back(tmp_path: Path) -> None:
+def test_one_broker_after_the_other_is_killed_and_comes_back(
+    kafka: ThreeBrokers, tmp_path: Path
+) -> None:
     """U-01: leaders, the transactions' coordinator and what copies a record move meanwhile."""
-    with three_brokers(tmp_path / "kafka") as kafka:
-        deployment = Deployment(kafka.bootstrap_servers, "three", tmp_path / "d")
-        client = Client(kafka.bootstrap_servers, deployment.topics, PATIENT)
-        with client, deployment.running() as service, deployment.traffic(7, pause_s=SELDOM_S):
+    deployment = Deployment(kafka.bootstrap_servers, "three", tmp_path / "d")
+    client = Client(kafka.bootstrap_servers, deployment.topics, PATIENT)
+    with client, deployment.running() as service:
+        with deployment.traffic(7, pause_s=SELDOM_S):
             for number, broker in enumerate(kafka.brokers):
                 leave = broker.stop if number == 0 else broker.kill  # the controller is one alone
                 leave()
@@ -29,9 +62,9 @@ def test_one_broker_after_the_other_is_killed_and_comes_back(tmp_path: Path) -> 
                 kafka.await_in_sync()
                 sent = client.send(f"after-{number}", PLACE, expected_version=0)
                 assert sent.wait(WAIT_S).to_version == 1
-                assert service.poll() is None
         deployment.await_quiet()
-        said = deployment.said()
-        print(said)
-        assert "Traceback" not in said
-        deployment.assert_as_the_model_says()
+        deployment.await_read_side()
+        assert service.poll() is None
+    print(said := deployment.said())
+    assert "Traceback" not in said
+    deployment.assert_as_the_model_says()

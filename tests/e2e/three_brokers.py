@@ -44,7 +44,7 @@ class ThreeBrokers:
                 f"{topic}:{number}"
                 for topic, about in topics.items()
                 for number, partition in about.partitions.items()
-                if len(partition.isrs) < COPIES
+                if len(partition.isrs) < len(partition.replicas)
             ]
             if not lacking:
                 return

@@ -1,5 +1,7 @@
 """The topics of a deployment, before anything runs: made once, and never in place of others."""
 
+import logging
+
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import accepted_partitions, read_decisions
@@ -15,6 +17,13 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker
+
+LOG = logging.getLogger("verdict.foundation")
+FRAGILE = (
+    "one of your brokers can take with it what Kafka has acknowledged, on {} topics with one copy, "
+    "or with min.insync.replicas=1: {}; give them three copies (kafka-reassign-partitions.sh) and "
+    "min.insync.replicas=2 (kafka-configs.sh --alter)"
+)
 
 
 def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
@@ -60,7 +69,10 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     marker = _marker(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
     offsets = None if marker is None else marker.offsets
-    TopicAdmin(kafka.settings, settings.topics).ensure(offsets, accepted)
+    admin = TopicAdmin(kafka.settings, settings.topics)
+    admin.ensure(offsets, accepted)
+    if fragile := admin.fragile():
+        LOG.warning("%s", FRAGILE.format(len(fragile), ", ".join(fragile)))
     return marker
 
 

@@ -32,6 +32,8 @@ ANSWER_S = 30.0
 LIST_S = 10.0
 LOOK_AGAIN_S = 0.05
 BROKERS_DEFAULT = -1
+IN_SYNC = "min.insync.replicas"  # how many copies have what Kafka acknowledges
+TWO = 2  # copies: less is gone with one broker
 
 
 class TopicAdmin:
@@ -100,6 +102,26 @@ class TopicAdmin:
         """
         _, known = self._cluster()
         return {one.name: known[one.name] for one in self._topics.all() if one.name in known}
+
+    def fragile(self) -> list[str]:
+        """Return the topics of which one of several brokers can take what Kafka has acknowledged.
+
+        They have one copy, or Kafka acknowledges what lies in one (`min.insync.replicas`).
+
+        Raises:
+            Unreachable: Kafka does not answer.
+        """
+        cluster = self._listed()
+        if len(cluster.brokers) == 1:
+            return []
+        there = [topic for topic in self._topics.all() if topic.name in cluster.topics]
+        found = self._settings(there)
+        return [
+            topic.name
+            for topic in there
+            if int(found[topic.name][IN_SYNC]) < TWO
+            or any(len(p.replicas) < TWO for p in cluster.topics[topic.name].partitions.values())
+        ]
 
     def differences(
         self,
