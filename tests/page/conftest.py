@@ -43,6 +43,7 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         projections=(shown,),
         letters=LettersStanding(0, 0, 0),
         events=12,
+        answered={"ACCEPTED": 4, "NOT_FOUND": 1},
     )
 
 

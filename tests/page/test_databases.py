@@ -6,6 +6,11 @@ import pytest
 
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, PERSONAL, fill
+from verdict.projection.declared import projections
+from verdict.projection.processor_tables import readable
+from verdict.projection.reader_role import OPERATOR
+from verdict.reading.reader import Reader
+from verdict.standing.read_side import ANSWERED
 
 JSON = [
     "/state/order/o-1?at_version=1", "/history/invoice/inv-1?_limit=1&_offset=1",
@@ -18,6 +23,9 @@ HTML = [
     "/", "/refusals?reason=VERSION_CONFLICT", "/life?aggregate=order&id=o-1&version=1",
     f"/flow?id={FLOW}", f"/why?id={LATE}", "/sql?q=select+count(*)+from+outcome",
 ]  # fmt: skip
+ANSWERS = {
+    "ACCEPTED": 7, "VERSION_CONFLICT": 2, "ALREADY_EXISTS": 2, "BUSINESS_RULE": 1, "NOT_FOUND": 1,
+}  # fmt: skip
 
 
 @pytest.mark.both_databases
@@ -36,6 +44,20 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     assert "ACCEPTED" in told["/"].text
     assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
     assert "OrderFilled by" in told["/refusals?reason=VERSION_CONFLICT"].text
+
+
+@pytest.mark.both_databases
+def test_answers_of_the_last_minute_are_counted_by_outcome(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    fill(url)
+
+    with Reader(url, readable(projections()), OPERATOR) as reader:
+        since = ("2020-01-01T00:00:00.000Z", "2100-01-01T00:00:00.000Z")
+        whole, nothing = (dict(reader.select(ANSWERED, {"since": at}).rows) for at in since)
+
+    assert (whole, nothing) == (ANSWERS, {})
 
 
 @pytest.mark.both_databases

@@ -46,6 +46,7 @@ FULL = Standing(
     scattered=ScatteredKeys(1, ScatteredAggregate("order", "o-2", 2)),
     letters=LettersStanding(1, 2, 0),
     problems=(Problem("the lake stopped: no disk"),),
+    answered={"ACCEPTED": 3},
 )
 
 
@@ -69,7 +70,7 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
-        '"events": null}'
+        '"events": null, "answered": {"ACCEPTED": 3}}'
     )
 
 
@@ -77,7 +78,8 @@ def test_nothing_known_as_json() -> None:
     assert json_line(as_json(Standing(None, Path("/data")))).decode() == (
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
-        '"problems": [], "unreachable": false, "processes": [], "events": null}'
+        '"problems": [], "unreachable": false, "processes": [], "events": null, '
+        '"answered": null}'
     )
 
 

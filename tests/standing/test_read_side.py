@@ -18,6 +18,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
     read_side.LETTERS: [("PARKED", 2)],
     read_side.EVENTS: [(9,)],
+    read_side.ANSWERED: [("ACCEPTED", 4)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
@@ -26,7 +27,7 @@ ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
 class Rows:
     """Answers with the rows that are known of a query."""
 
-    def select(self, statement: str) -> Any:
+    def select(self, statement: str, parameters: Any = ()) -> Any:
         return type("Selected", (), {"rows": ROWS[statement]})
 
 
@@ -64,5 +65,6 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
     assert TOLD.scattered.aggregates == 2
     assert TOLD.events == 9
+    assert TOLD.answered == {"ACCEPTED": 4}
     assert TOLD.scattered.first is not None
     assert TOLD.scattered.first.partitions == 3

@@ -99,6 +99,10 @@ def _events(look: Look) -> Iterable[Value | None]:
     return [_known((), look.standing.events)]
 
 
+def _answered(look: Look) -> Iterable[Value]:
+    return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
+
+
 def _lag(look: Look) -> Iterable[Value | None]:
     return (_known(name, one.waiting) for name, one in look.parts.items())
 
@@ -162,6 +166,12 @@ METRICS = (
     Metric("verdict_commands_sent_total", "Commands that were sent, in offsets.", PLACE, _ends),
     Metric("verdict_commands_decided_total", "Of these, what is decided.", PLACE, _decided),
     Metric("verdict_events_total", "Events that the archive has.", (), _events),
+    Metric(
+        "verdict_answered_last_minute",
+        "Commands of the last 60 s that were answered: `ACCEPTED`, or the reason of a rejection.",
+        ("outcome",),
+        _answered,
+    ),
     Metric("verdict_decider_info", "1; the versions of the rules.", ("rules",), _rules),
     Metric("verdict_decider_generation", "Counts who became the decider.", (), _generation),
     Metric("verdict_decider_batch", "The last batch that was published.", (), _batch),

@@ -51,6 +51,7 @@ def standing_of(settings: Settings) -> Standing:
             scattered=reads.scattered,
             letters=reads.letters,
             events=reads.events,
+            answered=reads.answered,
         )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)

@@ -1,6 +1,6 @@
 """What is known of a deployment at one moment, as values; None is: unknown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -134,8 +134,8 @@ class Standing:
 
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
-    directory, with their roles; `service` is the one that decides. `events` is
-    how many are in the archive.
+    directory, with their roles; `service` is the one that decides. `events` is how many are in the
+    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason.
     """
 
     service: Service | None
@@ -150,6 +150,7 @@ class Standing:
     unreachable: bool = False
     processes: tuple[Service, ...] = ()
     events: int | None = None
+    answered: Mapping[str, int] | None = None
 
     @property
     def lag(self) -> int | None:

@@ -5,6 +5,8 @@ from typing import Any
 
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
+from verdict.model.message import iso_time
+from verdict.projection.applier import wall_clock
 from verdict.projection.declared import projections
 from verdict.projection.letter import FOLLOWER, PARKED, WAITING
 from verdict.projection.versions import Role
@@ -30,6 +32,9 @@ POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM pr
 WAITS = ", ".join(column.name for column in fields(HeldAggregate))
 HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
 EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has no gaps
+ANSWERED_MS = 60_000
+ANSWERED = """\
+SELECT coalesce(reason, status), count(*) FROM outcome WHERE decided_at > :since GROUP BY 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
 SCATTERED = (
     "SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions "
@@ -39,12 +44,14 @@ SCATTERED = (
 
 @dataclass(frozen=True, slots=True)
 class ReadSideStanding:
-    """Every version of every projection, keys on several partitions, letters, archived events."""
+    """Every version of every projection, keys on several partitions, letters, archived events, and
+    how the commands of the last minute were answered."""
 
     projections: tuple[ProjectionStanding, ...]
     scattered: ScatteredKeys
     letters: LettersStanding
     events: int
+    answered: dict[str, int]
 
 
 def read_side(settings: Settings) -> ReadSideStanding:
@@ -67,6 +74,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
         told.scattered,
         told.letters(ends),
         told.events,
+        told.answered,
     )
 
 
@@ -87,6 +95,8 @@ class Told:
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
+        since = iso_time(wall_clock() - ANSWERED_MS)
+        self.answered: dict[str, int] = dict(reader.select(ANSWERED, {"since": since}).rows)
 
     def projection(
         self, name: str, version: int, ends: Ends, followed: set[str]
