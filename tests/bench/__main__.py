@@ -20,6 +20,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from tests.bench.clustered import clustered
 from tests.bench.cpu import operator_steps
 from tests.bench.idle import idle
 from tests.bench.latency import latency
@@ -42,6 +43,7 @@ SECTIONS = (
     "latency",
     "throughput",
     "hostile",
+    "cluster",
     "rebuild",
     "reactions",
     "letters",
@@ -87,6 +89,7 @@ def _on_a_broker(servers: str, folder: Path, options: argparse.Namespace) -> Map
         ),
         "throughput": lambda: throughput(servers, folder, count, options.rows, shards),
         "hostile": lambda: hostile_load(servers, folder, count, shards),
+        "cluster": lambda: clustered(servers, folder, count, options.rows, shards),
         "rebuild": lambda: rebuild(servers, folder, options.events),
         "reactions": lambda: reactions(servers, folder, options.invoices, shards),
         "letters": lambda: letters(servers, folder, options.letters),

@@ -27,6 +27,8 @@ KINDS = {
     "kafka.Kafka": "broker",
     "pyspark-shell": "Spark's JVM",
     "pyspark.daemon": "Python workers",
+    "CoarseGrainedExecutorBackend": "executors",
+    "org.apache.spark.deploy": "master and workers",
 }
 
 

@@ -7,7 +7,7 @@ from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 
 PLACES = frozenset({"data_dir", "bootstrap_servers", "deployment", "topic_prefix"})
-VARIED = frozenset({"shards", "max_rows_per_batch"})
+VARIED = frozenset({"shards", "max_rows_per_batch", "spark_master", "shared_dir", "spark"})
 
 
 def settings_for(servers: str, folder: Path, name: str, **varied: Any) -> Settings:

@@ -61,10 +61,10 @@ def throughput(
 def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int) -> Result:
     result: Result = {"what": "throughput", "keys": "zipf" if zipf else "uniform", **varied}
     rows = varied["max_rows_per_batch"]
-    ways: dict[str, Run] = {"count": _counted, "decided": _decided, "whole": _whole}
+    ways: dict[str, Run] = {"count": _counted, "decided": decided, "whole": _whole}
     for way, run in ways.items():
         settings = settings_for(servers, folder, f"{way}-{result['keys']}-{rows}", **varied)
-        result["bytes"] = _filled(servers, settings, commands(count, AGGREGATES, zipf, SEED))
+        result["bytes"] = filled(servers, settings, commands(count, AGGREGATES, zipf, SEED))
         result |= {f"{way}_{name}": value for name, value in run(settings, count).items()}
         if way == "decided":
             result |= {f"projected_{name}": n for name, n in _projected(settings, count).items()}
@@ -80,8 +80,8 @@ def hostile_load(servers: str, folder: Path, count: int, shards: int) -> Iterato
     sound = commands(count, AGGREGATES, False, SEED)
     for load, sent in {"clean": sound, "hostile": _mixed(count)}.items():
         settings = settings_for(servers, folder, load, shards=shards)
-        _filled(servers, settings, sent)
-        result[f"{load}_per_s"] = _decided(settings, count)["per_s"]
+        filled(servers, settings, sent)
+        result[f"{load}_per_s"] = decided(settings, count)["per_s"]
     yield result | {"hostile_to_clean": round(result["hostile_per_s"] / result["clean_per_s"], 3)}
 
 
@@ -91,7 +91,7 @@ def _mixed(count: int) -> Iterator[Sent]:
         yield sound if number % ONE_IN else Sent("", *next(bad))
 
 
-def _filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:
+def filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:
     """Write the commands; return the mean size of a value in bytes."""
     TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
     return fill(servers, settings.topics.commands("order"), sent)
@@ -149,7 +149,7 @@ def _ends(ground: Foundation, settings: Settings) -> dict[Place, int]:
         }
 
 
-def _decided(settings: Settings, count: int) -> Result:
+def decided(settings: Settings, count: int) -> Result:
     """Decide and publish, and nothing else on the machine."""
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
