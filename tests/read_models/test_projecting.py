@@ -26,6 +26,7 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.decoding import Decoding
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.unhandled.kind import By, NothingWaits
@@ -97,29 +98,35 @@ def test_tampering_stops_those_who_follow_the_topic_and_nobody_else(
     reaches(projecting, lambda: deployment.select("SELECT command_id FROM outcome") == [("c-1",)])
 
 
+def stopping_records(deployment: Deployment, engine: Engine) -> StoppingRecords:
+    options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
+    deployment.create(topics.decisions)
+    return StoppingRecords(
+        engine,
+        lambda: KafkaLog(options),
+        lambda made: write_decisions(options, topics, made),
+        Decoding(topics),
+    )
+
+
 @pytest.mark.proves("B-09")
 def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     deployment: Deployment, running: Callable[[], Projecting], engine: Engine
 ) -> None:
     """G-03: on record, in Kafka and in SQL, and honoured by every later run."""
-    options, topics = {"bootstrap.servers": deployment.servers}, deployment.topics
-    deployment.create(topics.decisions)
-    events = topics.events("position")
-    deployment.write((events, "p-1", b"garbage"), *deployment.happens("p-1", opened("ada")))
+    records = stopping_records(deployment, engine)
+    events = deployment.topics.events("position")
+    garbage = (events, "p-1", b"garbage")
+    deployment.write(garbage, garbage, *deployment.happens("p-1", opened("ada")), garbage)
     first = running()
     place = f"{events}:{deployment.log.place_of('p-1').partition}:0"
-    records = StoppingRecords(
-        engine,
-        lambda: KafkaLog(options),
-        lambda made: write_decisions(options, topics, [made]),
-    )
     reaches(first, lambda: [item["projections"] for item in records.listed()] == [FOLLOWERS])
 
     shown = records.shown(place)
-    said = records.evict(place, By("ada", "the job of the 3rd wrote it"))
+    said = records.evict(place, By("ada", "the job of the 3rd wrote it"), all_behind=True)
 
     assert (shown["key"], shown["payload"], shown["length"]) == ("b'p-1'", "b'garbage'", 7)
-    assert said.startswith(f"{place} is passed over by all that reads it, for ever: client_over")
+    assert said.startswith(f"{place} and 2 behind it are passed over by all that reads them, for ")
     with pytest.raises(PassedOverSince, match=f"{place}, which stopped .*, is passed over"):
         reaches(first, lambda: False)
     first.stop()
@@ -128,7 +135,8 @@ def test_a_record_that_nobody_can_read_is_passed_over_by_a_person_and_all_go_on(
     reaches(second, lambda: deployment.select("SELECT version FROM event_archive") == [(1,)])
     assert deployment.select("SELECT * FROM projection_stopped") == []
     decided = 'SELECT topic, "offset", until, who, why FROM decision'
-    assert deployment.select(decided) == [(events, 0, 1, "ada", "the job of the 3rd wrote it")]
+    by = "ada", "the job of the 3rd wrote it"
+    assert deployment.select(decided) == [(events, 0, 2, *by), (events, 3, 4, *by)]
     assert [*records.listed()] == []
     with pytest.raises(NothingWaits):
         records.evict(place, By("ada", "again"))

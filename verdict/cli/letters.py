@@ -16,7 +16,10 @@ Id = Annotated[
     str, typer.Argument(metavar="ID", help="As `list` prints it, such as us_holder/position/p-7.")
 ]
 AllBehind = Annotated[
-    bool, typer.Option("--all", help="Give up all that waits behind it in its aggregate, too.")
+    bool,
+    typer.Option(
+        "--all", help="Give up what waits behind it in its aggregate, or is as unreadable, too."
+    ),
 ]
 Document = Annotated[
     typer.FileBinaryRead,

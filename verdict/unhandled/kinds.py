@@ -15,6 +15,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.projection.applier import database_failed
 from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
 from verdict.projection.declared import declared
+from verdict.projection.decoding import Decoding
 from verdict.unhandled.events import HeldAggregates
 from verdict.unhandled.kind import NothingWaits, Unhandled
 from verdict.unhandled.letters import ParkedLetters
@@ -31,10 +32,11 @@ def _letters(engine: Engine, settings: Settings) -> Unhandled:
 
 
 def _records(engine: Engine, settings: Settings) -> Unhandled:
-    def decide(made: Decision) -> None:
-        write_decisions(kafka_options(settings), settings.topics, [made])
+    def decide(made: Sequence[Decision]) -> None:
+        write_decisions(kafka_options(settings), settings.topics, made)
 
-    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide)
+    decoding = Decoding(settings.topics)
+    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide, decoding)
 
 
 KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)

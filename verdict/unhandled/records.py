@@ -9,6 +9,7 @@ read it or a person decides that it is passed over, by all that reads the topic 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,20 +17,23 @@ from confluent_kafka import Message
 from sqlalchemy import Engine, Row, select
 
 from verdict.errors import VerdictError
+from verdict.event_log.placed import laid
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection import decision, versions
 from verdict.projection.applier import wall_clock
+from verdict.projection.batch import Unreadable
 from verdict.projection.database import snapshot
-from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
+from verdict.projection.decoding import Decoding
+from verdict.unhandled.kind import By, Facts, NobodyKept, NothingWaits
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
 PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,18})")
 SHOWN_BYTES = 1024
 
-Decide = Callable[[Decision], None]
+Decide = Callable[[Sequence[Decision]], None]
 OpenLog = Callable[[], AbstractContextManager[KafkaLog]]
 
 
@@ -45,13 +49,15 @@ class StoppingRecords:
     Args:
         engine: Of the read side.
         log: Opens a reader of Kafka.
-        decide: Writes a decision down where every run finds it.
+        decide: Writes decisions down where every run finds them.
+        decoding: Tells what can be read.
     """
 
-    def __init__(self, engine: Engine, log: OpenLog, decide: Decide) -> None:
+    def __init__(self, engine: Engine, log: OpenLog, decide: Decide, decoding: Decoding) -> None:
         self._engine = engine
         self._log = log
         self._decide = decide
+        self._decoding = decoding
 
     def knows(self, address: str) -> bool:
         """Tell whether the address is a place in Kafka."""
@@ -104,32 +110,45 @@ class StoppingRecords:
     def evict(self, address: str, by: By, all_behind: bool = False) -> str:
         """Pass the record over, or what Kafka dropped, for ever and by all that reads its topic.
 
+        Args:
+            address: Of the record.
+            by: Who decides.
+            all_behind: The records behind it in its partition, too, that nobody can read either.
+
         Raises:
             NothingWaits: Nothing stopped there.
             Unreachable: Kafka does not answer; nothing is decided.
         """
-        if all_behind:
-            raise NothingBehind(address)
         facts, place = self._found(address), place_of(address)
         assert place is not None
         with self._log() as log:
-            earliest = _earliest(log, place)
-        made = Decision(
-            source=place,
-            until=max(place.offset + 1, earliest),
-            who=by.who,
-            why=by.why or "",
-            decided_at=wall_clock(),
-        )
+            first = Span(place.offset, max(place.offset + 1, _earliest(log, place)))
+            spans = [first, *(self._unreadable_behind(log, place, first) if all_behind else ())]
+        why, at = by.why or "", wall_clock()
+        made = [
+            Decision(
+                source=replace(place, offset=span.start),
+                until=span.end, who=by.who, why=why, decided_at=at,
+            )
+            for span in _joined(spans)
+        ]  # fmt: skip
         self._decide(made)
         with self._engine.begin() as connection:
-            decision.copy(connection, [made])
+            decision.copy(connection, made)
         names: Sequence[str] = facts["projections"]
+        others = f" and {len(spans) - 1} behind it are" if all_behind else " is"
         return (
-            f"{address} is passed over by all that reads it, for ever: {', '.join(names)} "
+            f"{address}{others} passed over by all that reads them, for ever: {', '.join(names)} "
             f"{'go' if len(names) > 1 else 'goes'} on at once, or when `verdict up` runs again; if "
             "it was an event, its aggregate waits for that version then"
         )
+
+    def _unreadable_behind(self, log: KafkaLog, place: Source, first: Span) -> Iterator[Span]:
+        partition = _partition(place)
+        end = log.bounds([partition])[partition].end
+        for record in map(laid, log.read({partition: Span(min(first.end, end), end)})):
+            if isinstance(self._decoding.delivery(*record).record, Unreadable):
+                yield Span(record.offset, record.offset + 1)
 
     def accept(self, address: str, by: By) -> str:
         """Refuse: only evicting it lets anybody go on."""
@@ -140,6 +159,16 @@ class StoppingRecords:
         if found is None:
             raise NothingWaits(address)
         return found
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans, which are in order, with those as one that meet."""
+    joined: list[Span] = []
+    for span in spans:
+        if joined and joined[-1].end == span.start:
+            span = Span(joined.pop().start, span.end)
+        joined.append(span)
+    return joined
 
 
 def _partition(place: Source) -> Partition:
