@@ -23,7 +23,11 @@ def test_a_benchmark_runs_with_the_settings_of_up(tmp_path: Path) -> None:
 
 
 def test_only_what_is_said_to_vary_does(tmp_path: Path) -> None:
-    ours = settings_for("kafka:9092", tmp_path, "bench", shards=1, max_rows_per_batch=7)
+    varied = {
+        "shards": 1, "max_rows_per_batch": 7, "spark_master": "spark://host:7077",
+        "shared_dir": tmp_path, "spark": {"driver.host": "host"},
+    }  # fmt: skip
+    ours = settings_for("kafka:9092", tmp_path, "bench", **varied)
     ups = load_settings()
 
     differing = {n for n in Settings.model_fields if getattr(ours, n) != getattr(ups, n)}

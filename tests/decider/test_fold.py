@@ -191,6 +191,26 @@ def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
     assert (mended.version, mended.last_hash) == (sound.version, sound.last_hash)
 
 
+@pytest.mark.proves("C-17", "C-04")
+@pytest.mark.parametrize("left", [1, 2])
+def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_again(
+    events: list[Stored], left: int
+) -> None:
+    """What is missing may be passed over instead; what cannot be told then is as if deleted."""
+    one = next(one for at, one in enumerate(events) if {at, at + 1, at + 2} <= {*followed(events)})
+    history = [each for each in events if each[0] == one[0] and each.key == one.key]
+    [whole] = snapshots(history)
+    behind = [each._replace(passed_over=True) for each in history[-left:]]
+
+    [found] = snapshots(behind)
+    assert found.fault is not None
+    assert "is as verdict wrote it, and those behind version 0 are missing" in found.fault
+
+    accepted = [each._replace(behind_hole=True) for each in behind]
+    [kept] = snapshots([accepted[0], *(each._replace(passed_over=False) for each in accepted[1:])])
+    assert (kept.fault, kept.stand) == (None, whole.stand)
+
+
 def test_versions_that_were_passed_over_and_given_again_are_not_held_against_responses(
     events: list[Stored],
 ) -> None:

@@ -1,14 +1,24 @@
 """A recovery as a whole, where it refuses; in tests/e2e one succeeds."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Message, Producer
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide some
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from pyspark.sql import Row, SparkSession
 
+from tests.audit.books import PARTITIONS, Books
 from tests.audit.books import PLACE as BOUGHT
-from tests.audit.books import Books
 from tests.decision.desk import PLACE, command
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
@@ -16,6 +26,7 @@ from verdict.decider.recovery.folding import BrokenHistory
 from verdict.decider.recovery.recovering import recover
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
+from verdict.decision.snapshot import snapshot_codec
 from verdict.errors import VerdictError
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.checkpoint import FRESH
@@ -25,23 +36,34 @@ from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
-from verdict.operator.shard_state import DictState
+from verdict.operator.shard_state import FOR_EVER, DictState
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 
 NewGround = Callable[[Settings], Foundation]
+COMPACTED_S = 60
 Headers = Sequence[tuple[str, str | bytes | None]]
+CANCELLED = {"type": "CancelOrder"}
+
+
+class Compacted(NamedTuple):
+    """Books of which Kafka lost some, the first place behind the hole, a generation of before."""
+
+    books: Books
+    place: Source
+    before: int
 
 
 @pytest.fixture
 def new_ground(spark: SparkSession, broker: EmbeddedBroker) -> NewGround:
     """Return what makes the topics of a deployment, and what its recovery stands on."""
-    servers = broker.bootstrap_servers
 
     def made(settings: Settings) -> Foundation:
+        servers = settings.bootstrap_servers or broker.bootstrap_servers
         TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
         return Foundation(
             spark=spark,
@@ -119,7 +141,7 @@ def test_events_that_kafka_has_dropped_come_from_the_archive(
 ) -> None:
     """Whole aggregates of which Kafka has nothing left, too."""
     books = Books(broker, "archived", tmp_path / "data")
-    books.ask("order", "o-1", BOUGHT, {"type": "CancelOrder"})
+    books.ask("order", "o-1", BOUGHT, CANCELLED)
     books.ask("order", "o-2", BOUGHT)
     books.settle()
     ground, settings = new_ground(books.settings), books.settings
@@ -158,6 +180,76 @@ def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
     accepted = Wish(accept_lost=True, who="ada", why="the disk is gone", at=5)
     with pytest.raises(BrokenHistory, match="order o-1: the last response tells of version 1"):
         recover(ground, settings, wish=accepted)
+
+
+@pytest.mark.proves("C-17", "G-03")
+@pytest.mark.thorough
+def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on_record(
+    new_ground: NewGround, compacted: Compacted
+) -> None:
+    """In no case is an aggregate set back to a version that it had: its next would be a second."""
+    books, place, before = compacted
+    ground, settings = new_ground(books.settings), books.settings
+    after = recover(ground, settings)
+    was, found = (snapshots(ground, settings, number) for number in (before, after.generation))
+    assert {key: found[key] for key in was} == was
+
+    books.close()
+    (settings.data_dir / "verdict.db").unlink()
+    with pytest.raises(BrokenHistory, match=f"{place}, .* version 3 follows version 0"):
+        recover(ground, settings)
+    skip = Wish(places=[place], who="ada", why="as it says", at=5)
+    with pytest.raises(BrokenHistory, match="version 3 is as verdict wrote it, and those behind"):
+        recover(ground, settings, wish=skip)
+    accepted = Wish(accept_lost=True, who="ada", why="nobody has them", at=5)
+    assert recover(ground, settings, wish=accepted).aggregates == after.aggregates
+    again = recover(ground, settings)  # it is on record
+    [entry] = [snapshots(ground, settings, again.generation)[key] for key in was if b"o-1" in key]
+    kept = snapshot_codec("order").decode(entry)
+    assert (kept.version, kept.life_cycle) == (3, LifeCycle.DELETED)
+
+
+@pytest.fixture
+def compacted(new_ground: NewGround, tmp_path: Path) -> Iterator[Compacted]:
+    """Of o-1 Kafka has the last event alone, at the place; the archive has all."""
+    with EmbeddedBroker(tmp_path / "kafka", properties={"log.cleaner.backoff.ms": "100"}) as kafka:
+        books = Books(kafka, "compacted", tmp_path / "data")
+        books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5}, CANCELLED)
+        books.ask("order", "o-2", BOUGHT)
+        books.settle()
+        before = recover(new_ground(books.settings), books.settings)
+        topic = books.topics.events("order")
+        compact(books, topic, "o-1")
+        [(offset, _)] = books.records(topic, "o-1")
+        yield Compacted(books, Source(topic, books.partition("o-1"), offset), before.generation)
+
+
+def compact(books: Books, topic: str, name: str) -> None:
+    """Let Kafka keep the last event of each aggregate alone, as somebody's wrong setting does."""
+    admin = AdminClient({**books.options})
+    wrong = {
+        "cleanup.policy": "compact", "segment.ms": "100", "max.compaction.lag.ms": "100",
+        "min.cleanable.dirty.ratio": "0.01",
+    }  # fmt: skip
+    told = [ConfigEntry(*one, incremental_operation=AlterConfigOpType.SET) for one in wrong.items()]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=told)
+    admin.incremental_alter_configs([resource])[resource].result(30)
+    others = (f"o-{number}" for number in count(3))
+    rolling = [next(one for one in others if books.partition(one) == n) for n in range(PARTITIONS)]
+    time.sleep(0.2)  # a segment's time, behind which the next record begins another
+    for other in rolling:
+        books.ask("order", other, BOUGHT)
+    books.settle()
+    deadline = time.monotonic() + COMPACTED_S
+    while len(books.records(topic, name)) > 1:
+        assert time.monotonic() < deadline, "nothing is compacted"
+        time.sleep(0.1)
+
+
+def snapshots(ground: Foundation, settings: Settings, generation: int) -> dict[bytes, bytes]:
+    """Return the snapshots of a seed by their keys."""
+    rows = seeded(ground, settings, generation)
+    return {bytes(row.key): bytes(row.entry) for row in rows if row.keep_ms == FOR_EVER}
 
 
 def seeded(ground: Foundation, settings: Settings, generation: int) -> list[Row]:

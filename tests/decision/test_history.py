@@ -114,3 +114,13 @@ def test_behind_versions_that_people_passed_over_the_next_event_counts() -> None
     assert fold([first, third], at_version=2, jumped={3}).version == 1, "2 is nowhere"
     with pytest.raises(Broken, match="version 3 follows version 1"):
         fold([first, third], at_version=2)
+
+
+@pytest.mark.proves("A-04", "G-07")
+def test_a_version_that_is_there_with_two_events_is_named_however_far_apart() -> None:
+    first, *rest = HISTORY
+    event = first.event._replace(event_id="another")
+
+    assert fold([*HISTORY, first]) == fold(HISTORY), "the same one again, as archive and Kafka have"
+    with pytest.raises(Broken, match=r"version 1 is there twice, as the events .* and another"):
+        fold([first, *rest, StoredEvent(event, encode_event(event))])

@@ -111,6 +111,11 @@ class Auditor:
             self.looked.unavailable.append(f"the operator's state: {gone}")
         finally:
             copies.close()
+        if state.unseen:
+            self.looked.not_checked.append(
+                f"the operator's state of {state.unseen:,} aggregates: the copies here take them "
+                "in with the next commands of their shards"
+            )
 
     def _read_models(self, events: EventLog, parts: ExitStack, folder: Path) -> Iterator[Finding]:
         refuse_another_read_side(self._settings, self._kafka)

@@ -59,7 +59,7 @@ def copies_in(folder: Path, heads: Stamps) -> Copies:
     return Copies(tuple(found), bool(heads) and heads <= stamps)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class State:
     """Compares what is stored of each aggregate with the fold of its events.
 
@@ -67,11 +67,15 @@ class State:
         copies: Of this host.
         decided: Events of commands before these offsets are in a copy that is at the head.
         looked: Is told what was looked at.
+
+    Attributes:
+        unseen: How many aggregates no copy has, of those that could have.
     """
 
     copies: Copies
     decided: AnyOffsets
     looked: Looked
+    unseen: int = 0
 
     def findings(
         self, aggregate_type: str, name: str, history: Iterable[Placed]
@@ -100,6 +104,7 @@ class State:
         yield from self._compared(aggregate_type, name, kept, folded, settled)
         if not stored and settled and self.copies.complete:
             yield _finding(aggregate_type, name, settled, "nothing is stored of it")
+        self.unseen += not (stored or self.copies.complete)
 
     def _compared(
         self,

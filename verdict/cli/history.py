@@ -13,6 +13,7 @@ from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
+from verdict.decision.history import twice
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import (
     Fields,
@@ -181,8 +182,11 @@ class _Told:
                 if isinstance(placed.content, str):
                     self._lacking.append(placed.content)
                     self._altered.add(placed.version)
-                else:
-                    found.setdefault(placed.version, _fields(placed))
+                    continue
+                event = found.setdefault(placed.version, _fields(placed))
+                if event["event_id"] != placed.stored.event.event_id:
+                    ids = event["event_id"], placed.stored.event.event_id
+                    self._lacking.append(twice(placed.version, *ids))
         return [found[version] for version in sorted(found)]
 
     def _passed_over(self, gone: Gone) -> None:

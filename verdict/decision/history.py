@@ -13,6 +13,10 @@ class Broken(Exception):
     """A record is not what verdict writes, or a history does not hold together."""
 
 
+class RulesFail(Broken):
+    """The rules do not take an event where it lies."""
+
+
 def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     """Return the aggregate after its next event.
 
@@ -30,7 +34,7 @@ def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     try:
         state = current().aggregate(event.aggregate_type).evolve(snapshot.state, event.payload)
     except Exception as error:  # `evolve` is total over what was decided by these rules
-        raise Broken(f"the rules fail at version {event.version}: {error!r}") from error
+        raise RulesFail(f"the rules fail at version {event.version}: {error!r}") from error
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
 
 
@@ -38,6 +42,11 @@ def right_before(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     """Return the aggregate as if the event were its next one: those between are passed over."""
     event = stored.event
     return snapshot._replace(version=event.version - 1, last_hash=event.previous_hash)
+
+
+def twice(version: int, one: str, other: str) -> str:
+    """Return what is wrong where a version is there with two events, by their ids."""
+    return f"version {version} is there twice, as the events {one} and {other}"
 
 
 def fold(
@@ -59,12 +68,17 @@ def fold(
         The snapshot; its version is less than `at_version` when there are no more events.
 
     Raises:
-        Broken: Versions have a gap, the chain of hashes does not hold, or the rules fail.
+        Broken: Versions have a gap, or are there twice with other events, the chain of hashes does
+            not hold, or the rules fail.
     """
     snapshot: Snapshot[Any] = NEVER_EXISTED
+    seen: dict[int, str] = {}
     if at_version == 0:
         return snapshot
     for stored in history:
+        event_id = stored.event.event_id
+        if (first := seen.setdefault(stored.event.version, event_id)) != event_id:
+            raise Broken(twice(stored.event.version, first, event_id))
         if stored.event.version <= snapshot.version:
             continue
         if at is not None and stored.event.decided_at > at:

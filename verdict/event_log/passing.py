@@ -124,6 +124,11 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     return Plan(decisions, jumped, offsets)
 
 
+def holes(before: Iterable[Source], wish: Wish) -> list[Decision]:
+    """Return that versions may be missing before these places, which pass over nothing."""
+    return [_decision(wish, place, place.offset) for place in before]
+
+
 def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
     """Return when Kafka still has each command that is not decided.
 

@@ -45,6 +45,19 @@ class PassedOver:
                 reached = span.end
         return reached
 
+    def holes(self) -> str:
+        """Return what is true of a record before which versions may be missing, as Spark's SQL.
+
+        That is decided by places that pass over nothing: all before them in their partition.
+        """
+        each = (
+            f"(topic = '{place.topic}' AND partition = {place.partition} AND offset < {span.end})"
+            for place, spans in self.spans.items()
+            for span in spans
+            if span.start == span.end
+        )
+        return " OR ".join(each) or "false"
+
     def condition(self) -> str:
         """Return what is true of one of Kafka's records that is passed over, as Spark's SQL."""
         each = (

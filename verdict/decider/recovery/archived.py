@@ -19,7 +19,7 @@ from verdict.event_log.placed import Laid
 from verdict.kafka.offsets import Offsets
 from verdict.reading.reader import reader_of
 from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import Partition, Spans
 
 SCHEMA = pa.schema(
     [
@@ -54,12 +54,12 @@ def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
     }
 
 
-def lay_archived(settings: Settings, kept: Spans, without: PassedOver, file: Path) -> Path | None:
-    """Write the events before those that Kafka has into `file`; None when it needs no others.
+def lay_archived(settings: Settings, spans: Spans, without: PassedOver, file: Path) -> Path | None:
+    """Write the events that lie in `spans` into `file`; None when none of them count.
 
     Args:
         settings: Where the read side is.
-        kept: What Kafka has of the topics of events.
+        spans: Of the topics of events.
         without: Places that do not count: what is lost for good is among them.
         file: Where to.
 
@@ -67,11 +67,10 @@ def lay_archived(settings: Settings, kept: Spans, without: PassedOver, file: Pat
         Altered: A row of the archive is not what was archived.
         Unreachable: The database does not answer.
     """
-    dropped = {place: Span(0, span.start) for place, span in kept.items()}
-    if all(without.reached(place, span) >= span.end for place, span in dropped.items()):
+    if all(without.reached(place, span) >= span.end for place, span in spans.items()):
         return None
     with reader_of(settings) as reader, parquet.ParquetWriter(file, SCHEMA) as writer:
-        records = _archived(Archive(reader), dropped)
+        records = _archived(Archive(reader), spans)
         while some := [*islice(records, ROWS)]:
             rows = [one._asdict() for one in some]
             writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))

@@ -42,7 +42,16 @@ SHOWN_FAULTS = 3
 
 
 class BrokenHistory(VerdictError):
-    """Events or responses in Kafka are not what verdict wrote."""
+    """Events or responses in Kafka are not what verdict wrote; `shown` are the first faults."""
+
+    def __init__(self, count: int, shown: str) -> None:
+        self.shown = shown
+        super().__init__(
+            f"{count} histories in Kafka do not hold together: {shown}; the state was not changed: "
+            "find out who wrote to these topics, or let Kafka drop what lay there; what verdict "
+            "did not write, or is beyond repair, is passed over with `verdict recover --skip "
+            "TOPIC:PARTITION:OFFSET --why …`, a hole with `--accept-lost`, both on record"
+        )
 
 
 class Seeded(NamedTuple):
@@ -90,7 +99,7 @@ class Folding:
             bounds: What is read.
             shards: How many there are.
             folder: Where to.
-            archived: The file with the events that Kafka has dropped, if it has dropped some.
+            archived: A file with events that Kafka has dropped, and perhaps others.
 
         Raises:
             BrokenHistory: A history does not hold together; names where, and how many do not.
@@ -143,13 +152,16 @@ class Folding:
             endingOffsets=starting_offsets(ends, {name: len(end) for name, end in ends.items()}),
         ).withColumn("timestamp", F.unix_millis("timestamp"))
         if archived is not None:
+            place = ["topic", "partition", "offset"]
             dropped = self._spark.read.parquet(on_disk(archived))
+            dropped = dropped.join(records.select(place), place, "left_anti")
             records = records.unionByName(dropped, allowMissingColumns=True)
         names = F.create_map(*(F.lit(text) for pair in types.items() for text in pair))
         return records.select(
             names[F.col("topic")].alias("aggregate_type"),
-            *Stored._fields[1:-1],
-            F.expr(self._passed_over.condition()).alias(Stored._fields[-1]),
+            *Stored._fields[1:-2],
+            F.expr(self._passed_over.condition()).alias(Stored._fields[-2]),
+            F.expr(self._passed_over.holes()).alias(Stored._fields[-1]),
         )
 
     def _checked(self, folder: Path) -> Seeded:
@@ -163,12 +175,7 @@ class Folding:
         ).collect()[0]
         if count.faults:
             shown = seed.where(~whole).limit(SHOWN_FAULTS).collect()
-            raise BrokenHistory(
-                f"{count.faults} histories in Kafka do not hold together: "
-                f"{'; '.join(row.fault for row in shown)}; the state was not changed: find out who "
-                "wrote to these topics; what verdict did not write, or is beyond repair, is passed "
-                "over with `verdict recover --skip TOPIC:PARTITION:OFFSET --why …`, on record"
-            )
+            raise BrokenHistory(count.faults, "; ".join(row.fault for row in shown))
         return Seeded(count.aggregates, count.remembered)
 
 

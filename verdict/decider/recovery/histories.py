@@ -1,12 +1,13 @@
 """From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from verdict.decision import history
-from verdict.decision.history import Broken
+from verdict.decision.history import Broken, RulesFail
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.operator.shard_state import Entry, snapshot_key
@@ -14,7 +15,10 @@ from verdict.wire.records import decode_event
 
 
 class Stored(NamedTuple):
-    """A record of an events or responses topic, which people may have decided to pass over."""
+    """A record of an events or responses topic, which people may have decided to pass over.
+
+    `behind_hole`: they have accepted that versions before it may be missing.
+    """
 
     aggregate_type: str
     topic: str
@@ -24,6 +28,7 @@ class Stored(NamedTuple):
     value: bytes
     timestamp: int = 0  # Kafka's, in milliseconds
     passed_over: bool = False
+    behind_hole: bool = False
 
     def __str__(self) -> str:
         return f"{self.topic}:{self.partition}:{self.offset}, aggregate {self.key!r}"
@@ -36,6 +41,10 @@ class Stand(NamedTuple):
     last_hash: bytes | None
 
 
+HOLE = (
+    "name the read side whose archive has what is missing with --database-url, or go on behind the "
+    "hole with `verdict recover --accept-lost --why …`"
+)
 DECIDED = Stand(-1, None)  # where the end was passed over, now or once, responses do not count
 
 
@@ -61,18 +70,21 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
     Yields:
         The entry of the shard's state, byte for byte what the operator would have stored; a
         fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
-        Where one was passed over, the next event counts whatever its version and its hash.
+        Where one was passed over, the next event counts whatever its version and its hash. Where
+        the rules cannot tell what an aggregate is behind a hole, it is as one that was deleted.
     """
     by_aggregate = attrgetter("aggregate_type", "key")
     for (aggregate_type, _), events_of_one in groupby(events, key=by_aggregate):
-        last, snapshot, jumped, decided = None, NEVER_EXISTED, False, False
+        last, snapshot, jumped, decided, lost = None, NEVER_EXISTED, False, False, False
         try:
             for last in events_of_one:
-                if not last.passed_over:
-                    version, snapshot = snapshot.version, after(snapshot, last, jumped)
+                counts = _counts(snapshot, last, jumped)
+                if counts:
+                    version, snapshot = snapshot.version, after(snapshot, last, jumped, lost)
+                    lost |= last.behind_hole and snapshot.version > version + 1
                     # versions that were passed over are given again: old responses tell of them
                     decided |= jumped and snapshot.version == version + 1
-                jumped = last.passed_over
+                jumped = not counts
             assert last is not None  # a group has at least one
             key = _key_of(last)
             if decided or jumped:
@@ -87,8 +99,16 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
             yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")
 
 
-def after(snapshot: Snapshot[Any], stored: Stored, jumped: bool = False) -> Snapshot[Any]:
-    """Return the aggregate after its next event; `jumped`: what lies before that is passed over.
+def after(
+    snapshot: Snapshot[Any], stored: Stored, jumped: bool = False, lost: bool = False
+) -> Snapshot[Any]:
+    """Return the aggregate after its next event.
+
+    Args:
+        snapshot: What it was before.
+        stored: The event.
+        jumped: What lies before that is passed over.
+        lost: There was an accepted hole before, so the rules may fail.
 
     Raises:
         Broken: The event does not follow on the ones before it.
@@ -98,9 +118,40 @@ def after(snapshot: Snapshot[Any], stored: Stored, jumped: bool = False) -> Snap
     if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
         raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
     found = StoredEvent(event, stored.value)
-    if jumped and event.version > snapshot.version:
+    missing = event.version - snapshot.version - 1
+    hole = stored.behind_hole and missing > 0
+    if (jumped and missing >= 0) or hole:
         snapshot = history.right_before(snapshot, found)
-    return history.after(snapshot, found)
+    try:
+        return history.after(snapshot, found)
+    except RulesFail:
+        if not (hole or lost):
+            raise
+        return Snapshot(event.version, None, sha256(stored.value).digest(), event.decided_at)
+
+
+def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool) -> bool:
+    """Tell whether a record counts; a good event behind a hole does, when that is accepted.
+
+    Raises:
+        Broken: It is passed over in place of those that are missing before it: its version, and
+            all before it, would be given again, with other events.
+    """
+    if not stored.passed_over:
+        return True
+    try:
+        event = decode_event(stored.aggregate_type, stored.value)
+    except Exception:
+        return False  # it is no event: nobody knows of a version
+    missing = event.version - snapshot.version - 1
+    if jumped or missing <= 0 or event.aggregate_id.encode() != stored.key:
+        return False
+    if stored.behind_hole:
+        return True
+    raise Broken(
+        f"version {event.version} is as verdict wrote it, and those behind version "
+        f"{snapshot.version} are missing: passed over, it would be given again; {HOLE}"
+    )
 
 
 def _key_of(event: Stored) -> bytes:

@@ -48,6 +48,11 @@ class Counts:
         self.aggregates: Accumulator[int] = context.accumulator(0)
         self.responses: Accumulator[int] = context.accumulator(0)
 
+    def begin_anew(self) -> None:
+        """Forget what was counted."""
+        for count in (self.events, self.aggregates, self.responses):
+            count.value = 0
+
     def __str__(self) -> str:
         return (
             f"{self.events.value:,} events of {self.aggregates.value:,} aggregates, "

@@ -21,14 +21,12 @@ from enum import StrEnum, auto
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
-from verdict.decider.recovery.archived import archived_up_to, lay_archived
-from verdict.decider.recovery.bounds import bounds_of
-from verdict.decider.recovery.folding import Folding
+from verdict.decider.recovery.archived import archived_up_to
 from verdict.decider.recovery.missing import marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
-from verdict.decider.running import limits_of
+from verdict.decider.recovery.seeding import Seeding
 from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
-from verdict.event_log.passing import NO_WISH, Plan, Wish, letters, planned, read_log
+from verdict.event_log.passing import NO_WISH, Plan, Wish, holes, letters, planned, read_log
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
@@ -39,6 +37,7 @@ from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
+from verdict.model.source import Source
 from verdict.operator.seed import stamp_of
 from verdict.operator.stream import shard_keys
 from verdict.wire.decision import Decision
@@ -99,7 +98,7 @@ def recover(
         plan, decided = _decided(ground, settings, marker, wish)
         new = genesis(query, marker, plan.offsets, shards or marker.shards)
         new = belonging(new, query, ground.kafka)
-        recovered = _seeded(ground, settings, new, passed_over(decided), (tell, on_step))
+        recovered = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         jumped = [*_letters(ground, settings, plan)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=jumped)
@@ -164,26 +163,24 @@ def _seeded(
     ground: Foundation,
     settings: Settings,
     new: Marker,
-    without: PassedOver,
+    asked: tuple[list[Decision], Wish],
     observers: tuple[Tell, OnRecoveryStep],
 ) -> Recovered:
     """Write the state with which the generation of `new` begins."""
     tell, on_step = observers
-    topics, names = settings.topics, current().aggregate_types
-    events = [*map(topics.events, names)]
-    bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
+    decided, wish = asked
+
+    def accept(places: list[Source]) -> PassedOver:
+        made = holes(places, wish)
+        write_decisions(ground.kafka.settings, settings.topics, made)
+        return passed_over([*decided, *made])
+
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
-    limits, decided = limits_of(settings), new.offsets
-    folding = Folding(ground, topics, limits, counts, without, decided)
+    seeding = Seeding(ground, settings, new, counts)
     with told(tell, "recovering", counts):
-        kept = {place: span for place, span in bounds.items() if place.topic in events}
-        file = generation.folder / "archived.parquet"
-        archived = lay_archived(settings, kept, without, file)
-        seeded = folding.write(bounds, new.shards, generation.seed, archived)
-        if archived is not None:
-            archived.unlink()
+        seeded = seeding.write(passed_over(decided), accept if wish.accept_lost else None)
     on_step(RecoveryStep.FOLDED)
     generation.complete(**seeded._asdict())
     on_step(RecoveryStep.SEEDED)

@@ -1,0 +1,97 @@
+"""From topics to a seed: what Kafka has; else with all of the archive; else behind the holes.
+
+Compaction takes events out of the middle, of which nobody knows before histories are folded. So the
+archive is read as a whole only where they do not hold together, and what it lacks, too, is passed
+over only when a person has accepted that.
+"""
+
+import logging
+from collections.abc import Callable
+
+from verdict.application import current
+from verdict.configuration.settings import Settings
+from verdict.decider.generation import Generation
+from verdict.decider.recovery.archived import lay_archived
+from verdict.decider.recovery.bounds import bounds_of
+from verdict.decider.recovery.folding import BrokenHistory, Folding, Seeded
+from verdict.decider.recovery.progress import Counts
+from verdict.decider.running import limits_of
+from verdict.errors import Unreachable
+from verdict.model.source import Source
+from verdict.spark.source import Ground
+from verdict.wire.marker import Marker
+from verdict.wire.passed_over import PassedOver
+from verdict.wire.spans import Span, Spans
+
+LOG = logging.getLogger("verdict.recovery")
+
+Accept = Callable[[list[Source]], PassedOver]
+"""Puts on record that versions may be missing before these places; returns all that is decided."""
+
+
+class Seeding:
+    """Writes the state with which a generation begins; what is read ends where it is made.
+
+    Args:
+        ground: Reads Kafka.
+        settings: Of the deployment.
+        new: The marker of the generation.
+        counts: Take in how far the workers have come.
+    """
+
+    def __init__(self, ground: Ground, settings: Settings, new: Marker, counts: Counts) -> None:
+        topics, names = settings.topics, current().aggregate_types
+        events = [*map(topics.events, names)]
+        self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
+        self._kept = {place: one for place, one in self._bounds.items() if place.topic in events}
+        self._ground = ground
+        self._settings = settings
+        self._new = new
+        self._counts = counts
+        self._generation = Generation(settings.durable_dir, new.generation)
+
+    def write(self, without: PassedOver, accept: Accept | None) -> Seeded:
+        """Write the seed.
+
+        Args:
+            without: Places that do not count.
+            accept: Given when a person goes on without what Kafka has dropped.
+
+        Raises:
+            BrokenHistory: A history does not hold together; names where, and how many do not.
+            Unreachable: Kafka, or a database that is needed, does not answer.
+        """
+        dropped = {place: Span(0, kept.start) for place, kept in self._kept.items()}
+        whole = {place: Span(0, kept.end) for place, kept in self._kept.items()}
+        archived = dropped
+        try:
+            return self._folded(dropped, without)
+        except BrokenHistory as broken:
+            faults = broken
+        try:
+            return self._again(whole, without, faults)
+        except BrokenHistory as broken:
+            faults, archived = broken, whole
+        except Unreachable as away:
+            LOG.warning("there is no archive: %s", away)
+        if accept is None:
+            raise faults
+        ends = [Source(*place, kept.end) for place, kept in self._kept.items() if kept.end]
+        return self._again(archived, accept(ends), faults)
+
+    def _again(self, archived: Spans, without: PassedOver, faults: BrokenHistory) -> Seeded:
+        LOG.warning("folding again, with all that the archive has: %s", faults.shown)
+        self._counts.begin_anew()
+        return self._folded(archived, without)
+
+    def _folded(self, archived: Spans, without: PassedOver) -> Seeded:
+        file = self._generation.folder / "archived.parquet"
+        limits, decided = limits_of(self._settings), self._new.offsets
+        topics = self._settings.topics
+        folding = Folding(self._ground, topics, limits, self._counts, without, decided)
+        try:
+            laid = lay_archived(self._settings, archived, without, file)
+            seed = self._generation.seed
+            return folding.write(self._bounds, self._new.shards, seed, laid)
+        finally:
+            file.unlink(missing_ok=True)
