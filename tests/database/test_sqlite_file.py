@@ -9,18 +9,21 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import DatabaseError
 
 from projections.us_holder import us_holder
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.database.sqlite_file import AnotherFile
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import Kafka
 from verdict.letters.destinations import Destinations
 from verdict.letters.intake import Intake
 from verdict.letters.receiving import Rules
+from verdict.projection.applier import database_failed
 from verdict.projection.database import (
     check_server,
+    failing_in_words,
     open_database,
     see_that_it_is_the_same,
     snapshot,
@@ -101,6 +104,28 @@ def test_nothing_is_read_or_written_once_the_file_is_another(
             look(engine)
         assert str(path) in str(raised.value)
     engine.dispose()
+
+
+@pytest.mark.proves("F-21")
+def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path) -> None:
+    """Else one projection is stopped with a driver's words, and the others write on into it."""
+    path = tmp_path / "read.db"
+    log = left_by_a_killed_process(path)
+    path.write_bytes(path.read_bytes()[:8192])
+    engine = open_database(f"sqlite:///{path}")
+
+    asked = text("SELECT count(name) FROM row")
+    with pytest.raises(DatabaseError) as damaged, engine.connect() as connection:
+        connection.execute(asked)
+    assert database_failed(damaged.value)
+    with (
+        pytest.raises(Unreachable, match=r"the database is damaged \(.*\): stop the service, rem"),
+        failing_in_words(engine),
+        engine.connect() as connection,
+    ):
+        connection.execute(asked)
+    engine.dispose()
+    log.unlink(missing_ok=True)
 
 
 def left_by_a_killed_process(path: Path) -> Path:

@@ -182,7 +182,7 @@ def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
         recover(ground, settings, wish=accepted)
 
 
-@pytest.mark.proves("C-17", "G-03")
+@pytest.mark.proves("C-17")
 @pytest.mark.thorough
 def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on_record(
     new_ground: NewGround, compacted: Compacted

@@ -24,11 +24,17 @@ REMEDY = (
     f"then stop this process and start again; without a file {WITHOUT_IT}"
 )
 LONGEST_CHECKPOINT_S = 60  # SQLite's, of up to 64 MB: the file is written last then
+PRIMARY = 0xFF  # the bits of a result code that say of which kind it is; the others say more
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 A_SOUND_COPY = (
     "stop the service, remove the file with its -wal and -shm, which go with no other one, and put "
     f"a sound copy in its place, or none: {WITHOUT_IT}"
 )
+
+
+def is_damaged(error: object) -> bool:
+    """Tell whether an error of the driver says that the file is no database, or not any more."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & PRIMARY in DAMAGED
 
 
 class AnotherFile(VerdictError):
@@ -103,7 +109,7 @@ def _fault(path: Path) -> str | None:
             (found,) = reading.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         # of what else there is, whoever opens it to write tells
-        return str(error) if error.sqlite_errorcode in DAMAGED else None
+        return str(error) if is_damaged(error) else None
     return None if found == "ok" else " ".join(found.split())
 
 

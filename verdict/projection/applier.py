@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
-from verdict.database.sqlite_file import AnotherFile
+from verdict.database.sqlite_file import AnotherFile, is_damaged
 from verdict.projection import decision, holding, intervention, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.batch import Batch, Delivery
@@ -279,4 +279,6 @@ class Applier:
 
 def database_failed(error: Exception) -> bool:
     """Tell whether it is the database that failed, and not what was to be written."""
+    if is_damaged(getattr(error, "orig", None)):
+        return True
     return isinstance(error, DATABASE_FAILED) and not refuses_values(error)

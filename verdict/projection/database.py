@@ -270,8 +270,11 @@ def is_sqlite(url: URL) -> bool:
 
 
 def one_line(error: object) -> str:
-    """Return a driver's message without line breaks."""
-    return " ".join(str(error).split())
+    """Return a driver's message without line breaks; of a damaged file what to do about it, too."""
+    said = " ".join(str(error).split())
+    if sqlite_file.is_damaged(error):
+        return f"the database is damaged ({said}): {sqlite_file.A_SOUND_COPY}"
+    return said
 
 
 def _sqlite(url: URL) -> Engine:

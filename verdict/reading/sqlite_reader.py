@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from verdict.database.sqlite_file import A_SOUND_COPY, DAMAGED
+from verdict.database.sqlite_file import A_SOUND_COPY, is_damaged
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.masking import is_hidden
 from verdict.reading.selected import NotForReaders, Parameters, Selected
@@ -33,7 +33,6 @@ LIMITS = {  # a row is some 64 MB at the most
     sqlite3.SQLITE_LIMIT_COLUMN: 64,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
-PRIMARY = 0xFF  # the part of a code that says what it is
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
 
 
@@ -141,10 +140,9 @@ class _Watch:
 
     def explain(self, error: sqlite3.Error | sqlite3.Warning) -> None:
         """Raise why a query was ended, if it was, or cannot be answered at all."""
-        code = getattr(error, "sqlite_errorcode", None) or 0
-        if code & PRIMARY in DAMAGED:
+        if is_damaged(error):
             raise VerdictError(f"the database is damaged ({error}): {A_SOUND_COPY}") from error
-        if code != sqlite3.SQLITE_INTERRUPT:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
             return
         if self._late:
             raise VerdictError(
