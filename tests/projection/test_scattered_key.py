@@ -10,9 +10,12 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, MALFORMED, batch_of
 from tests.tiers import examples
 from verdict.model.source import Source
+from verdict.projection import decision
 from verdict.projection.creation import create
 from verdict.projection.outcome import outcome
 from verdict.projection.scattered_key import note
+from verdict.standing.read_side import SCATTERED as COMPLAINT
+from verdict.wire.decision import Decision
 from verdict.wire.response import Response
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
@@ -44,6 +47,22 @@ def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
     applier.apply(batch_of([of("a", 1, 1), of("a", 0), of("b", 0, 1)], start=3))
 
     assert read_side.select(SCATTERED) == [("order", "a", 3)]
+
+
+@pytest.mark.both_databases
+def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_that_moved(
+    read_side: ReadSide,
+) -> None:
+    moved = [of("a", 1), of("a", 4), of("p", 1, kind="position"), of("p", 2, kind="position")]
+    read_side.applier("outcome").apply(batch_of(moved))
+    assert read_side.select(COMPLAINT) == [(2, "order", "a", 2)]
+
+    place = Source("order.commands", 4, 0)
+    word = Decision(source=place, until=0, who="ada", why="more load", decided_at=5)
+    with read_side.engine.begin() as connection:
+        decision.copy(connection, [word])
+
+    assert read_side.select(COMPLAINT) == [(1, "position", "p", 2)]
 
 
 def test_a_batch_that_comes_again_changes_nothing(read_side: ReadSide) -> None:

@@ -53,6 +53,21 @@ def test_of_a_file_that_is_damaged_the_way_on_is_named(tmp_path: Path) -> None:
             collections.deque(reader.select(all_views).rows)
 
 
+def test_ctrl_c_while_sqlite_asks_what_may_be_read_is_no_refusal(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver takes whatever is raised there for a no."""
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as typed:
+        typed.setattr("verdict.reading.sqlite_reader._Gate._readable", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            reader.select("SELECT count(*) FROM outcome")
+    assert list(reader.select("SELECT count(*) FROM outcome").rows) == [(0,)]
+
+
 @pytest.mark.proves("S-03")
 @pytest.mark.parametrize(
     "statement",

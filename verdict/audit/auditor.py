@@ -67,6 +67,11 @@ class Auditor:
             log = parts.enter_context(honouring(options, self._settings.topics))
             if places := sum(len(spans) for spans in log.passed_over.spans.values()):
                 self.looked.not_checked.append(f"{places} places that people decided to pass over")
+            if self._only is not None:
+                self.looked.not_checked.append(
+                    f"partitions that are not those of the key {self._only!r}: what somebody put "
+                    f"there under it is found by `verdict verify {self._types[0]}`"
+                )
             archive, away = self._archive(parts)
             settled = cut(self._kafka, log, self._settings.topics)
             audit = LogAudit(

@@ -17,6 +17,7 @@ from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobser
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.lake_query import lake_query
+from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.place import whole_place
 from verdict.kafka.offsets import shown
@@ -128,11 +129,12 @@ def own_alone(settings: Settings, wish: Wish) -> None:
     """Write down that the topics are this deployment's.
 
     Raises:
-        VerdictError: They are another's, or something is missing or does not fit.
+        VerdictError: They are another's, one is gone, or something does not fit.
     """
     with ExitStack() as parts:
         place = whole_place(settings.data_dir, (Anew.OWNER,))
         ground = lay_without_spark(settings, parts, place, owned=False)
+        refuse_another_log(settings, ground.kafka)  # else the next start would be refused
         begin_as_owner(ground.kafka, settings.topics, wish)
 
 

@@ -3,7 +3,8 @@
 import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ class SqliteReader:
             schema = self._schema()
             self._gate.learn(self._connection)  # a view may show another version meanwhile
             try:
-                cursor = self._connection.execute(statement, parameters)
+                with self._gate.raising():
+                    cursor = self._connection.execute(statement, parameters)
                 self._gate.see_that_no_table_is_named(statement)
                 break
             except (sqlite3.Error, sqlite3.Warning) as error:
@@ -163,6 +165,7 @@ class _Gate:
         self.views = tuple(views)
         self._masked = masked
         self.refused = ""
+        self._raised: BaseException | None = None
         self._behind: set[tuple[str | None, str | None]] = set()
         self._tables: set[str] = set()
         self._closed: set[str] = set()
@@ -182,11 +185,33 @@ class _Gate:
         modules = {name for (name,) in connection.execute(MODULES)} - TABLE_FUNCTIONS
         self._closed = {*self._tables, *views.difference(self.views), *modules}
         self._behind.clear()
-        connection.set_authorizer(self._note)
-        for view in views.intersection(self.views) or self.views[:1]:
-            connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
+        connection.set_authorizer(self._kept(self._note))
+        with self.raising():
+            for view in views.intersection(self.views) or self.views[:1]:
+                connection.execute(f'SELECT * FROM "{view}" LIMIT 0').close()
         self.refused = ""
-        connection.set_authorizer(self._decide)
+        connection.set_authorizer(self._kept(self._decide))
+
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Raise what was raised while SQLite asked, such as Ctrl-C: to the driver it is a no."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raised, self._raised = self._raised, None
+            if raised is not None:
+                raise raised from error
+            raise
+
+    def _kept(self, ask: Callable[..., int]) -> Callable[..., int]:
+        def asked(*about: Any) -> int:
+            try:
+                return ask(*about)
+            except BaseException as error:
+                self._raised = error
+                return sqlite3.SQLITE_DENY
+
+        return asked
 
     def see_that_no_table_is_named(self, statement: str) -> None:
         """Return when a statement names views only.

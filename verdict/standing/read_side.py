@@ -36,10 +36,13 @@ ANSWERED_MS = 60_000
 ANSWERED = """\
 SELECT coalesce(reason, status), count(*) FROM outcome WHERE decided_at > :since GROUP BY 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
-SCATTERED = (
-    "SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions "
-    "FROM scattered_key ORDER BY 2, 3 LIMIT 1"
-)
+# not where a person has accepted partitions that were added: keys have moved to others then
+SCATTERED = """\
+SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions FROM scattered_key
+WHERE NOT EXISTS (
+  SELECT 1 FROM decision WHERE "offset" = 0 AND until = 0
+  AND topic LIKE '%' || aggregate_type || '.commands'
+) ORDER BY 2, 3 LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True)
