@@ -153,8 +153,8 @@ def bootstrap_servers(settings: Settings) -> str:
     for service in running_on(settings.data_dir).values():
         return service.bootstrap_servers
     raise Unreachable(
-        f"no verdict runs on {settings.data_dir}: start `verdict up`, or name its directory with "
-        "--data-dir, or Kafka with --bootstrap-servers"
+        f"no verdict runs on {settings.data_dir}: start `verdict up` (`verdict run broker`, where "
+        "that is refused), or name its directory with --data-dir, or Kafka with --bootstrap-servers"
     )
 
 
