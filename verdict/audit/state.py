@@ -104,7 +104,7 @@ class State:
         yield from self._compared(aggregate_type, name, kept, folded, settled)
         if not stored and settled and self.copies.complete:
             yield _finding(aggregate_type, name, settled, "nothing is stored of it")
-        self.unseen += not (stored or self.copies.complete)
+        self.unseen += settled > 0 and not (stored or self.copies.complete)
 
     def _compared(
         self,
