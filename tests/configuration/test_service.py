@@ -87,7 +87,7 @@ def test_what_is_set_wins_over_what_runs(tmp_path: Path) -> None:
 def test_without_a_service_the_next_command_is_named(tmp_path: Path) -> None:
     settings = load_settings(data_dir=tmp_path)
 
-    with pytest.raises(Unreachable, match="start `verdict up` .*, or name its directory"):
+    with pytest.raises(Unreachable, match=r"start `verdict up` .*, or name its directory"):
         bootstrap_servers(settings)
     assert database_url(settings) == f"sqlite:///{tmp_path}/verdict.db"
 
