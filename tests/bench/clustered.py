@@ -42,7 +42,8 @@ def clustered(
             there = {"spark_master": made.url, "shared_dir": folder / f"shared-{size}"}
             for where, more in {"local": {}, "cluster": there | {"spark": here}}.items():
                 if where == "cluster":
-                    _ = [made.worker() for _ in range(2)]
+                    made.worker()
+                    made.worker()
                 settings = settings_for(servers, folder, f"{where}-{size}", **varied, **more)
                 filled(servers, settings, commands(count, AGGREGATES, False, SEED))
                 result |= {f"{where}_{k}": v for k, v in decided(settings, count).items()}

@@ -110,7 +110,7 @@ def test_nothing_is_read_or_written_once_the_file_is_another(
 def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path) -> None:
     """Else one projection is stopped with a driver's words, and the others write on into it."""
     path = tmp_path / "read.db"
-    log = left_by_a_killed_process(path)
+    left_by_a_killed_process(path)
     path.write_bytes(path.read_bytes()[:8192])
     engine = open_database(f"sqlite:///{path}")
 
@@ -125,7 +125,6 @@ def test_a_damaged_file_stops_all_that_write_and_says_what_to_do(tmp_path: Path)
     ):
         connection.execute(asked)
     engine.dispose()
-    log.unlink(missing_ok=True)
 
 
 def left_by_a_killed_process(path: Path) -> Path:

@@ -1,6 +1,5 @@
 """A Kafka of three brokers, each with a JVM, a port and a disk of its own."""
 
-import socket
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -11,6 +10,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from tests.e2e.deployment import ASK_AGAIN_S
+from tests.e2e.secured.broker import free_ports
 from verdict.local.broker import EmbeddedBroker
 
 COPIES, IN_SYNC = 3, 2
@@ -55,7 +55,7 @@ class ThreeBrokers:
 @contextmanager
 def three_brokers(folder: Path) -> Iterator[ThreeBrokers]:
     """Run them; all end with the block."""
-    controller = _free_port()
+    [controller] = free_ports(1)
     first = {
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "listeners": f"PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{controller}",
@@ -90,9 +90,3 @@ def _format(folder: Path, number: int, cluster_id: str) -> None:
 def _property(folder: Path, name: str) -> str:
     lines = (folder / "data" / "meta.properties").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line)[name]
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        port: int = held.getsockname()[1]
-        return port

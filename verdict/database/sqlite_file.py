@@ -34,7 +34,12 @@ A_SOUND_COPY = (
 
 def is_damaged(error: object) -> bool:
     """Tell whether an error of the driver says that the file is no database, or not any more."""
-    return (getattr(error, "sqlite_errorcode", None) or 0) & PRIMARY in DAMAGED
+    return primary_code(error) in DAMAGED
+
+
+def primary_code(error: object) -> int:
+    """Return of which kind an error of the driver is; 0 if it is not SQLite's."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & PRIMARY
 
 
 class AnotherFile(VerdictError):

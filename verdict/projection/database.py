@@ -34,7 +34,6 @@ WAIT_FOR_LOCK_S = 30
 READING = "verdict_reading"  # an option of our connections
 OPENED = "verdict_opened"  # an option of our engines
 INSUFFICIENT_PRIVILEGE = "42501"
-NO_DATABASE = "file is not a database"  # perhaps somebody's letters, so nobody is told to remove it
 
 
 def open_database(url: str) -> Engine:
@@ -271,9 +270,12 @@ def is_sqlite(url: URL) -> bool:
 
 
 def one_line(error: object) -> str:
-    """Return a driver's message without line breaks; of a damaged file what to do about it, too."""
+    """Return a driver's message without line breaks; of a damaged file what to do about it, too.
+
+    Of one that is no database nobody is told to remove it: it may be somebody's letters.
+    """
     said = " ".join(str(error).split())
-    if sqlite_file.is_damaged(error) and said != NO_DATABASE:
+    if sqlite_file.primary_code(error) == sqlite3.SQLITE_CORRUPT:
         return f"the database is damaged ({said}): {sqlite_file.A_SOUND_COPY}"
     return said
 

@@ -1,36 +1,21 @@
 """Events that Kafka has dropped, out of the archive: the fold begins with them.
 
-They are laid down as a file, since a database is nothing that Spark reads without a driver of its
-own. Each row is held against its hash, and the fold holds each event against the one before it, so
-an archive of another log is found.
+Each row is held against its hash, and the fold holds each event against the one before it, so an
+archive of another log is found.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-
-import pyarrow as pa
-from pyarrow import parquet
 
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
+from verdict.event_log.laid_file import write_laid
 from verdict.event_log.placed import Laid
 from verdict.kafka.offsets import Offsets
 from verdict.reading.reader import reader_of
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Partition, Spans
-
-SCHEMA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-    ]
-)
-ROWS = 1000  # in memory at a time: an event may have a megabyte
 
 
 def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
@@ -69,11 +54,8 @@ def lay_archived(settings: Settings, spans: Spans, without: PassedOver, file: Pa
     """
     if all(without.reached(place, span) >= span.end for place, span in spans.items()):
         return None
-    with reader_of(settings) as reader, parquet.ParquetWriter(file, SCHEMA) as writer:
-        records = _archived(Archive(reader), spans)
-        while some := [*islice(records, ROWS)]:
-            rows = [one._asdict() for one in some]
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    with reader_of(settings) as reader:
+        write_laid(_archived(Archive(reader), spans), file)
     return file
 
 

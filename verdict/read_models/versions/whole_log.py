@@ -1,32 +1,18 @@
 """All that a projection follows: from the archive what Kafka has dropped, the rest from Kafka."""
 
-from collections.abc import Iterator
 from functools import reduce
-from itertools import islice
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.placed import Laid
+from verdict.event_log.laid_file import COLUMNS, write_laid
 from verdict.kafka.log import KafkaLog
 from verdict.projection.position import Positions
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.wire.topics import Topics
 
-PAGE = 5_000  # events that are asked of the archive at a time
-COLUMNS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-    ]
-)
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
 
 
@@ -81,12 +67,6 @@ class WholeLog:
             frames.append(self._batches.records(parts.kept).select(*COLUMNS.names))
         if parts.archived:
             archived = {place: span.end for place, span in parts.archived.items()}
-            self._write(self._events.read({}, archived), scratch)
+            write_laid(self._events.read({}, archived), scratch / "archived.parquet")
             frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
         return reduce(DataFrame.unionAll, frames)
-
-    def _write(self, records: Iterator[Laid], folder: Path) -> None:
-        with pq.ParquetWriter(folder / "archived.parquet", COLUMNS) as writer:
-            while page := [*islice(records, PAGE)]:
-                columns = [*map(list, zip(*page, strict=True))]
-                writer.write_table(pa.table(columns, schema=COLUMNS))
