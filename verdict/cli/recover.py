@@ -1,5 +1,6 @@
 """`verdict recover`: the decider's state, rebuilt from Kafka; the service must be stopped."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import StrEnum, auto
 from typing import Annotated
@@ -19,8 +20,9 @@ from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.lake_query import lake_query
 from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
-from verdict.foundation.place import whole_place
-from verdict.kafka.offsets import shown
+from verdict.foundation.place import DECIDER, whole_place
+from verdict.foundation.renewed_topics import renew_topics
+from verdict.kafka.offsets import Offsets, shown
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
 from verdict.projection.applier import wall_clock
 from verdict.reactions.query import reactions_of, reactions_query
@@ -55,6 +57,11 @@ class Anew(StrEnum):
     OWNER = auto()
 
 
+Renew = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TOPIC", help="Put a new one in its place; may be given several times."),
+]
+ALL_WITH_A_MARKER = ((DECIDER,), (Anew.REACTIONS,), (Anew.LAKE,))
 Begin = Annotated[
     Anew | None,
     typer.Option(help="Let one whose marker is lost begin anew instead; the state stays."),
@@ -67,6 +74,7 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     skip: Skip = None,
     accept_lost: AcceptLost = False,
     begin: Begin = None,
+    renew: Renew = None,
     why: WhyIfAny = None,
     by: Who = None,
     json: Json = False,
@@ -86,27 +94,47 @@ def recover_command(  # noqa: PLR0913  (each an option of the command line)
     reactions do so at the ends of their topics: what had no consequence yet gets none. The lake
     does so at the first events that Kafka holds; remove its folder before. `owner` writes down
     anew that the topics are this deployment's, where that cannot be read any more.
+
+    A topic that was deleted for good stops every start. A new one in its place begins at the
+    offsets up to which the former was read; what only that held is gone. Topics of events,
+    responses and states cannot be renewed.
     """
     settings = settings_of()
-    if begin is not None:
-        if why is None or skip or accept_lost or shards:
-            alone = "it needs --why, and goes with neither --skip, --accept-lost nor --shards"
-            raise typer.BadParameter(alone, param_hint="--begin")
-        wish = Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
-        if begin is Anew.OWNER:
-            own_alone(settings, wish)
-            note("the topics are this deployment's; start the service with `verdict up`")
-            return
-        begun = begin_alone(settings, begin, wish)
+    recovers = bool(skip or accept_lost or shards)
+    if renew:
+        wish = _alone(recovers or begin is not None, why, by, "--renew")
+        begins = renew_alone(settings, renew, wish)
         if json:
-            show_json({"begun": begin, "offsets": begun.offsets})
-        note(f"{begin} will begin at {shown(begun.offsets)}; start the service with `verdict up`")
+            show_json({"renewed": begins})
+        note(f"new topics begin at {shown(begins)}; start the service with `verdict up`")
+        return
+    if begin is not None:
+        _begun(settings, begin, _alone(recovers, why, by, "--begin"), json=json)
         return
     wish = _wish(skip or [], accept_lost, why, by)
     recovered = recover_alone(settings, shards, wish=wish)
     if json:
         show_json(recovered.facts())
     note(f"recovered {recovered}; start the service again with `verdict up`")
+
+
+def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
+    """Return the wish of an option that needs a reason and no other option beside it."""
+    if why is None or others:
+        alone = "it needs --why, and goes with no other of --skip, --accept-lost, --shards, --begin"
+        raise typer.BadParameter(alone, param_hint=option)
+    return Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
+
+
+def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
+    if begin is Anew.OWNER:
+        own_alone(settings, wish)
+        note("the topics are this deployment's; start the service with `verdict up`")
+        return
+    begun = begin_alone(settings, begin, wish)
+    if json:
+        show_json({"begun": begin, "offsets": begun.offsets})
+    note(f"{begin} will begin at {shown(begun.offsets)}; start the service with `verdict up`")
 
 
 def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -> Wish:
@@ -136,6 +164,18 @@ def own_alone(settings: Settings, wish: Wish) -> None:
         ground = lay_without_spark(settings, parts, place, owned=False)
         refuse_another_log(settings, ground.kafka)  # else the next start would be refused
         begin_as_owner(ground.kafka, settings.topics, wish)
+
+
+def renew_alone(settings: Settings, names: Sequence[str], wish: Wish) -> Offsets:
+    """Put new topics in the place of those that are gone; no Spark is needed for that.
+
+    Raises:
+        VerdictError: Something is missing or does not fit.
+    """
+    with ExitStack() as parts:
+        place = whole_place(settings.data_dir, *ALL_WITH_A_MARKER)
+        ground = lay_without_spark(settings, parts, place, owned=False)
+        return renew_topics(settings, ground.kafka, names, wish)
 
 
 def begin_alone(settings: Settings, who: Anew, wish: Wish) -> Marker:

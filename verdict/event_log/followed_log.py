@@ -1,9 +1,11 @@
 """A read side belongs to one log: to a cluster, to topics, and no further than their ends."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Table
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
@@ -14,7 +16,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.projection import followed, position
+from verdict.projection import decision, followed, position
 from verdict.projection.database import (
     failing_in_words,
     is_sqlite,
@@ -25,6 +27,7 @@ from verdict.projection.database import (
 )
 from verdict.projection.layout import tables_schema
 from verdict.reading.reader import reader_of
+from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
 FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
@@ -32,6 +35,17 @@ REMEDY = (
     "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
     "or name a database that is empty, which is filled from this Kafka's log"
 )
+
+
+class Filled(NamedTuple):
+    """How far a read side was filled, from which topics, and the decisions that it has copied."""
+
+    reached: position.Positions
+    noted: followed.Followed
+    decisions: list[Decision]
+
+
+NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}), [])
 
 
 def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
@@ -60,6 +74,31 @@ def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> No
         followed.note(connection, found.cluster_id or "", found.topic_ids)
 
 
+def filled(settings: Settings) -> Filled:
+    """Return what the database says that it was filled with; nothing, if there is none yet.
+
+    Raises:
+        VerdictError: The database is none that verdict knows, or of a newer version.
+        Unreachable: It does not answer.
+    """
+    with _database_if_any(settings) as engine:
+        if engine is None:
+            return NOT_FILLED
+        with failing_in_words(engine), snapshot(engine) as connection:
+            return _filled(connection)
+
+
+def follow_instead(settings: Settings, found: Identity) -> None:
+    """Let the read side follow these topics in the place of those that bore their names."""
+    with _database_if_any(settings) as engine:
+        if engine is None:
+            return
+        with failing_in_words(engine), engine.begin() as connection:
+            if _has(connection, followed.table):
+                exclude_others(connection, "followed topics")
+                followed.renew(connection, found.cluster_id or "", found.topic_ids)
+
+
 def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
     """Return if the database, should there be one, may follow the topics, be they there or not.
 
@@ -70,21 +109,19 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
         VerdictError: The database is none that verdict knows, or of a newer version.
         Unreachable: Kafka does not answer.
     """
-    url = parse(database_url(settings))
-    if is_sqlite(url) and not Path(url.database or "").exists():
-        return
     try:
-        engine = open_database(database_url(settings))
-        try:
-            with failing_in_words(engine), snapshot(engine) as connection:
-                reached, noted = _filled(connection)
-        finally:
-            engine.dispose()
+        found = filled(settings)
     except (Unreachable, EnvironmentIncomplete):
         return
+    refuse_another_filling(settings, kafka, found)
+
+
+def refuse_another_filling(settings: Settings, kafka: Kafka, filling: Filled) -> None:
+    """Return if what a database was filled with is of these topics; raises as above."""
+    whose = f"the read side {shown(parse(database_url(settings)))}"
     topics = settings.topics.of_the_log()
-    there_is = _there_is(kafka, topics, reached, noted)
-    _refuse(f"the read side {shown(url)}", topics, (reached, noted), there_is)
+    reached, noted, _ = filling
+    _refuse(whose, topics, (reached, noted), _there_is(kafka, topics, reached, noted))
 
 
 def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
@@ -150,15 +187,30 @@ def refuse_other_topics(
         )
 
 
-def _filled(connection: Connection) -> tuple[position.Positions, followed.Followed]:
+@contextmanager
+def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
+    url = database_url(settings)
+    if is_sqlite(parsed := parse(url)) and not Path(parsed.database or "").exists():
+        yield None
+        return
+    engine = open_database(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _filled(connection: Connection) -> Filled:
     """Return how far it was filled, and from what; a new one, and an old one, lack the tables."""
-    schema = tables_schema(connection)
-    has_positions = ownership.exists(connection, schema, position.table.name)
-    has_topics = ownership.exists(connection, schema, followed.table.name)
-    return (
-        position.furthest(connection) if has_positions else {},
-        followed.load(connection) if has_topics else followed.Followed(frozenset(), {}),
+    return Filled(
+        position.furthest(connection) if _has(connection, position.table) else {},
+        followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
+        decision.load(connection) if _has(connection, decision.table) else [],
     )
+
+
+def _has(connection: Connection, table: Table) -> bool:
+    return ownership.exists(connection, tables_schema(connection), table.name)
 
 
 def _there_is(

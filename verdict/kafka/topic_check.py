@@ -1,7 +1,7 @@
 """Topics are created and checked at start-up, loudly; nothing else creates any."""
 
 import time
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -73,12 +73,16 @@ class TopicAdmin:
             TimedOut: A new topic cannot be used within half a minute.
             VerdictError: Kafka refuses one.
         """
+        return self.create(self._topics.all())
+
+    def create(self, topics: Iterable[Topic]) -> list[str]:
+        """Create those of `topics` that do not exist; return and raise as `create_missing`."""
         brokers, known = self._cluster()
         # one broker cannot hold more than one copy, whatever its default says
         copies = 1 if brokers == 1 else BROKERS_DEFAULT
         missing = [
             NewTopic(topic.name, topic.partitions, copies, config=topic.settings)
-            for topic in self._topics.all()
+            for topic in topics
             if topic.name not in known
         ]
         if not missing:

@@ -41,3 +41,18 @@ def passed_over(connection: Connection) -> PassedOver:
     columns = table.c
     asked = select(columns.topic, columns.partition, columns.offset, columns.until)
     return PassedOver.of(tuple(row) for row in connection.execute(asked))
+
+
+def load(connection: Connection) -> list[Decision]:
+    """Return what was decided, as far as it is copied, in the order of time."""
+    rows = connection.execute(select(table).order_by(table.c.decided_at)).all()
+    return [
+        Decision(
+            source=Source(row.topic, row.partition, row.offset),
+            until=row.until,
+            who=row.who,
+            why=row.why,
+            decided_at=row.decided_at,
+        )
+        for row in rows
+    ]

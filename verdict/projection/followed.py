@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, select
+from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, select
 
 from verdict.database.statements import add_new
 
@@ -37,3 +37,10 @@ def note(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) 
         for topic, topic_id in sorted(topic_ids.items())
     ]
     add_new(connection, table, rows)
+
+
+def renew(connection: Connection, cluster_id: str, topic_ids: Mapping[str, str]) -> None:
+    """Write down topics in the place of those that bore their names; the positions stay."""
+    known = load(connection).topic_ids.keys() & topic_ids.keys()
+    connection.execute(delete(table).where(table.c.topic.in_(known)))
+    note(connection, cluster_id, {topic: topic_ids[topic] for topic in known})
