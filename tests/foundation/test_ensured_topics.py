@@ -1,68 +1,21 @@
 """G-01: topics are created for aggregates that no marker knows, and in nobody's place."""
 
-from collections.abc import Callable, Set
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from pydantic import SecretStr
 from sqlalchemy import Engine
 
-from verdict.configuration.settings import Settings
-from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.owner import take_over
+from tests.foundation.world import World
 from verdict.exactly_once.ownership import OwnedByAnother
-from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.ensured_topics import created_topics, ensured_topics
-from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog
-from verdict.kafka.log import KafkaLog
-from verdict.local.broker import EmbeddedBroker
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter import FOLLOWER
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
-
-
-class World:
-    """A deployment of one partition a topic, whose decider has claimed its topics."""
-
-    def __init__(self, broker: EmbeddedBroker, data_dir: str) -> None:
-        self.settings = Settings(data_dir=data_dir, topic_prefix="ensured.", partitions=1)
-        self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
-        self._query = decider_query(self.settings.topics, 1)
-        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
-        ensured_topics(self.settings, self.kafka)
-        owner = take_over(self._query, self.kafka, FRESH)
-        owner.close()
-        self._marker = owner.marker
-
-    def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
-        """Let the marker know one aggregate only, with the ids of its topics or without."""
-        of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
-        marker = replace(
-            self._marker,
-            topic_ids={name: id for name, id in self._marker.topic_ids.items() if ids * name in of},
-            offsets={name: at for name, at in self._marker.offsets.items() if name in of},
-        )
-        transactions = Transactions(self.kafka, self._query.transactional_id)
-        write_marker(transactions, self._query, self.kafka, marker).close()
-
-    def delete(self, topic: str) -> None:
-        self._admin.delete_topics([topic])[topic].result(30)
-        while self.has(topic):
-            pass
-
-    def has(self, topic: str) -> bool:
-        return topic in self.names()
-
-    def names(self) -> Set[str]:
-        with KafkaLog(self.kafka.settings) as log:
-            return log.topics()
 
 
 def follows(engine: Engine, topics: Topics) -> None:
@@ -76,11 +29,6 @@ def has_read(engine: Engine, topics: Topics) -> None:
     with engine.begin() as connection:
         place = Partition(topics.dead_letters, 0)
         position.advance(connection, FOLLOWER, {}, {place: 42})
-
-
-@pytest.fixture(scope="module")
-def world(broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory) -> World:
-    return World(broker, str(tmp_path_factory.mktemp("ensured")))
 
 
 @pytest.mark.proves("G-01")

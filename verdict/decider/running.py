@@ -21,6 +21,7 @@ from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.owner import take_over
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
@@ -175,6 +176,7 @@ class Deciding:
         kafka, self._generation = self._ground.kafka, generation
         publisher = self._publisher = take_over(query, kafka, position, self._on_step)
         self._held.callback(publisher.close)
+        refuse_what_cannot_be_read_again(query, kafka, position)
         self._watch = Watch(kafka, query, publisher.marker.owner)
         self._held.callback(self._watch.close)
         generation.note_formats()

@@ -29,6 +29,7 @@ from verdict.foundation.ensured_topics import markers_of
 from verdict.kafka.access import Kafka
 from verdict.kafka.filling import begin_at
 from verdict.kafka.identity import Identities, Identity
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, by_topic
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.source import Source
@@ -104,11 +105,9 @@ def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: W
     memory = _Memory(markers_of(settings, kafka), filled(settings))
     _see_that_they_are_others([topic.name for topic in wanted], memory, kafka)
     _see_that_all_else_is_there(settings, kafka, memory.without(names))
-    begins = {topic.name: memory.reached(topic) for topic in wanted}
+    begins = {one.name: memory.reached(one) | _refused(one, topics, kafka) for one in wanted}
     wanted = [replace(topic, partitions=len(begins[topic.name])) for topic in wanted]
-    admin = TopicAdmin(kafka.settings, topics)
-    admin.create(wanted)
-    _see_that_they_have_their_partitions(wanted, admin.counts())
+    TopicAdmin(kafka.settings, topics).make(wanted)
     for places in begins.values():
         begin_at(kafka, places)
     _note(kafka, topics, memory, begins, wish)
@@ -143,6 +142,19 @@ def _renewable(name: str, topics: Topics) -> Topic:
     return among[name]
 
 
+def _refused(topic: Topic, topics: Topics, kafka: Kafka) -> dict[Partition, int]:
+    """Return where rejections lay at most; nobody of ours has a position there.
+
+    Each lies in the partition of its response, and was written in the same transaction.
+    """
+    if topic.name not in map(topics.rejected, current().aggregate_types):
+        return {}
+    responses = topics.responses(topics.aggregate_of(topic.name))
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        ends = log.written(log.places([responses]))
+    return {Partition(topic.name, place.partition): end for place, end in ends.items()}
+
+
 def _see_that_they_are_others(names: Iterable[str], memory: _Memory, kafka: Kafka) -> None:
     found = Identities(kafka).identity([*names]).topic_ids
     for name in names:
@@ -157,17 +169,6 @@ def _see_that_all_else_is_there(settings: Settings, kafka: Kafka, others: _Memor
     for query, marker in others.markers:
         refuse_other_topics(marker, query, kafka, settings.topics)
     refuse_another_filling(settings, kafka, others.read_side)
-
-
-def _see_that_they_have_their_partitions(
-    wanted: Iterable[Topic], counts: Mapping[str, int]
-) -> None:
-    for topic in wanted:
-        if counts[topic.name] != topic.partitions:
-            raise VerdictError(
-                f"{topic.name} was created anew by somebody and has {counts[topic.name]} "
-                f"partitions, and {topic.partitions} are needed: delete it, and try again"
-            )
 
 
 def _note(

@@ -1,9 +1,10 @@
 """A new topic that begins at given offsets, so that no place of a former one is given twice."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from verdict.errors import VerdictError
@@ -12,6 +13,7 @@ from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import KafkaLog
 from verdict.wire.spans import Partition, Span
 
+LOG = logging.getLogger("verdict.kafka")
 ANSWER_S = 60.0
 AT_ONCE = 10_000  # records, between two looks at what has arrived
 SETTINGS = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4", "linger.ms": 20}
@@ -20,38 +22,50 @@ SETTINGS = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4"
 def begin_at(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
     """Return when the first record of each partition has this offset, or a later one.
 
-    Kafka knows no other way than to write empty records up to there and to delete them. Done
-    again after a kill, it goes on where it was.
+    Kafka knows no other way than to write empty records up to there and to delete them. What
+    others write meanwhile is put behind, in its order; done again after a kill, some of it twice.
 
     Args:
-        kafka: Where the topics are; nobody else writes to them.
+        kafka: Where the topics are.
         begins: The first offset by partition.
 
     Raises:
-        VerdictError: Below that lie records of somebody, which would be deleted with the empty
-            ones; or Kafka refuses.
+        VerdictError: Kafka refuses.
         Unreachable: It does not answer.
     """
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        kept = log.bounds(begins)
-        lower = {
-            place: Span(span.start, min(span.end, begins[place]))
-            for place, span in kept.items()
-            if span.start < begins[place]
+    with KafkaLog(kafka.settings) as log:
+        before = log.bounds(begins)
+        lower = [place for place, span in before.items() if span.start < begins[place]]
+        for place in lower:
+            missing = begins[place] - before[place].end
+            _write(kafka, ((place, EMPTY) for _ in range(missing)))
+        after = log.written(lower)
+        # nobody can write below any more; where nobody has, there is nothing to look through
+        shared = {
+            place: Span(before[place].start, begins[place])
+            for place in lower
+            if before[place].start < before[place].end or after[place] > begins[place]
         }
-        for message in log.read(lower):
-            if message.key() is not None or message.value() is not None:
-                raise VerdictError(
-                    f"{message.topic()} has a record at {message.partition()}:{message.offset()}, "
-                    "where the former topic had one that was read: see what was written since it "
-                    "was created anew, delete it, and try again"
-                )
-    for place in lower:
-        _fill(kafka, place, begins[place] - kept[place].end)
+        others = [one for one in log.read(shared) if (one.key(), one.value()) != (None, None)]
+    if others:
+        LOG.warning("%s records that others have written are put behind", len(others))
+    _write(kafka, ((_place(one), _content(one)) for one in others))
     _delete(kafka, {place: begins[place] for place in lower})
 
 
-def _fill(kafka: Kafka, place: Partition, count: int) -> None:
+Content = Mapping[str, Any]
+EMPTY: Content = {}
+
+
+def _place(message: Message) -> Partition:
+    return Partition(str(message.topic()), message.partition() or 0)
+
+
+def _content(message: Message) -> Content:
+    return {"key": message.key(), "value": message.value(), "headers": message.headers()}
+
+
+def _write(kafka: Kafka, records: Iterable[tuple[Partition, Content]]) -> None:
     failed: list[KafkaError] = []
     settings: dict[str, Any] = {**kafka.settings, **SETTINGS, "logger": ClientLog()}
     producer = Producer(settings)
@@ -60,13 +74,17 @@ def _fill(kafka: Kafka, place: Partition, count: int) -> None:
         if error is not None:
             failed.append(error)
 
-    for done in range(0, max(0, count), AT_ONCE):
-        for _ in range(min(AT_ONCE, count - done)):
-            producer.produce(place.topic, partition=place.partition, on_delivery=delivered)
-        left = producer.flush(ANSWER_S)
-        if left or failed:
+    def arrived(name: str) -> None:
+        if producer.flush(ANSWER_S) or failed:
             error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
-            raise _failed(kafka, f"{place.topic} cannot be filled", KafkaException(error))
+            raise _failed(kafka, f"{name} cannot be written to", KafkaException(error))
+
+    name = ""
+    for count, ((name, partition), content) in enumerate(records):
+        producer.produce(name, partition=partition, on_delivery=delivered, **content)
+        if count % AT_ONCE == AT_ONCE - 1:
+            arrived(name)
+    arrived(name)
 
 
 def _delete(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
@@ -74,7 +92,8 @@ def _delete(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
         return
     settings: dict[str, Any] = {**kafka.settings, "logger": ClientLog()}
     wanted = [TopicPartition(*place, offset) for place, offset in begins.items()]
-    for place, answer in AdminClient(settings).delete_records(wanted).items():
+    admin = AdminClient(settings)  # let go, it never answers
+    for place, answer in admin.delete_records(wanted).items():
         try:
             answer.result(ANSWER_S)
         except KafkaException as error:

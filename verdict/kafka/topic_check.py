@@ -75,6 +75,28 @@ class TopicAdmin:
         """
         return self.create(self._topics.all())
 
+    def make(self, topics: Sequence[Topic]) -> None:
+        """Create those of `topics` that do not exist, and set those that others have created right.
+
+        Raises:
+            VerdictError: One has another number of partitions, or may not be changed.
+            Unreachable, TimedOut: As for `create_missing`.
+        """
+        self.create(topics)
+        _, known = self._cluster()
+        for topic in topics:
+            if known[topic.name] != topic.partitions:
+                raise VerdictError(
+                    f"{topic.name} was created anew by somebody and has {known[topic.name]} "
+                    f"partitions, and {topic.partitions} are needed: delete it, and try again"
+                )
+        wanted = {topic.name: topic.settings for topic in topics}
+        if left := wanted.keys() - self._told(wanted):
+            raise VerdictError(
+                f"the settings of {', '.join(sorted(left))} cannot be set: see that this user may "
+                "alter topics, and try again"
+            )
+
     def create(self, topics: Iterable[Topic]) -> list[str]:
         """Create those of `topics` that do not exist; return and raise as `create_missing`."""
         brokers, known = self._cluster()
@@ -183,12 +205,20 @@ class TopicAdmin:
 
     def _told_to_take_our_time(self, names: Collection[str]) -> set[str]:
         """Return those that take Kafka's time from now on, of `names`; nothing else is changed."""
-        told = [
-            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in OWN_TIME.items()
-        ]
+        return self._told(dict.fromkeys(names, OWN_TIME))
+
+    def _told(self, settings: Mapping[str, Mapping[str, str]]) -> set[str]:
+        """Return the topics that took their settings; what is set besides stays."""
         topics = [
-            ConfigResource(ResourceType.TOPIC, name, incremental_configs=told) for name in names
+            ConfigResource(
+                ResourceType.TOPIC,
+                topic,
+                incremental_configs=[
+                    ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+                    for name, value in of_topic.items()
+                ],
+            )
+            for topic, of_topic in settings.items()
         ]
         answers = self._admin.incremental_alter_configs(topics) if topics else {}
         return {one.name for one, answer in answers.items() if not answer.exception(ANSWER_S)}

@@ -1,0 +1,100 @@
+"""A deployment of one partition a topic, without a service, whose topics go and come."""
+
+from collections.abc import Set
+from dataclasses import replace
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from verdict.configuration.settings import Settings
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.claim import write_marker
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.transactions import Transactions
+from verdict.foundation.ensured_topics import ensured_topics
+from verdict.kafka.access import Kafka
+from verdict.kafka.log import KafkaLog
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.marker import Marker
+
+
+class World:
+    """A deployment of one partition a topic, whose decider has claimed its topics."""
+
+    def __init__(self, broker: EmbeddedBroker, data_dir: str, prefix: str) -> None:
+        self.settings = Settings(data_dir=data_dir, topic_prefix=prefix, partitions=1)
+        self.kafka = Kafka(settings={"bootstrap.servers": broker.bootstrap_servers})
+        self._query = decider_query(self.settings.topics, 1)
+        self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
+        ensured_topics(self.settings, self.kafka)
+        owner = take_over(self._query, self.kafka, FRESH)
+        owner.close()
+        self._marker = owner.marker
+
+    def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
+        """Let the marker know one aggregate only, with the ids of its topics or without."""
+        of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
+        marker = replace(
+            self._marker,
+            topic_ids={name: id for name, id in self._marker.topic_ids.items() if ids * name in of},
+            offsets={name: at for name, at in self._marker.offsets.items() if name in of},
+        )
+        transactions = Transactions(self.kafka, self._query.transactional_id)
+        write_marker(transactions, self._query, self.kafka, marker).close()
+
+    def delete(self, topic: str) -> None:
+        self._admin.delete_topics([topic])[topic].result(30)
+        while self.has(topic):
+            pass
+
+    def deleted_and_created(self, topic: str, *values: bytes) -> None:
+        """Let somebody make it anew and write to it, as a producer may that goes on."""
+        self.delete(topic)
+        self._admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        while not self.has(topic):
+            pass
+        self.write(topic, *values)
+
+    def write(self, topic: str, *values: bytes) -> None:
+        producer = Producer(dict(self.kafka.settings))
+        for value in values:
+            producer.produce(topic, value, "a key", headers={"name": value})
+        assert producer.flush(30) == 0
+
+    def records(self, topic: str) -> list[tuple[int, bytes, object]]:
+        """Return offset, value and headers of all that Kafka holds."""
+        with KafkaLog(self.kafka.settings, 30) as log:
+            found = log.read(log.bounds(log.places([topic])))
+            return [(one.offset() or 0, _bytes(one.value()), one.headers()) for one in found]
+
+    def has_decided(self, topic: str, offset: int) -> None:
+        """Let the decider's marker say how far it has read a topic of commands."""
+        marker = replace(self.marker(), offsets={**self._marker.offsets, topic: [offset]})
+        transactions = Transactions(self.kafka, self._query.transactional_id)
+        write_marker(transactions, self._query, self.kafka, marker).close()
+
+    def knows_again(self, cluster_id: str | None, topic_ids: dict[str, str]) -> None:
+        """Let the marker have the ids that it had before."""
+        marker = replace(self.marker(), cluster_id=cluster_id, topic_ids=topic_ids)
+        transactions = Transactions(self.kafka, self._query.transactional_id)
+        write_marker(transactions, self._query, self.kafka, marker).close()
+
+    def marker(self) -> Marker:
+        found = read_marker(self.kafka, self._query, wait=True).marker
+        assert found is not None
+        return found
+
+    def has(self, topic: str) -> bool:
+        return topic in self.names()
+
+    def names(self) -> Set[str]:
+        with KafkaLog(self.kafka.settings) as log:
+            return log.topics()
+
+
+def _bytes(value: str | bytes | None) -> bytes:
+    assert isinstance(value, bytes)
+    return value
