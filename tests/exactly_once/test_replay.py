@@ -25,7 +25,7 @@ def test_what_is_done_is_not_read_again(deployment: Deployment) -> None:
     refuse_what_cannot_be_read_again(deployment.query, deployment.kafka, FRESH)
 
 
-@pytest.mark.proves("G-05")
+@pytest.mark.proves("G-01")
 def test_a_batch_whose_end_is_lost_is_named_at_the_start(deployment: Deployment) -> None:
     """Spark waited for two minutes, while the service was `ready`."""
     deployment.send(deployment.commands, b"the only one")
@@ -34,7 +34,7 @@ def test_a_batch_whose_end_is_lost_is_named_at_the_start(deployment: Deployment)
         planned(deployment)
 
 
-@pytest.mark.proves("G-05")
+@pytest.mark.proves("G-01")
 def test_a_batch_whose_beginning_is_dropped_is_named_at_the_start(deployment: Deployment) -> None:
     for _ in range(BATCH_SIZE):
         deployment.send(deployment.commands, b"a command")

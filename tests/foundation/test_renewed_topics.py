@@ -1,4 +1,4 @@
-"""G-03: a topic that is gone for good stops nobody for good, and no place is given twice."""
+"""G-01: a topic that is gone for good stops nobody for good, and no place is given twice."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ def renew(world: World, *topics: str) -> object:
     return renew_topics(world.settings, world.kafka, topics, WISH)
 
 
-@pytest.mark.proves("G-03")
+@pytest.mark.proves("G-01")
 def test_new_dead_letters_begin_where_the_former_were_read_up_to(
     world: World, database: Engine
 ) -> None:
@@ -68,7 +68,7 @@ def test_new_dead_letters_begin_where_the_former_were_read_up_to(
     assert decided.why.endswith(": a script of ours")
 
 
-@pytest.mark.proves("G-03")
+@pytest.mark.proves("G-01")
 def test_commands_that_are_sent_before_the_new_topic_is_ready_are_put_behind(
     world: World, database: Engine
 ) -> None:
