@@ -37,11 +37,21 @@ def history(*payloads: Event) -> list[Placed]:
 
 
 def audited(
-    *events: Placed, said: tuple[int, bytes | None] | None = None, passed: Sequence[int] = ()
+    *events: Placed,
+    said: tuple[int, bytes | None] | None = None,
+    passed: Sequence[int] = (),
+    accepted: int = 0,
 ) -> list[Finding]:
-    """Return what is found; offsets of `passed` are passed over, each by a decision of its own."""
-    decided = PassedOver.of((*EVENTS, offset, offset + 1) for offset in passed)
-    histories = Histories("position", said is not None, partial(decided.count, EVENTS))
+    """Return what is found.
+
+    Offsets of `passed` are passed over, each by a decision of its own; before `accepted` versions
+    may be missing, and those that responses there tell of.
+    """
+    ends = [(topic, 0, accepted, accepted) for topic in (EVENTS.topic, "position.responses")]
+    each = [(*EVENTS, offset, offset + 1) for offset in passed]
+    decided = PassedOver.of([*each, *ends])
+    passed_over = partial(decided.count, EVENTS)
+    histories = Histories("position", said is not None, passed_over, decided.is_behind_hole)
     found = [finding for event in events for finding in histories.take(event)]
     if said is not None:
         version, digest = said
@@ -171,3 +181,23 @@ def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
     assert outcomes(*seen, asked=range(2, 3)) == [
         f"{COMMANDS}:0:1: events came of the command, and it has no outcome"
     ]
+
+
+@pytest.mark.parametrize(("accepted", "found"), [(OFFSET + 4, []), (OFFSET + 3, [3])])
+def test_versions_that_people_accepted_as_lost_are_no_finding(
+    accepted: int, found: list[int]
+) -> None:
+    """Before the place that the decision names; what is lost since then is."""
+    one, _, three = history(OPENED, PositionClosed(), OPENED)
+
+    findings = audited(one, three, accepted=accepted)
+
+    assert [finding.version for finding in findings if finding.check is Check.VERSIONS] == found
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_last_events_that_people_accepted_as_lost_are_no_finding(kept: int) -> None:
+    events = history(OPENED, PositionClosed())[:kept]
+
+    assert audited(*events, said=(2, b"a hash"), accepted=2) == []
+    assert audited(*events, said=(2, b"a hash"), accepted=1) != []

@@ -36,6 +36,14 @@ def test_what_no_decision_explains_is_missing() -> None:
     assert by_decision({1: FIRST, 4: BEHIND}, 4, [decided(12, 13)]) == {}, "one place, two versions"
 
 
+def test_versions_before_a_place_that_was_accepted_as_a_hole_are_missing_by_that() -> None:
+    hole = decided(BEHIND.offset + 1, BEHIND.offset + 1)
+    at_it = decided(BEHIND.offset, BEHIND.offset)
+
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [hole]) == {2: hole, 3: hole}
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [at_it]) == {}, "lost since then"
+
+
 @pytest.mark.proves("G-07")
 def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
     source = {"topic": "order.commands", "partition": 0, "offset": 1}

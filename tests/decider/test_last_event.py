@@ -1,11 +1,12 @@
 """C-16: a recovery holds the end of each history against what responses say of it."""
 
 from collections.abc import Mapping
+from hashlib import sha256
 from itertools import chain
 from typing import NamedTuple
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from schemas.enrolment import LoginRecorded
 from schemas.order import OrderModified
@@ -16,6 +17,7 @@ from verdict.decider.recovery.histories import Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, row_of
 from verdict.decision.handle import Limits
+from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.model.recorded_event import event_id
 from verdict.wire.records import decode, decode_event, encode, encode_event
 from verdict.wire.response import Response
@@ -82,6 +84,21 @@ def gone(topics: Topics) -> Topics:
     return topics._replace(events=[one for one in topics.events if one.key != LAST.key])
 
 
+def accepted(topics: Topics) -> Topics:
+    """Return topics with the word of a person that what responses tell of may be missing."""
+    return topics._replace(responses=[one._replace(behind_hole=True) for one in topics.responses])
+
+
+def answered_since(topics: Topics) -> Topics:
+    """Return topics with one answer more to that aggregate, which is not behind the word."""
+    of_it = [one for one in topics.responses if one.key == LAST.key and one[0] == LAST[0]]
+    refused = decode(Response, of_it[-1].value).model_copy(
+        update={"to_version": EVENT.version, "duplicate": True}
+    )
+    more = of_it[-1]._replace(value=encode(refused), offset=10**6, behind_hole=False)
+    return topics._replace(responses=[*topics.responses, more])
+
+
 def unanswered(topics: Topics) -> Topics:
     return topics._replace(responses=[one for one in topics.responses if one.key != LAST.key])
 
@@ -96,8 +113,15 @@ WHOLE: dict[str, Topics] = {  # of which each lies in a shard of its own
     "unanswered": unanswered(HEALTHY),
     "older, cut off": cut_off(without_hashes(HEALTHY)),
     "older, altered": altered(without_hashes(HEALTHY)),
+    "cut off, accepted": answered_since(accepted(cut_off(HEALTHY))),
+    "gone, accepted": accepted(gone(HEALTHY)),
+    "altered, accepted": accepted(altered(HEALTHY)),
+    "appended, accepted": accepted(appended(HEALTHY)),
 }
 IN_PART = {"unanswered, and responses are missing": unanswered(HEALTHY)}
+
+
+LOST = f"{LAST.aggregate_type} {EVENT.aggregate_id}"
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +133,19 @@ def faults(spark: SparkSession) -> dict[str, list[str]]:
 def faults_of(
     spark: SparkSession, cases: Mapping[str, Topics], *, whole: bool
 ) -> dict[str, list[str]]:
+    found = entries_of(spark, cases, whole=whole).where("fault IS NOT NULL").collect()
+    return {
+        name: [row.fault for row in found if row.shard == shard] for shard, name in enumerate(cases)
+    }
+
+
+def entries_of(spark: SparkSession, cases: Mapping[str, Topics], *, whole: bool) -> DataFrame:
     rows = [
         (*row_of(one), shard)
         for shard, topics in enumerate(cases.values())
         for one in chain(snapshots(topics.events), outcomes(topics.responses, Limits(), 0, ALL))
     ]
-    entries = spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int")
-    found = compared(entries, whole).where("fault IS NOT NULL").collect()
-    return {
-        name: [row.fault for row in found if row.shard == shard] for shard, name in enumerate(cases)
-    }
+    return compared(spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int"), whole)
 
 
 def test_what_verdict_wrote_holds_together_in_old_and_new_responses(
@@ -156,3 +183,30 @@ def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
 def test_older_responses_tell_of_versions_only(faults: dict[str, list[str]]) -> None:
     assert len(faults["older, cut off"]) == 1
     assert faults["older, altered"] == []
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize("lost", ["cut off", "gone"])
+def test_whose_last_event_is_nowhere_is_as_if_deleted_once_that_is_accepted(
+    spark: SparkSession, faults: dict[str, list[str]], lost: str
+) -> None:
+    """Its versions are never given again, also after it was answered since."""
+    assert faults[f"{lost}, accepted"] == []
+    entries = entries_of(spark, {lost: WHOLE[f"{lost}, accepted"]}, whole=True)
+
+    rows = entries.where("lost IS NOT NULL").collect()
+
+    [row] = [row for row in rows if row.lost == LOST]
+    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    at = kept.decided_at
+    assert kept == Snapshot(EVENT.version, None, sha256(LAST.value).digest(), at)
+    assert at >= EVENT.decided_at  # of its last answer
+
+
+@pytest.mark.proves("C-16")
+@pytest.mark.parametrize("damage", ["altered", "appended"])
+def test_a_last_event_that_is_altered_or_forged_is_named_whatever_is_accepted(
+    faults: dict[str, list[str]], damage: str
+) -> None:
+    assert faults[f"{damage}, accepted"] == faults[damage]
+    assert faults[damage] != []

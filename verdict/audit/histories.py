@@ -35,6 +35,7 @@ class Said:
     version: int
     digest: bytes | None
     place: Source
+    accepted: bool  # that events up to there may be missing
 
 
 class Histories:
@@ -46,9 +47,12 @@ class Histories:
         passed_over: Says how many offsets of a span people decided to pass over. Versions that are
             missing are no finding where as many lie between the events before and behind them:
             whose event lay there nobody can read. All together cannot miss more than lie there.
+        is_behind_hole: Tells of which places people accepted that versions before them are missing,
+            or those that a response there tells of.
 
     Attributes:
-        decided: By aggregate, how many of its versions are missing by such a decision.
+        decided: By aggregate, how many of its versions are missing at what was passed over.
+        accepted: By aggregate, how many are missing, as people accepted.
     """
 
     def __init__(
@@ -56,10 +60,13 @@ class Histories:
         aggregate_type: str,
         answered: bool = True,
         passed_over: Callable[[Span], int] = lambda span: 0,
+        is_behind_hole: Callable[[Source], bool] = lambda place: False,
     ) -> None:
         self.aggregate_type = aggregate_type
         self.decided: Counter[str] = Counter()
+        self.accepted: Counter[str] = Counter()
         self._passed_over = passed_over
+        self._is_behind_hole = is_behind_hole
         self._answered = answered
         self._tips: dict[str, Tip] = {}
         self._said: dict[str, Said] = {}
@@ -89,7 +96,11 @@ class Histories:
         """Take the next response in."""
         if response.duplicate or response.to_version is None:
             return
-        said = Said(response.to_version, response.last_hash, place)
+        version, former = response.to_version, self._said.get(response.aggregate_id)
+        accepted = self._is_behind_hole(place) or (
+            former is not None and former.accepted and former.version == version
+        )
+        said = Said(version, response.last_hash, place, accepted)
         self._said[response.aggregate_id] = said
 
     def close(self) -> Iterator[Finding]:
@@ -100,7 +111,7 @@ class Histories:
                 if tip is not None and self._answered:
                     yield self._end(name, tip, "no outcome tells of it or of any before")
             elif tip is None or tip.version < said.version:
-                if not self._is_decided(name, tip, said.version, None):
+                if not self._is_decided(name, tip, said.version, None, accepted=said.accepted):
                     yield self._cut_off(name, tip, said)
             elif tip.version > said.version:
                 what = f"no outcome tells of it: the last one, at {said.place}, says version "
@@ -124,7 +135,8 @@ class Histories:
 
     def _followed(self, tip: Tip, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
         if placed.version > tip.version + 1:
-            if self._is_decided(placed.aggregate_id, tip, placed.version - 1, placed.place):
+            name, behind, last = placed.aggregate_id, placed.place, placed.version - 1
+            if self._is_decided(name, tip, last, behind, accepted=self._is_behind_hole(behind)):
                 return
             lacking = f"{tip.version + 1}"
             if placed.version > tip.version + 2:
@@ -150,7 +162,9 @@ class Histories:
                 place=tip.place,
             )
 
-    def _is_decided(self, name: str, tip: Tip | None, last: int, behind: Source | None) -> bool:
+    def _is_decided(
+        self, name: str, tip: Tip | None, last: int, behind: Source | None, *, accepted: bool
+    ) -> bool:
         """Tell whether the versions behind `tip` up to `last` are missing by a decision.
 
         Args:
@@ -158,14 +172,17 @@ class Histories:
             tip: Where its events end before them.
             last: Of the missing ones.
             behind: Of the next event; None where none has come.
+            accepted: Whether people accepted that they are missing.
         """
         missing = last - (tip.version if tip else 0)
         start = tip.place.offset + 1 if tip and tip.version else 0
         end = sys.maxsize if behind is None else behind.offset
-        if missing > self._passed_over(Span(start, end)):
-            return False
-        self.decided[name] += missing
-        return True
+        if missing <= self._passed_over(Span(start, end)):
+            self.decided[name] += missing
+            return True
+        if accepted:
+            self.accepted[name] += missing
+        return accepted
 
     def _finding(
         self, check: Check, placed: Placed, what: str, version: int | None = None

@@ -1,7 +1,8 @@
 """The audit of the log: events, outcomes and the archive, in one pass over each topic."""
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -41,6 +42,9 @@ class LogAudit:
         only: The id of the one aggregate to look at; None for all.
         looked: Is told what was looked at.
         tell: Told how far it has come.
+
+    Attributes:
+        incomplete: The aggregates, by type and id, of which people accepted that versions are lost.
     """
 
     topics: Topics
@@ -50,6 +54,7 @@ class LogAudit:
     only: str | None
     looked: Looked
     tell: Tell
+    incomplete: set[tuple[str, str]] = field(default_factory=set)
 
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
         """Yield what is wrong with events, outcomes and archive of these types."""
@@ -95,7 +100,11 @@ class LogAudit:
         responses = Partition(self.topics.responses(aggregate_type), number)
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
-        histories = Histories(aggregate_type, not self.cut.kept[responses].start, passed_over)
+        whole, is_behind_hole = (
+            not self.cut.kept[responses].start,
+            self.log.passed_over.is_behind_hole,
+        )
+        histories = Histories(aggregate_type, whole, passed_over, is_behind_hole)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
             response = yield from self._decoded(Response, record, aggregate_type)
@@ -110,13 +119,20 @@ class LogAudit:
             histories.answer(response, place)
             self._count(response)
         yield from histories.close()
-        if histories.decided:
-            missing, [(name, _)] = histories.decided.total(), histories.decided.most_common(1)
-            self.looked.not_checked.append(
-                f"{missing:,} versions of {len(histories.decided):,} {aggregate_type} aggregates, "
-                f"{name!r} among them, at places that people decided to pass over"
-            )
+        self._tell_of(
+            histories.decided, aggregate_type, "at places that people decided to pass over"
+        )
+        self._tell_of(histories.accepted, aggregate_type, "which people accepted as lost")
+        self.incomplete.update((aggregate_type, name) for name in histories.accepted)
         self.looked.at["aggregates"] += histories.aggregates
+
+    def _tell_of(self, missing: Counter[str], aggregate_type: str, why: str) -> None:
+        if missing:
+            [(name, _)] = missing.most_common(1)
+            self.looked.not_checked.append(
+                f"{missing.total():,} versions of {len(missing):,} {aggregate_type} aggregates, "
+                f"{name!r} among them, {why}"
+            )
 
     def _count(self, response: Response) -> None:
         self.looked.at["responses"] += 1

@@ -15,7 +15,8 @@ def by_decision(
     """Return those of an aggregate's missing versions that are so by a decision, with that one.
 
     Whose event lay at such a place nobody can read: versions count as long as no more of them are
-    missing between two events than places are passed over there.
+    missing between two events than places are passed over there. Or somebody has accepted that
+    versions are lost before a place that lies behind the next event.
 
     Args:
         places: By version, where the events lie that are there.
@@ -30,6 +31,8 @@ def by_decision(
         missing = range(last + 1, version)
         if missing and len(missing) <= _count(between, Span(start, end)):
             found |= dict.fromkeys(missing, between[0])
+        elif version in places and (holes := [one for one in decisions if _is_hole(one, end)]):
+            found |= dict.fromkeys(missing, holes[0])
         last, start = version, end + 1
     return found
 
@@ -45,6 +48,10 @@ def undecided_in_words(decision: Decision) -> str:
     source, who, why = decision.source, decision.who, decision.why
     upto = f" to {decision.until - 1}" if decision.until > source.offset + 1 else ""
     return f"{source}{upto} is passed over undecided: {who} decided so ({why})"
+
+
+def _is_hole(decision: Decision, offset: int) -> bool:
+    return decision.source.offset == decision.until > offset
 
 
 def _count(decisions: Sequence[Decision], span: Span) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from verdict.model.source import Source
 from verdict.wire.spans import Partition, Span
 
 
@@ -45,10 +46,16 @@ class PassedOver:
                 reached = span.end
         return reached
 
+    def is_behind_hole(self, place: Source) -> bool:
+        """Tell whether versions may be missing before a record, as `holes` has it."""
+        spans = self.spans.get(Partition(place.topic, place.partition), ())
+        return any(span.start == span.end > place.offset for span in spans)
+
     def holes(self) -> str:
         """Return what is true of a record before which versions may be missing, as Spark's SQL.
 
-        That is decided by places that pass over nothing: all before them in their partition.
+        Or those that it tells of, if it is a response. That is decided by places that pass over
+        nothing: all before them in their partition.
         """
         each = (
             f"(topic = '{place.topic}' AND partition = {place.partition} AND offset < {span.end})"

@@ -7,6 +7,7 @@ the one that tells of its last event: those are aggregations, which Spark sorts 
 Records are decoded on the executors, once each.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -36,9 +37,10 @@ from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
+LOG = logging.getLogger("verdict.recovery")
 ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
 TASKS = 8  # at least: so that progress can be seen, and a sort is small
-SHOWN_FAULTS = 3
+SHOWN = 3  # faults, or aggregates
 
 
 class BrokenHistory(VerdictError):
@@ -165,17 +167,25 @@ class Folding:
         )
 
     def _checked(self, folder: Path) -> Seeded:
-        schema = f"{SEED_SCHEMA}, fault string"
+        schema = f"{SEED_SCHEMA}, fault string, lost string"
         seed = self._spark.read.schema(schema).parquet(on_disk(folder))
         whole = F.col("fault").isNull()
         count = seed.agg(
             F.count_if(whole & (F.col("keep_ms") == FOR_EVER)).alias("aggregates"),
             F.count_if(whole & (F.col("keep_ms") != FOR_EVER)).alias("remembered"),
             F.count("fault").alias("faults"),
+            F.count("lost").alias("lost"),
         ).collect()[0]
         if count.faults:
-            shown = seed.where(~whole).limit(SHOWN_FAULTS).collect()
+            shown = seed.where(~whole).limit(SHOWN).collect()
             raise BrokenHistory(count.faults, "; ".join(row.fault for row in shown))
+        if count.lost:
+            names = [row.lost for row in seed.where("lost IS NOT NULL").limit(SHOWN).collect()]
+            LOG.warning(
+                "the last events of %s aggregates are nowhere: as was accepted, they are as if "
+                "deleted, at their last version: %s%s",
+                *(count.lost, ", ".join(names), ", …" if count.lost > SHOWN else ""),
+            )
         return Seeded(count.aggregates, count.remembered)
 
 
@@ -190,24 +200,39 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         whole: Whether no response is missing, so that each aggregate must have one.
 
     Returns:
-        `SEED_SCHEMA`, a fault in place of an entry that is not as it must be, and the shard.
+        `SEED_SCHEMA`, a fault in place of an entry that is not as it must be, the name of an
+        aggregate whose last events are nowhere, as somebody has accepted, and the shard.
     """
     is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
     entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash")
     stand = F.struct("version", "last_hash")
     known = F.col("last_hash").isNotNull()  # older responses lack it
     later = F.struct(F.col("version") == DECIDED.version, "version", known, "offset")
+    told = F.when(F.col("instead").isNotNull(), F.struct("version", "offset"))
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
         F.max_by(stand, F.when(~is_entry, later)).alias("said"),
+        F.max_by(F.struct("version", "instead"), told).alias("lost"),
     )
+    faulty, lost = F.col("found.fault").isNotNull(), _lost()
     return one.where("found IS NOT NULL OR said.version > 0").select(
         "shard",
         "key",
-        "found.entry",
-        "found.keep_ms",
-        F.coalesce("found.fault", F.when(_contradicted(whole), _contradiction())).alias("fault"),
+        F.when(lost, F.col("lost.instead")).otherwise(F.col("found.entry")).alias("entry"),
+        F.when(lost, F.lit(FOR_EVER)).otherwise(F.col("found.keep_ms")).alias("keep_ms"),
+        F.when(faulty, F.col("found.fault"))
+        .when(_contradicted(whole) & ~lost, _contradiction())
+        .alias("fault"),
+        F.when(lost, _name()).alias("lost"),
     )
+
+
+def _lost() -> Column:
+    """Whether events end before what the last response tells of, and that is accepted."""
+    before = F.coalesce("found.version", F.lit(0)) < F.col("said.version")
+    accepted = F.col("lost.version").eqNullSafe(F.col("said.version"))
+    # without a response there is nothing to compare with
+    return F.coalesce(F.col("found.fault").isNull() & before & accepted, F.lit(False))
 
 
 def _contradicted(whole: bool) -> Column:
@@ -227,15 +252,19 @@ def _contradiction() -> Column:
         found = F.lower(F.hex(F.substring(F.col(f"{stand}.last_hash"), 1, 8)))
         return F.concat(version, F.coalesce(F.concat(F.lit(" with the hash "), found), F.lit("")))
 
-    name = F.substring(F.translate(F.col("key").cast("string"), "\0", " "), 3, 1000)
     return F.concat(
-        name,
+        _name(),
         F.lit(": the last response tells of version "),
         shown("said"),
         F.lit(", events end with version "),
         shown("found"),
         F.lit(": the last event was altered, forged or cut off"),
     )
+
+
+def _name() -> Column:
+    """Return the aggregate of a snapshot's key, for people."""
+    return F.substring(F.translate(F.col("key").cast("string"), "\0", " "), 3, 1000)
 
 
 @contextmanager

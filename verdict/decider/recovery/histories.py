@@ -17,7 +17,8 @@ from verdict.wire.records import decode_event
 class Stored(NamedTuple):
     """A record of an events or responses topic, which people may have decided to pass over.
 
-    `behind_hole`: they have accepted that versions before it may be missing.
+    `behind_hole`: they have accepted that versions before it may be missing, or those that it
+    tells of.
     """
 
     aggregate_type: str
@@ -51,7 +52,8 @@ DECIDED = Stand(-1, None)  # where the end was passed over, now or once, respons
 class Folded(NamedTuple):
     """What one aggregate, or one response, gave: an entry of the state, or why there is none.
 
-    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one.
+    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one;
+    `instead` is what the state has if events up to there are nowhere, and that is accepted.
     """
 
     of: Stored
@@ -59,6 +61,7 @@ class Folded(NamedTuple):
     entry: Entry | None
     fault: str | None = None
     stand: Stand | None = None
+    instead: bytes | None = None
 
 
 def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:

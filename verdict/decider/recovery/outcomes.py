@@ -1,9 +1,11 @@
 """From a response to the outcome that its command id stands for, and to what it says of events."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from verdict.decider.recovery.histories import Folded, Stand, Stored
 from verdict.decision.handle import Limits
+from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.kafka.offsets import Offsets, at
 from verdict.model.reason import Reason
 from verdict.model.source import Source
@@ -31,7 +33,8 @@ def outcomes(
 
     Yields:
         The entry of the shard's state, as the operator would have stored it; the aggregate's stand
-        after the command; a fault when a record is unreadable, or answers what is not decided.
+        after the command, and what takes its place if that is lost and accepted; a fault when a
+        record is unreadable, or answers what is not decided.
     """
     for stored in responses:
         if stored.passed_over:
@@ -49,7 +52,20 @@ def outcomes(
             yield Folded(stored, key, outcome_entry(stored.value, limits))
         if response.to_version is not None:
             said = Stand(response.to_version, response.last_hash)
-            yield Folded(stored, snapshot_key(*identity), None, stand=said)
+            instead = _as_deleted(response) if stored.behind_hole else None
+            yield Folded(stored, snapshot_key(*identity), None, stand=said, instead=instead)
+
+
+def _as_deleted(response: Response) -> bytes | None:
+    """Return the snapshot of an aggregate whose last event nobody has, so no version comes twice.
+
+    What the rules made of it nobody can tell.
+    """
+    if not response.to_version:
+        return None
+    last_hash, decided_at = response.last_hash or b"", response.decided_at
+    lost: Snapshot[Any] = Snapshot(response.to_version, None, last_hash, decided_at)
+    return snapshot_codec(response.aggregate_type).encode(lost)
 
 
 def _ahead(source: Source, end: int) -> str:

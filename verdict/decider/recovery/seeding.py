@@ -26,7 +26,8 @@ from verdict.wire.spans import Span, Spans
 LOG = logging.getLogger("verdict.recovery")
 
 Accept = Callable[[list[Source]], PassedOver]
-"""Puts on record that versions may be missing before these places; returns all that is decided."""
+"""Puts on record that versions may be missing before these places, or are told of by responses
+there; returns all that is decided."""
 
 
 class Seeding:
@@ -76,7 +77,8 @@ class Seeding:
             LOG.warning("there is no archive: %s", away)
         if accept is None:
             raise faults
-        ends = [Source(*place, kept.end) for place, kept in self._kept.items() if kept.end]
+        # of events, and of responses: those that they tell of may be missing
+        ends = [Source(*place, kept.end) for place, kept in self._bounds.items() if kept.end]
         return self._again(archived, accept(ends), faults)
 
     def _again(self, archived: Spans, without: PassedOver, faults: BrokenHistory) -> Seeded:

@@ -9,7 +9,7 @@ from verdict.decider.recovery.histories import Folded, Stored
 
 FOLDED_SCHEMA = (
     "of binary, offset bigint, key binary, entry binary, keep_ms bigint, fault string, "
-    "version bigint, last_hash binary"
+    "version bigint, last_hash binary, instead binary"
 )
 ARROW_SCHEMA = pa.schema(
     [
@@ -21,6 +21,7 @@ ARROW_SCHEMA = pa.schema(
         ("fault", pa.string()),
         ("version", pa.int64()),
         ("last_hash", pa.binary()),
+        ("instead", pa.binary()),
     ]
 )
 ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
@@ -59,7 +60,8 @@ def folded(
 def row_of(folded: Folded) -> tuple[object, ...]:
     """Return the row of `FOLDED_SCHEMA`."""
     entry, stand = folded.entry or NOTHING, folded.stand or NOTHING
-    return folded.of.key, folded.of.offset, folded.key, *entry, folded.fault, *stand
+    of, key, fault, instead = folded.of, folded.key, folded.fault, folded.instead
+    return of.key, of.offset, key, *entry, fault, *stand, instead
 
 
 def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:
