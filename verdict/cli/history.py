@@ -120,7 +120,7 @@ class _Told:
         self._judge(unended(found), decisions)
         for lost in decisions:
             is_near = (lost.source.topic, lost.source.partition) == commands.place
-            if is_near and lost.until <= commands.earliest:
+            if is_near and lost.source.offset < lost.until <= commands.earliest:
                 note(f"whose command this was nobody knows: {undecided_in_words(lost)}")
         place = self._settings.topics.events(self._identity[0]), responses.place[1]
         of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]

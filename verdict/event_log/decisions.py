@@ -1,13 +1,15 @@
 """What people decided to pass over, on a topic of the deployment; read whenever one starts."""
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from sqlalchemy import Engine
 
 from verdict.event_log.placed import Laid, laid
+from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import KafkaLog, Options
 from verdict.projection import decision
@@ -22,6 +24,7 @@ from verdict.wire.topics import Topics
 LOG = logging.getLogger("verdict.decisions")
 
 ANSWER_S = 30.0
+WRITING: Mapping[str, str | bool] = {"enable.idempotence": True, "acks": "all"}
 
 
 def read_decisions(options: Options, topics: Topics) -> list[Decision]:
@@ -120,7 +123,8 @@ def write_decisions(options: Options, topics: Topics, decisions: Sequence[Decisi
     if not decisions:
         return
     failed: list[KafkaError] = []
-    producer = Producer({**options, "enable.idempotence": True, "acks": "all"})
+    settings: dict[str, Any] = {**options, **WRITING, "logger": ClientLog()}
+    producer = Producer(settings)
     for one in decisions:
         producer.produce(
             topics.decisions,
