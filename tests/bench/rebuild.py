@@ -28,12 +28,14 @@ from verdict.model.message import Event
 from verdict.projection import creation, filling
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared, projections
+from verdict.projection.position import Positions
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.building import Building
+from verdict.read_models.versions.folds import OnExecutors
 from verdict.read_models.versions.steps import unobserved
-from verdict.read_models.versions.whole_log import WholeLog
+from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session
 from verdict.wire.records import encode_event
@@ -47,6 +49,7 @@ EXCHANGES = ("NASDAQ", "NYSE", "LON")
 READ_MODELS = {"us_holder": "position", "client_recent_order": "order"}
 
 Result = dict[str, Any]
+EndsOf = Callable[[Projection], Positions]
 
 
 def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
@@ -73,18 +76,19 @@ def rebuild(servers: str, folder: Path, events: int) -> Iterator[Result]:
             reader = parts.enter_context(Reader(url, readable(projections())))
             batches = KafkaBatches(spark, kafka, topics)
             log_and_archive = EventLog(topics, lambda: log, partial(Archive, reader))
-            whole = WholeLog(spark, batches, log, log_and_archive, topics)
-            building = Building(whole, engine, folder / "scratch", CORES, unobserved, unobserved)
+            whole = WholeLog(spark, batches, log_and_archive, topics)
+            fold = OnExecutors(whole, folder / "scratch", CORES)
+            building = Building(fold, engine, unobserved, unobserved)
             for name in READ_MODELS:
-                yield _measured(building, whole, engine, name)
+                yield _measured(building, partial(ends_of, log=log, topics=topics), engine, name)
             engine.dispose()
 
 
-def _measured(building: Building, whole: WholeLog, engine: Engine, name: str) -> Result:
+def _measured(building: Building, ends_of_it: EndsOf, engine: Engine, name: str) -> Result:
     built, raw = declared()[name](2), declared()[name](3)
     with engine.begin() as connection:
         creation.create(connection, [built, raw])
-    ends = whole.ends(built)
+    ends = ends_of_it(built)
     began = time.perf_counter()
     building.build(built, ends)
     build_s = time.perf_counter() - began

@@ -1,10 +1,10 @@
 """A version built on a real Spark, from Kafka and from what it has dropped."""
 
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 from sqlalchemy import select
 
 from projections.us_holder import us_holder
@@ -28,8 +28,9 @@ from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import AnotherBuild, Stopped
+from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
 from verdict.read_models.versions.steps import OnStep, Step, unobserved
-from verdict.read_models.versions.whole_log import WholeLog
+from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.wire.records import encode_event
 
 pytestmark = pytest.mark.spark
@@ -46,26 +47,41 @@ def followable(followable: Followable) -> Followable:
     return followable
 
 
-def build(
-    spark: SparkSession,
-    of: Followable,
-    scratch: Path,
-    built: Rebuildable = BUILT,
-    on_step: OnStep = unobserved,
-) -> None:
-    """Build version 2 from all that there ever was."""
-    kafka = {f"kafka.{name}": value for name, value in of.options.items()}
-    with KafkaLog(of.options) as log, of.read_side.reader() as reader:
-        batches = KafkaBatches(spark, kafka, of.topics)
-        events = Log(of.topics, lambda: log, lambda: Archive(reader))
-        whole = WholeLog(spark, batches, log, events, of.topics)
-        building = Building(whole, of.read_side.engine, scratch, 3, unobserved, on_step)
-        building.build(built, whole.ends(built))
+class Build(Protocol):
+    """Builds version 2 from all that there ever was."""
+
+    def __call__(
+        self, of: Followable, built: Rebuildable = BUILT, on_step: OnStep = unobserved
+    ) -> None: ...
+
+
+@pytest.fixture(params=["on executors", "here"])
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
+    """Return what builds with each of the two folds."""
+
+    def built_by(of: Followable, built: Rebuildable = BUILT, on_step: OnStep = unobserved) -> None:
+        with KafkaLog(of.options) as log, of.read_side.reader() as reader:
+            ends = ends_of(built, log, of.topics)
+            events = Log(of.topics, lambda: log, lambda: Archive(reader))
+            fold: Fold
+            if request.param == "here":
+                records = few(events, ends)
+                assert records is not None
+                fold = Here(records, of.topics)
+            else:
+                spark = request.getfixturevalue("spark")
+                kafka = {f"kafka.{name}": value for name, value in of.options.items()}
+                batches = KafkaBatches(spark, kafka, of.topics)
+                whole = WholeLog(spark, batches, events, of.topics)
+                fold = OnExecutors(whole, tmp_path / "scratch", 3)
+            Building(fold, of.read_side.engine, unobserved, on_step).build(built, ends)
+
+    return built_by
 
 
 @pytest.mark.proves("H-09")
 def test_what_kafka_has_dropped_comes_from_the_archive(
-    spark: SparkSession, followable: Followable, tmp_path: Path
+    build: Build, followable: Followable
 ) -> None:
     live = followable.read_side.applier(NAME)
     live.topics = BUILT.topics(followable.topics)
@@ -76,7 +92,7 @@ def test_what_kafka_has_dropped_comes_from_the_archive(
     followable.happen(2)
     followable.apply(live)
 
-    build(spark, followable, tmp_path / "scratch")
+    build(followable)
 
     with followable.read_side.engine.begin() as connection:
         assert position.load(connection, BUILT) == live.positions
@@ -88,17 +104,17 @@ def test_what_kafka_has_dropped_comes_from_the_archive(
 
 @pytest.mark.proves("H-09")
 def test_what_is_neither_in_kafka_nor_archived_is_named(
-    spark: SparkSession, followable: Followable, tmp_path: Path
+    build: Build, followable: Followable
 ) -> None:
     followable.happen(1)
     followable.drop(dict.fromkeys(range(4), 1))
 
     with pytest.raises(Gone, match=r":0 are archived up to offset 0 and Kafka has them from 1"):
-        build(spark, followable, tmp_path / "scratch")
+        build(followable)
 
 
 def test_a_record_at_fault_is_named_and_no_position_is_written(
-    spark: SparkSession, followable: Followable, tmp_path: Path
+    build: Build, followable: Followable
 ) -> None:
     followable.happen(1)
     producer = Producer(followable.options)
@@ -106,16 +122,14 @@ def test_a_record_at_fault_is_named_and_no_position_is_written(
     producer.flush(30)
 
     with pytest.raises(Stopped, match=r"us_holder v2 stopped: .*:2:\d+: not readable"):
-        build(spark, followable, tmp_path / "scratch")
+        build(followable)
 
     with followable.read_side.engine.begin() as connection:
         assert position.load(connection, BUILT) == {}
 
 
 @pytest.mark.proves("B-09")
-def test_what_was_decided_about_events_is_built_in(
-    spark: SparkSession, followable: Followable, tmp_path: Path
-) -> None:
+def test_what_was_decided_about_events_is_built_in(build: Build, followable: Followable) -> None:
     log, producer = EventLog(), Producer(followable.options)
     log.add("a", opened("ada"), PositionTransferred(client="mallory"))
     log.add("b", opened("bob"), PositionTransferred(client="mallory"), PositionAdjusted(amount=2))
@@ -134,7 +148,7 @@ def test_what_was_decided_about_events_is_built_in(
         producer.produce(followable.topic, one.value, one.record.aggregate_id)  # type: ignore[union-attr]
     producer.flush(30)
 
-    build(spark, followable, tmp_path / "scratch")
+    build(followable)
 
     columns = BUILT.tables[0].c
     rows = select(columns.aggregate_id, columns.version, columns.client)
@@ -147,9 +161,7 @@ def version_of(delivery: Delivery) -> int:
     return delivery.record.version
 
 
-def test_an_aggregate_behind_a_gap_is_held(
-    spark: SparkSession, followable: Followable, tmp_path: Path
-) -> None:
+def test_an_aggregate_behind_a_gap_is_held(build: Build, followable: Followable) -> None:
     log, producer = EventLog(), Producer(followable.options)
     log.add("a", opened("ada"))
     log.add_unseen("b", opened("bob"))
@@ -159,7 +171,7 @@ def test_an_aggregate_behind_a_gap_is_held(
         producer.produce(followable.topic, encode_event(event), event.aggregate_id)  # type: ignore[arg-type,union-attr]
     producer.flush(30)
 
-    build(spark, followable, tmp_path / "scratch")
+    build(followable)
 
     held = select(holding.table.c.aggregate_id, holding.table.c.version_needed)
     with followable.read_side.engine.begin() as connection:
@@ -170,7 +182,7 @@ def test_an_aggregate_behind_a_gap_is_held(
 
 @pytest.mark.proves("H-02")
 def test_a_key_whose_newest_state_cannot_be_read_is_held(
-    spark: SparkSession, followable: Followable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    build: Build, followable: Followable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built, topic = us_holder_from_state(version=2), followable.topics.named("share-holders")
     engine = followable.read_side.engine
@@ -184,12 +196,12 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
     monkeypatch.setattr(holding, "MOST_AT_FAULT", 1)
 
     with pytest.raises(Stopped, match="more than 1 aggregates cannot be applied"):
-        build(spark, followable, tmp_path / "scratch", built)
+        build(followable, built)
     monkeypatch.undo()
     with engine.begin() as connection:
         creation.drop(connection, built)
         creation.create(connection, [built])
-    build(spark, followable, tmp_path / "scratch", built)
+    build(followable, built)
 
     held = select(holding.table.c.aggregate_type, holding.table.c.aggregate_id)
     with engine.begin() as connection:
@@ -199,7 +211,7 @@ def test_a_key_whose_newest_state_cannot_be_read_is_held(
 
 @pytest.mark.proves("B-06")
 def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
-    spark: SparkSession, followable: Followable, tmp_path: Path
+    build: Build, followable: Followable
 ) -> None:
     followable.happen(1)
     engine = followable.read_side.engine
@@ -209,7 +221,7 @@ def test_who_builds_a_version_that_somebody_else_begins_anew_writes_no_row_more(
             begin_another(engine, NAME, lambda version: us_holder(version=version))
 
     with pytest.raises(AnotherBuild, match="begun to build us_holder v2 anew"):
-        build(spark, followable, tmp_path / "scratch", on_step=on_step)
+        build(followable, on_step=on_step)
 
     with engine.begin() as connection:
         assert versions.of(connection, BUILT).role == Role.BUILDING

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pytest
@@ -16,7 +15,6 @@ from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Stopped
 from verdict.read_models.versions.steps import unobserved
-from verdict.read_models.versions.whole_log import WholeLog
 from verdict.wire.spans import Partition
 
 BUILT = us_holder(version=2)
@@ -26,13 +24,16 @@ ROW = {
 }  # fmt: skip
 
 
-class Folded(Building):
-    """Writes rows that somebody else has folded."""
+class Folded:
+    """Rows that somebody else has folded."""
 
-    rows: list[dict[str, object]]
+    def __init__(self, rows: list[dict[str, object]]) -> None:
+        self._rows = rows
 
-    def _folded(self, *_: object) -> Iterator[pa.RecordBatch]:
-        yield pa.RecordBatch.from_pylist(self.rows, schema_of(BUILT.tables[0]))
+    def __call__(
+        self, projection: object, ends: object, in_force: object
+    ) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pylist(self._rows, schema_of(BUILT.tables[0]))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,8 @@ def test_it_is_said_and_no_position_is_written(
     engine = open_database(f"sqlite:///{tmp_path / 'verdict.db'}")
     create_read_side(engine, [us_holder()])
     begin_another(engine, "us_holder", lambda version: us_holder(version=version))
-    log = cast(WholeLog, None)  # what it would tell is folded
-    building = Folded(log, engine, tmp_path / "scratch", 1, unobserved, unobserved)
-    building.rows = [ROW | {"opened_at": at} for at in opened_at]
+    fold = Folded([ROW | {"opened_at": at} for at in opened_at])
+    building = Building(fold, engine, unobserved, unobserved)
 
     said = rf"^projection us_holder v2 stopped: the database refuses a row: {refused}.*readers"
     with pytest.raises(Stopped, match=said):

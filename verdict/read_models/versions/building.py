@@ -1,13 +1,10 @@
 """Fills the tables of a version that nobody sees, from everything that there ever was."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from sqlalchemy import Connection, Engine
 
 from verdict.projection import filling, holding, intervention, position, versions
@@ -18,46 +15,25 @@ from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
-from verdict.read_models.batches.final_rows import CHUNK, ERROR, GAP, final_rows, gap_of, opened
+from verdict.read_models.batches.final_rows import ERROR, GAP, gap_of
 from verdict.read_models.versions.errors import AnotherBuild, Stopped
+from verdict.read_models.versions.folds import Fold
 from verdict.read_models.versions.steps import OnStep, Step, Tell
-from verdict.read_models.versions.whole_log import WholeLog
-
-# each value is a chunk of rows: none equals another one, and Parquet would look at the size of what
-# it has gathered after a hundred values only
-OF_FEW_LARGE_VALUES = {
-    "parquet.enable.dictionary": "false",
-    "parquet.page.size.row.check.min": "1",
-    "parquet.block.size.row.check.min": "1",
-    "parquet.block.size": str(16 * 2**20),
-}
 
 
 class Building:
-    """Folds a whole log on Spark's executors, and writes each final row once.
+    """Lets a whole log be folded, and writes each final row once.
 
     Args:
-        log: Everything that there ever was.
+        fold: Makes the rows of everything that there ever was.
         engine: Of the database; the tables are empty, and readers do not see them.
-        scratch: A folder of ours.
-        partitions: Into how many tasks the keys are spread.
         tell: Told how far it has come, for a person who waits.
         on_step: Called at each step.
     """
 
-    def __init__(
-        self,
-        log: WholeLog,
-        engine: Engine,
-        scratch: Path,
-        partitions: int,
-        tell: Tell,
-        on_step: OnStep,
-    ) -> None:
-        self._log = log
+    def __init__(self, fold: Fold, engine: Engine, tell: Tell, on_step: OnStep) -> None:
+        self._fold = fold
         self._engine = engine
-        self._scratch = scratch
-        self._partitions = partitions
         self._tell = tell
         self._on_step = on_step
 
@@ -99,23 +75,9 @@ class Building:
         self._on_step(Step.BUILT)
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
-        """Fold on the executors; yield what comes out, from files, as it may be more than fits."""
-        archived, folded = self._scratch / "archived", self._scratch / "folded"
-        for folder in (archived, folded):
-            shutil.rmtree(folder, ignore_errors=True)
-        archived.mkdir(parents=True)
-        records = self._log.records(projection, ends, archived)
         with self._engine.connect() as connection:
             in_force = intervention.in_force(connection, projection.name)
-        table, builder = projection.tables[0], projection.builder
-        frame = final_rows(records, self._log.topics, table, builder, self._partitions, in_force)
-        frame.write.options(**OF_FEW_LARGE_VALUES).parquet(str(folded))
-        for file in sorted(folded.glob("*.parquet")):
-            # buffered in advance, Arrow would hold all that was read until the file is closed
-            with pq.ParquetFile(file, pre_buffer=False) as parquet:
-                for one in parquet.iter_batches(1, columns=[CHUNK]):
-                    yield opened(one.column(CHUNK)[0].as_buffer())
-        shutil.rmtree(self._scratch)
+        return self._fold(projection, ends, in_force)
 
     @contextmanager
     def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:

@@ -21,17 +21,18 @@ from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
 from verdict.projection.database import failing_in_words, open_database
 from verdict.projection.declared import FIRST, AtVersion
-from verdict.projection.position import AnotherRunner
+from verdict.projection.position import AnotherRunner, Positions
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.declared_projection import declared_projection
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Differs
+from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
 from verdict.read_models.versions.level import Level
 from verdict.read_models.versions.steps import OnStep, Tell, unobserved
 from verdict.read_models.versions.swapping import Verified
-from verdict.read_models.versions.whole_log import WholeLog
+from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.spark.session import spark_session
 
 
@@ -72,11 +73,12 @@ class Rebuilder:
             Stopped: The projection failed.
             AnotherBuild: Somebody else has begun the version anew.
         """
-        with self._alone() as lock, self._database() as engine, self._whole_log(lock) as log:
+        with self._alone() as lock, self._database() as engine, ExitStack() as parts:
             made = beside.begin_another(engine, self._name, self._at_version)
-            scratch = self._folder / "scratch"
-            building = Building(log, engine, scratch, self._cores, self._tell, self._on_step)
-            building.build(made.other, log.ends(made.other))
+            log = parts.enter_context(self._log())
+            ends = ends_of(made.other, log, self._settings.topics)
+            fold = self._fold(parts, lock, log, ends)
+            Building(fold, engine, self._tell, self._on_step).build(made.other, ends)
             return made
 
     def verify(self) -> Verified:
@@ -140,15 +142,19 @@ class Rebuilder:
         finally:
             engine.dispose()
 
-    @contextmanager
-    def _whole_log(self, lock: DataDirectoryLock) -> Iterator[WholeLog]:
+    def _fold(
+        self, parts: ExitStack, lock: DataDirectoryLock, log: KafkaLog, ends: Positions
+    ) -> Fold:
+        """Return what folds everything before `ends`: without Spark, as long as it is few."""
         topics = self._settings.topics
-        kafka = spark_options(self._settings)
-        with ExitStack() as parts, self._log() as log, self._spark(lock) as spark:
-            kafka |= {"kafka.bootstrap.servers": self._servers}
-            batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
-            events = event_log(self._settings, parts, log)
-            yield WholeLog(spark, batches, log, events, topics)
+        events = event_log(self._settings, parts, log)
+        if (records := few(events, ends)) is not None:
+            return Here(records, topics)
+        spark = parts.enter_context(self._spark(lock))
+        kafka = spark_options(self._settings) | {"kafka.bootstrap.servers": self._servers}
+        batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
+        whole = WholeLog(spark, batches, events, topics)
+        return OnExecutors(whole, self._folder / "scratch", self._cores)
 
     def _log(self) -> AbstractContextManager[KafkaLog]:
         options = librdkafka_options(self._settings) | {"bootstrap.servers": self._servers}

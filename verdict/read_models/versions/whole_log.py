@@ -16,35 +16,33 @@ from verdict.wire.topics import Topics
 OF_SPARK = "topic string, partition int, offset bigint, key binary, value binary"
 
 
+def ends_of(projection: Projection, log: KafkaLog, topics: Topics) -> Positions:
+    """Return the end of the log now, of each partition that ever had a record.
+
+    Raises:
+        Unreachable, VerdictError: As for `KafkaLog.places`.
+    """
+    kept = log.bounds(log.places(projection.topics(topics)))
+    return {place: span.end for place, span in kept.items() if span.end > 0}
+
+
 class WholeLog:
     """The records of a projection's topics from the first one that there ever was.
 
     Args:
         spark: Reads.
         batches: Reads Kafka on executors.
-        log: Knows where Kafka's log begins and ends.
         events: Knows what Kafka has dropped.
         topics: Of the deployment.
     """
 
     def __init__(
-        self,
-        spark: SparkSession,
-        batches: KafkaBatches,
-        log: KafkaLog,
-        events: EventLog,
-        topics: Topics,
+        self, spark: SparkSession, batches: KafkaBatches, events: EventLog, topics: Topics
     ) -> None:
         self.topics = topics
         self._spark = spark
         self._batches = batches
-        self._log = log
         self._events = events
-
-    def ends(self, projection: Projection) -> Positions:
-        """Return the end of the log now, of each partition that ever had a record."""
-        kept = self._log.bounds(self._log.places(projection.topics(self.topics)))
-        return {place: span.end for place, span in kept.items() if span.end > 0}
 
     def records(self, projection: Projection, ends: Positions, scratch: Path) -> DataFrame:
         """Return all records before `ends`.
