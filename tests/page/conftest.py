@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.page.filled import fill
-from verdict.configuration.found import DATABASE, Service
+from verdict.configuration.found import DATABASE, Latency, Service
 from verdict.configuration.loading import settings_alone
 from verdict.page.application import page_of
 from verdict.standing.facts import (
@@ -23,6 +23,7 @@ from verdict.standing.facts import (
     Standing,
 )
 
+AT = 1_795_000_020_000
 TOKEN = "a token of sixteen"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
@@ -32,7 +33,10 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
     shown = ProjectionStanding(
         "outcome", 1, "live", lag, None, (), (PositionStanding("r", 0, reached, lag),)
     )
-    service = Service(os.getpid(), "127.0.0.1:9", "sqlite:////nowhere")
+    minutes = Latency(AT, 5, 20, 90, 100), Latency(AT + 120_000, 7, 30, 1200, 2000)
+    service = Service(
+        os.getpid(), "127.0.0.1:9", "sqlite:////nowhere", latency=minutes[1], latencies=minutes
+    )
     return Standing(
         service=service,
         data_dir=Path("/nowhere"),

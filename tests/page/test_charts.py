@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from verdict.page.charts import MINUTES, TALL, Bar, charts
+from verdict.configuration.found import Latency
+from verdict.page.charts import MINUTES, TALL, Bar, Wait, charts, waits
 
 
 @pytest.mark.parametrize("between", ["T", " "])
@@ -27,3 +28,18 @@ def test_minutes_lie_behind_each_other_and_the_newest_is_last(between: str) -> N
 
 def test_where_nothing_was_answered_nothing_is_drawn() -> None:
     assert charts([]) == ("", [])
+
+
+def test_waits_lie_behind_each_other_and_the_slowest_minute_is_as_tall_as_the_chart() -> None:
+    first, last = Latency(60_000, 5, 20, 90, 100), Latency(180_000, 7, 30, 120, 2000)
+    too_long_ago = Latency(180_000 - MINUTES * 60_000, 1, 1, 1, 1)
+
+    shown = waits([too_long_ago, first, last])
+
+    assert shown is not None
+    assert (shown.until, shown.most_ms) == ("1970-01-01T00:03Z", 120)
+    assert shown.bars == (
+        Wait(MINUTES - 3, TALL / 6, TALL * 90 / 120, first),
+        Wait(MINUTES - 1, TALL / 4, TALL, last),
+    )
+    assert waits([]) is None

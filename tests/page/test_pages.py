@@ -182,7 +182,15 @@ def test_rates_are_bars_by_minute_and_reason(shown: TestClient) -> None:
 
     assert "ACCEPTED 7, at most " in text(page)
     assert "VERSION_CONFLICT 2, at most " in text(page)
-    assert page.count("<rect ") >= page.count("<figure ") == 5
+    assert page.count("<rect ") >= page.count("<figure ") == 6
+
+
+def test_rates_show_how_long_commands_waited(shown: TestClient) -> None:
+    said = text(shown.get("/rates").text)
+
+    assert "at most 1,200 ms for 99 of 100 in a minute" in said
+    assert "7 commands: half within 30 ms, 99 of 100 within 1,200 ms, all within 2,000 ms" in said
+    assert "half answered in 30 ms 99 of 100 in 1,200 ms" in text(shown.get("/").text)
 
 
 @pytest.mark.proves("S-05")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, fitting, show, show_json, table
-from verdict.configuration.found import Service
+from verdict.configuration.found import Latency, Service
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.standing.asking import standing_of
@@ -82,6 +82,8 @@ def _page(found: Standing) -> Iterator[Part]:
     yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
+        if found.service and found.service.latency:
+            yield Text(f"answers  {_within(found.service.latency)}")
         yield from (Text(), _commands(found.commands), Text())
     if found.processors:
         yield from (_processors(found.processors), Text())
@@ -100,6 +102,13 @@ def _service(service: Service | None) -> Text:
     name = " ".join(service.roles) if len(service.roles) == 1 else "service"
     about = Text(f"{name}  ").append("up", "green")
     return about.append(f"  pid {service.pid}, Kafka {service.bootstrap_servers}{page}")
+
+
+def _within(latency: Latency) -> str:
+    return (
+        f"{latency.commands:,} in the last 60 s: half within {latency.p50_ms / 1000:.2f} s, 99 of "
+        f"100 within {latency.p99_ms / 1000:.2f} s, all within {latency.most_ms / 1000:.2f} s"
+    )
 
 
 def _about(decider: DeciderStanding) -> Iterator[str]:

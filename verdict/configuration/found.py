@@ -34,12 +34,27 @@ class Overdue:
 
 
 @dataclass(frozen=True, slots=True)
+class Latency:
+    """Within how many milliseconds commands were answered: half, 99 of 100, and all of them.
+
+    `at` are epoch milliseconds: the begin of a minute, or when the last 60 s were looked at.
+    """
+
+    at: int
+    commands: int
+    p50_ms: int
+    p99_ms: int
+    most_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """Where a process of a deployment can be found, and what it says of itself.
 
     `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
     `kafka_away_since` is in seconds of the epoch, `roles` are those that it has; one that needs
-    no database names none.
+    no database names none. `latency` is of the last 60 s, `latencies` of each minute before, as far
+    as anybody was answered here.
     """
 
     pid: int
@@ -50,6 +65,8 @@ class Service:
     overdue: Mapping[str, Overdue] = field(default_factory=dict)
     kafka_away_since: float | None = None
     roles: tuple[str, ...] = ()
+    latency: Latency | None = None
+    latencies: tuple[Latency, ...] = ()
 
 
 def home_of(data_dir: Path, role: str, *part: str) -> Path:
@@ -135,7 +152,10 @@ def silent_s(folder: Path) -> float:
 def _service(said: dict[str, Any]) -> Service:
     overdue = {query: Overdue(**batch) for query, batch in said.pop("overdue", {}).items()}
     roles = tuple(said.pop("roles", ()))
-    return Service(**said, overdue=overdue, roles=roles)
+    latencies = tuple(Latency(**one) for one in said.pop("latencies", ()))
+    of_last_minute = said.pop("latency", None)
+    latency = None if of_last_minute is None else Latency(**of_last_minute)
+    return Service(**said, overdue=overdue, roles=roles, latency=latency, latencies=latencies)
 
 
 def _has_open(process: psutil.Process, file: Path) -> bool:

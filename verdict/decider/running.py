@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation, generation_of
+from verdict.decider.latency import Latencies
 from verdict.decision.handle import Limits
 from verdict.errors import Late
 from verdict.exactly_once.batch import Batch, Packed
@@ -19,13 +20,14 @@ from verdict.exactly_once.decider_query import NAME, decider_query
 from verdict.exactly_once.errors import Misfit
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.owner import take_over
-from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.publisher import Outcome, Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.watch import Watch
 from verdict.kafka.topic_differences import PartitionsAdded
+from verdict.operator.arrived import arrivals_of
 from verdict.operator.handover import Outputs, chunks_of
 from verdict.operator.local_copy import executor_folder
 from verdict.operator.log_structured import LogStructuredState
@@ -33,6 +35,7 @@ from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
 from verdict.operator.seed import SEEDS_SCHEMA
 from verdict.operator.stream import decisions, shard_keys
+from verdict.projection.applier import wall_clock
 from verdict.spark.errors import query_failed
 from verdict.spark.lasting import Lasting
 from verdict.spark.pauses import ANSWERING_MS
@@ -57,6 +60,7 @@ class Deciding:
         settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
         reachable: Whether Kafka is there; while it is not, a query that ended is not begun again.
+        latencies: Takes in how long commands waited for their answers.
     """
 
     def __init__(
@@ -65,10 +69,12 @@ class Deciding:
         settings: Settings,
         on_step: OnStep = unobserved,
         reachable: Callable[[], bool] = lambda: True,
+        latencies: Latencies | None = None,
     ) -> None:
         self._ground = ground
         self._settings = settings
         self._on_step = on_step
+        self._latencies = latencies or Latencies()
         self._held = ExitStack()
         self._shards: list[int] = []
         self._outputs = Outputs(settings.durable_dir / "outputs")
@@ -208,7 +214,8 @@ class Deciding:
         self._see_that_no_key_has_moved(planned)
         table = frame.toArrow()  # the only evaluation: every one runs the operator
         batch = replace(planned, moves=told_moves(moves_of(table), self._shards))
-        self._publisher.publish(batch, Packed(partial(chunks_of, table)))
+        if self._publisher.publish(batch, Packed(partial(chunks_of, table))) is Outcome.PUBLISHED:
+            self._latencies.note(arrivals_of(table), wall_clock())
         self._outputs.clear()
 
     def _see_that_no_key_has_moved(self, planned: Batch) -> None:

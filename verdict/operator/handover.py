@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+NOTHING_TOLD = {"moved": [None], "arrived": [None]}
 BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
 
 
@@ -33,10 +34,10 @@ class Handover:
         """Return the row of `DECIDED_SCHEMA` that carries `chunk`, or says where it lies."""
         self._room -= len(chunk)
         if self._folder is None or self._room >= 0:
-            return pd.DataFrame({"outputs": [chunk], "file": [None], "moved": [None]})
+            return pd.DataFrame({"outputs": [chunk], "file": [None], **NOTHING_TOLD})
         path = self._folder / f"{uuid.uuid4()}.chunk"
         path.write_bytes(chunk)
-        return pd.DataFrame({"outputs": [None], "file": [str(path)], "moved": [None]})
+        return pd.DataFrame({"outputs": [None], "file": [str(path)], **NOTHING_TOLD})
 
 
 class Outputs:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-import pandas as pd
 import pyarrow as pa
 
 from verdict.operator.shard_state import Stamp
@@ -23,14 +22,13 @@ class Moved(NamedTuple):
     after: Stamp
 
 
-def moved_frame(moved: Moved) -> pd.DataFrame:
-    """Return the row of `DECIDED_SCHEMA` that carries `moved`."""
-    packed = LAYOUT.pack(moved.key, *moved.before, *moved.after)
-    return pd.DataFrame({"outputs": [None], "file": [None], "moved": [packed]})
+def packed(moved: Moved) -> bytes:
+    """Return the bytes of it, for `moves_of`."""
+    return LAYOUT.pack(moved.key, *moved.before, *moved.after)
 
 
 def moves_of(table: pa.Table) -> Iterator[Moved]:
     """Yield what a table of `DECIDED_SCHEMA` tells of shards, in no particular order."""
-    for packed in table["moved"].drop_null().to_pylist():
-        key, *stamps = LAYOUT.unpack(packed)
+    for told in table["moved"].drop_null().to_pylist():
+        key, *stamps = LAYOUT.unpack(told)
         yield Moved(key, (stamps[0], stamps[1]), (stamps[2], stamps[3]))

@@ -13,7 +13,7 @@ from verdict.wire.reply import reply_name
 from verdict.wire.topics import Topics
 
 OUTPUT_SCHEMA = "outputs binary, file string"
-DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary"
+DECIDED_SCHEMA = f"{OUTPUT_SCHEMA}, moved binary, arrived binary"
 
 
 class Output(NamedTuple):

@@ -14,11 +14,12 @@ from pyspark.sql.streaming.stateful_processor import (
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.model.source import Source
+from verdict.operator.arrived import Sampling
 from verdict.operator.batch import ShardBatch
 from verdict.operator.chunk import chunks
 from verdict.operator.collector import collector_paused, spare_imports
 from verdict.operator.handover import Handover
-from verdict.operator.moved import Moved, moved_frame
+from verdict.operator.moved import Moved, packed
 from verdict.operator.seed import pieces
 from verdict.operator.shard_state import MapShardState, ShardState
 from verdict.operator.slices import in_slices
@@ -76,15 +77,17 @@ class CommandProcessor(StatefulProcessor):
         taken together and sorted before the first decision. What is more than a slice is decided
         as if it were several batches.
         """
-        arrived = (record for frame in rows for record in _records(frame))
+        sampling = Sampling()
+        arrived = sampling.watch(record for frame in rows for record in _records(frame))
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         self._state.open(key[0])
         before = self._state.stamp()
         with collector_paused():  # until all that was made has died
             yield from self._decided(key[0], arrived)
-        if before is not None and (after := self._state.stamp()) is not None:
-            yield moved_frame(Moved(key[0], before, after))
+        after = self._state.stamp()
+        moved = Moved(key[0], before, after) if before and after else None
+        yield _told(moved, sampling.packed())
 
     def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
         handover, now = Handover(self._folder), self._planned_at()
@@ -110,6 +113,14 @@ class CommandProcessor(StatefulProcessor):
             for piece in pieces(file):
                 self._state.open(key[0])
                 self._state.commit(piece, 0)
+
+
+def _told(moved: Moved | None, arrived: bytes | None) -> pd.DataFrame:
+    """Return the row of `DECIDED_SCHEMA` that tells of a shard."""
+    stands = None if moved is None else packed(moved)
+    return pd.DataFrame(
+        {"outputs": [None], "file": [None], "moved": [stands], "arrived": [arrived]}
+    )
 
 
 def _records(frame: pd.DataFrame) -> Iterator[CommandRecord]:

@@ -103,6 +103,14 @@ def _answered(look: Look) -> Iterable[Value]:
     return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
 
 
+def _latency(look: Look) -> Iterable[Value]:
+    service = look.standing.service
+    if service is None or (latency := service.latency) is None:
+        return []
+    told = {"0.5": latency.p50_ms, "0.99": latency.p99_ms, "1": latency.most_ms}
+    return [((part,), millis / 1000) for part, millis in told.items()]
+
+
 def _lag(look: Look) -> Iterable[Value | None]:
     return (_known(name, one.waiting) for name, one in look.parts.items())
 
@@ -171,6 +179,13 @@ METRICS = (
         "Commands of the last 60 s that were answered: `ACCEPTED`, or the reason of a rejection.",
         ("outcome",),
         _answered,
+    ),
+    Metric(
+        "verdict_answer_seconds",
+        "Within which time that part of the commands of the last 60 s was answered, from Kafka's "
+        "time of each to the commit of its answer.",
+        ("quantile",),
+        _latency,
     ),
     Metric("verdict_decider_info", "1; the versions of the rules.", ("rules",), _rules),
     Metric("verdict_decider_generation", "Counts who became the decider.", (), _generation),

@@ -17,7 +17,7 @@ from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
-from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts
+from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts, waits
 from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
@@ -148,11 +148,19 @@ class Pages:
             return self.shown(request, "why", {"id": id, "found": why(reader, id)})
 
     def rates(self, request: Request) -> Response:
-        """Show how often what was answered in the last hours, minute by minute."""
+        """Show how often what was answered in the last hours, and after how long, by minute."""
         with self._reader(request) as reader:
             until, found = charts(rows(reader, RATES))
-        about = {"minutes": MINUTES, "tall": TALL, "counted": COUNTED}
-        return self.shown(request, "rates", about | {"until": until, "charts": found})
+        service = self._watch.look().standing.service
+        told = {
+            "minutes": MINUTES,
+            "tall": TALL,
+            "counted": COUNTED,
+            "until": until,
+            "charts": found,
+            "waits": waits(service.latencies if service else ()),
+        }
+        return self.shown(request, "rates", told)
 
     def refusals(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""

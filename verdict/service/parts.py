@@ -11,6 +11,7 @@ from typing import Protocol
 from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
+from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
@@ -69,6 +70,7 @@ class Stage:
         on_step: Called at each step of publishing what was decided.
         tell: Called with what a person who waits for the start may want to know.
         check_jvm: Raises why Spark's JVM ended, if it did.
+        latencies: Takes in how long commands waited for their answers.
     """
 
     settings: Settings
@@ -79,6 +81,7 @@ class Stage:
     on_step: OnStep
     tell: Tell
     check_jvm: Callable[[], None]
+    latencies: Latencies
 
     @property
     def ground(self) -> Foundation:
@@ -138,7 +141,10 @@ class DeciderPart:
         self._stage = stage
         self._held = ExitStack()
         self._rehearsal: Future[None] = Future()
-        self._deciding = Deciding(stage.ground, stage.settings, stage.on_step, stage.is_kafka_there)
+        ground, settings = stage.ground, stage.settings
+        self._deciding = Deciding(
+            ground, settings, stage.on_step, stage.is_kafka_there, stage.latencies
+        )
 
     @property
     def stopped(self) -> Mapping[str, str]:

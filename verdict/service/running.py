@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.settings import Settings
+from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell, untold
 from verdict.errors import VerdictError
 from verdict.exactly_once.steps import OnStep, unobserved
@@ -64,6 +65,7 @@ class Running:
         self._tell = tell
         self._crew = crew or everybody(settings)
         self._page_url = page_url
+        self._latencies = Latencies()
         self._held = ExitStack()
         self._parts: list[Part] = []
         self._vitals: Vitals | None = None
@@ -188,7 +190,8 @@ class Running:
         self._reach.start()
         self._start_parts(held)
         service = Service(os.getpid(), laid.servers, database, self._page_url, roles=crew.names)
-        self._vitals = Vitals(crew.place.home, service, settings.batch_limit_s)
+        limit_s, latencies = settings.batch_limit_s, self._latencies
+        self._vitals = Vitals(crew.place.home, service, limit_s, latencies)
         held.callback(withdraw, crew.place.home)
 
     def _lay(self, held: ExitStack) -> Foundation | WithoutSpark:
@@ -209,6 +212,7 @@ class Running:
             on_step=self._on_step,
             tell=self._tell,
             check_jvm=partial(self._check_jvm, DEATH_S),
+            latencies=self._latencies,
         )
         for role in self._crew.roles:
             part = role.part(stage)

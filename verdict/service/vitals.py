@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from verdict.configuration.found import Overdue, Service, announce
+from verdict.decider.latency import Latencies
+from verdict.projection.applier import wall_clock
 from verdict.spark.under_way import UnderWay, longer_than
 
 LOG = logging.getLogger("verdict.vitals")
@@ -20,12 +22,20 @@ class Vitals:
         data_dir: Of the service.
         service: As it is announced first.
         batch_limit_s: A batch that is under way for longer is said, here and in the log.
+        latencies: Of the decider, if that is here.
     """
 
-    def __init__(self, data_dir: Path, service: Service, batch_limit_s: float) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        service: Service,
+        batch_limit_s: float,
+        latencies: Latencies | None = None,
+    ) -> None:
         self.service = service
         self._data_dir = data_dir
         self._limit_s = batch_limit_s
+        self._latencies = latencies or Latencies()
         self._overdue: Mapping[str, UnderWay] = {}
         self._beat_at = 0.0
         self._is_unsaid = False
@@ -48,7 +58,10 @@ class Vitals:
             overdue=self._find_overdue(),
         )
         if now != self.service or time.monotonic() >= self._beat_at:
-            self.service = now
+            at = wall_clock()  # every command changes these: they go along with what is said anyway
+            of_last_minute = self._latencies.of_last_minute(at)
+            minutes = self._latencies.minutes(at)
+            self.service = replace(now, latency=of_last_minute, latencies=minutes)
             self._beat_at = time.monotonic() + BEAT_S
             self._announce()
 

@@ -1,0 +1,67 @@
+"""How long commands waited, of the last minute and of those before."""
+
+from array import array
+
+from verdict.configuration.found import Latency
+from verdict.decider.latency import HOURS, MINUTE_MS, Latencies
+from verdict.operator.arrived import Arrived
+
+NOW = 1_795_000_020_000  # the begin of a minute
+
+
+def arrived(commands: int, *millis: int) -> Arrived:
+    return Arrived(commands, array("q", millis))
+
+
+def test_each_command_of_a_sample_stands_for_as_many_as_were_left_out() -> None:
+    """Of two shards, one sent 98 of 100: what its two times say counts most."""
+    latencies = Latencies()
+    latencies.note([arrived(98, NOW - 10, NOW - 20), arrived(2, NOW - 500, NOW - 900)], NOW)
+
+    assert latencies.of_last_minute(NOW) == Latency(NOW, 100, 20, 500, 900)
+
+
+def test_a_clock_that_is_behind_that_of_kafka_makes_no_time_negative() -> None:
+    latencies = Latencies()
+    latencies.note([arrived(1, NOW + 50)], NOW)
+
+    assert latencies.of_last_minute(NOW) == Latency(NOW, 1, 0, 0, 0)
+
+
+def test_the_last_minute_is_forgotten_after_a_minute() -> None:
+    latencies = Latencies()
+    latencies.note([arrived(1, NOW)], NOW + 30)
+
+    assert latencies.of_last_minute(NOW + MINUTE_MS) is not None
+    assert latencies.of_last_minute(NOW + 30 + MINUTE_MS) is None
+
+
+def test_minutes_are_told_when_they_are_over_and_each_once() -> None:
+    latencies = Latencies()
+    for seconds in (0, 59, 60, 61):
+        at = NOW + 1000 * seconds
+        assert (latencies.minutes(at) == ()) == (seconds < 60)
+        latencies.note([arrived(1, at - seconds)], at)
+    first = Latency(NOW, 2, 0, 59, 59)
+
+    assert latencies.minutes(NOW + 62_000) == (first,)
+    assert latencies.minutes(NOW + 62_001) == (first,)
+    second = Latency(NOW + MINUTE_MS, 2, 60, 61, 61)
+    assert latencies.minutes(NOW + 600_000) == (first, second)
+    assert latencies.minutes(NOW + 601_000) == (first, second)
+
+
+def test_a_batch_without_commands_is_nothing() -> None:
+    latencies = Latencies()
+    latencies.note([], NOW)
+
+    assert latencies.of_last_minute(NOW) is None
+    assert latencies.minutes(NOW + MINUTE_MS) == ()
+
+
+def test_no_more_than_some_hours_are_kept() -> None:
+    latencies = Latencies()
+    for minute in range(HOURS * 60 + 10):
+        latencies.note([arrived(1, NOW)], NOW + minute * MINUTE_MS)
+
+    assert len(latencies.minutes(NOW + 1000 * MINUTE_MS)) == HOURS * 60

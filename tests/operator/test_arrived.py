@@ -1,0 +1,41 @@
+"""A sample of when commands arrived, of any number of them."""
+
+from array import array
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verdict.decision.received import CommandRecord
+from verdict.model.source import Source
+from verdict.operator.arrived import MOST, Arrived, Sampling, arrivals_of
+
+PLACE = Source("order.commands", 0, 0)
+
+
+def told(times: list[int]) -> list[Arrived]:
+    """Return what the driver is told of commands that arrived then."""
+    sampling = Sampling()
+    records = [CommandRecord(PLACE, at, None, None, 0, None) for at in times]
+    assert [*sampling.watch(records)] == records
+    return [*arrivals_of(pa.table({"arrived": pa.array([sampling.packed(), None], pa.binary())}))]
+
+
+@given(st.lists(st.integers(0, 2**60), min_size=1, max_size=MOST))
+def test_few_are_told_one_by_one(times: list[int]) -> None:
+    assert told(times) == [Arrived(len(times), array("q", times))]
+
+
+@given(st.integers(MOST + 1, 20 * MOST))
+def test_of_many_each_so_manyth_is_told(count: int) -> None:
+    [arrived] = told([*range(count)])
+
+    assert arrived.commands == count
+    assert MOST // 2 <= len(arrived.millis) <= MOST
+    strides = {later - at for at, later in zip(arrived.millis, arrived.millis[1:], strict=False)}
+    assert arrived.millis[0] == 0
+    assert len(strides) == 1
+
+
+def test_a_batch_without_commands_tells_nothing() -> None:
+    assert told([]) == []
