@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from verdict.configuration.found import Overdue, Service
+from verdict.configuration.found import Latency, Overdue, Service
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -27,6 +27,8 @@ FULL = Standing(
         stopped={"lake": "no disk"},
         overdue={"decider": Overdue(3, 1.5)},
         roles=("decider", "lake"),
+        latency=Latency(1, 4, 20, 30, 31),
+        latencies=(Latency(1, 4, 20, 30, 31),),
     ),
     data_dir=Path("/data"),
     decider=DeciderStanding("me", 2, 9, 4, "order=1"),
@@ -54,7 +56,8 @@ def test_all_that_is_known_as_json() -> None:
     assert json_line(as_json(FULL)).decode() == (
         '{"service": {"pid": 7, "bootstrap_servers": "127.0.0.1:9092", "page_url": null, '
         '"stopped": {"lake": "no disk"}, "overdue": {"decider": {"batch_id": 3, "since": 1.5}}, '
-        '"kafka_away_since": null, "roles": ["decider", "lake"]}, "data_dir": "/data", '
+        '"kafka_away_since": null, "roles": ["decider", "lake"], "latency": {"at": 1, '
+        '"commands": 4, "p50_ms": 20, "p99_ms": 30, "most_ms": 31}}, "data_dir": "/data", '
         '"decider": {"owner": "me", "generation": 2, "batch_id": 9, "shards": 4, '
         '"handler_version": "order=1"}, '
         '"commands": [{"topic": "order.commands", "partition": 0, "decided": 5, "end": 6, '
