@@ -58,6 +58,7 @@ FLOORS = [
     "unhandled",
     "standing",
     "mail",
+    "tracing",
     "testing",
     "service",
     "scaffold",

@@ -109,6 +109,7 @@ def test_a_page_says_what_to_install() -> None:
     [
         ("service", ("pyspark", "pandas", "pyarrow", "lmdb", "protobuf")),
         ("page", ("fastapi", "jinja2", "prometheus-client", "uvicorn")),
+        ("otel", ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")),
     ],
 )
 def test_what_a_service_needs_is_an_extra(extra: str, packages: tuple[str, ...]) -> None:

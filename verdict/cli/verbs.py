@@ -35,6 +35,7 @@ VERBS = (
     _listed("history", "Show what was asked of one aggregate, and what came of it.", ASK),
     _listed("trace", "Show a flow as a tree, by its correlation id.", ASK),
     _listed("why", "Show why a command ended as it did, and who won.", ASK),
+    _listed("spans", "Send spans of commands to an OpenTelemetry collector.", ASK),
     _listed("state", "Show one aggregate or all of a type, now or as they were.", ASK),
     _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
     _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
@@ -54,7 +55,10 @@ VERBS = (
 
 OF_A_SERVICE = dict.fromkeys(("pyspark", "pandas", "pyarrow", "lmdb", "google"), "service")
 OF_A_PAGE = dict.fromkeys(("fastapi", "jinja2", "prometheus_client", "uvicorn"), "page")
-EXTRAS = OF_A_SERVICE | OF_A_PAGE  # package → the extra of pyproject.toml that brings it
+OF_TRACING = {"opentelemetry": "otel"}
+EXTRAS = (
+    OF_A_SERVICE | OF_A_PAGE | OF_TRACING
+)  # package → the extra of pyproject.toml that brings it
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {

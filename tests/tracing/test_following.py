@@ -1,0 +1,111 @@
+"""U-05: spans reach a collector, over HTTP as it takes them, and none is lost on the way."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.projection.responses import ACCEPTED
+from verdict.local.broker import EmbeddedBroker
+from verdict.tracing import following
+from verdict.tracing.following import Spans
+from verdict.wire.records import encode
+
+pytestmark = pytest.mark.kafka
+TOPIC = "spans.order.responses"
+SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+REFUSED = 400  # which the exporter does not try again by itself
+
+
+class Collecting:
+    """A collector that refuses the first spans, and says when it has taken so many."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, str]] = []
+        self.refusals = 1
+        self.whole = Event()
+        self.wanted = 2
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(outer.take(body))
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1/traces"
+
+    def take(self, body: bytes) -> int:
+        if self.refusals:
+            self.refusals -= 1
+            return REFUSED
+        request = ExportTraceServiceRequest.FromString(body)
+        for of_resource in request.resource_spans:
+            [service] = [
+                one.value.string_value
+                for one in of_resource.resource.attributes
+                if one.key == "service.name"
+            ]
+            spans = (span for scope in of_resource.scope_spans for span in scope.spans)
+            self.taken += ((service, span.name) for span in spans)
+        if len(self.taken) >= self.wanted:
+            self.whole.set()
+        return 200
+
+
+@pytest.fixture
+def collecting() -> Iterator[Collecting]:
+    collecting = Collecting()
+    thread = Thread(target=collecting.server.serve_forever, daemon=True)
+    thread.start()
+    yield collecting
+    collecting.server.shutdown()
+    collecting.server.server_close()
+    thread.join()
+
+
+def answer(broker: EmbeddedBroker, *traced: bool) -> None:
+    """Write answers, some to senders that trace; and a tombstone of somebody."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for one in traced:
+        headers: list[tuple[str, str | bytes | None]] = [("traceparent", SAMPLED)]
+        producer.produce(TOPIC, encode(ACCEPTED), "o-1", headers=headers if one else [])
+    producer.produce(TOPIC, None, "o-1")
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.proves("U-05")
+def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
+    broker: EmbeddedBroker, collecting: Collecting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "RETRY_S", 0.05)
+    # what was answered before a group is known is of no interest, but here
+    monkeypatch.setitem(following.FOLLOWING, "auto.offset.reset", "earliest")
+    options = {"bootstrap.servers": broker.bootstrap_servers}
+    admin = AdminClient({**options})  # held: one that is collected takes its request with it
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+
+    def follow(until: Event) -> int:
+        exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
+        return Spans(options, "spans.verdict", [TOPIC], "shop", exporter).follow(until.wait)
+
+    answer(broker, True, False, True)
+    assert follow(collecting.whole) == 2
+    collecting.whole.clear()
+    collecting.wanted = 3
+    answer(broker, True)
+    assert follow(collecting.whole) == 1
+
+    assert collecting.refusals == 0
+    assert collecting.taken == [("shop", f"order {ACCEPTED.command_type}")] * 3

@@ -1,0 +1,1 @@
+"""Spans for OpenTelemetry, made afterwards of what is recorded: nothing here decides anything."""

@@ -1,0 +1,122 @@
+"""Follows the answers and hands their spans to a collector; how far, Kafka remembers.
+
+As a consumer group, so that several share the work and who is started again goes on. What a
+collector did not take is sent again: at least once, under the same ids.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+
+from verdict.kafka.access import ClientLog
+from verdict.kafka.errors import kafka_failed
+from verdict.kafka.log import FINAL, Options, consumer_of
+from verdict.tracing.spans import Answered, span_of
+
+LOG = logging.getLogger("verdict.tracing")
+AT_ONCE = 500  # answers
+POLL_S = 1.0
+RETRY_S = 5.0
+FOLLOWING: dict[str, str | int | bool] = {
+    "auto.offset.reset": "latest",  # whoever begins to trace wants no spans of last year
+    "enable.partition.eof": False,
+    "fetch.wait.max.ms": 500,
+}
+
+
+class Collector(Protocol):
+    """Takes spans, as an exporter of OpenTelemetry's SDK does."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Return whether it has taken them."""
+        ...
+
+
+class Spans:
+    """The spans of all commands whose senders trace.
+
+    Args:
+        options: librdkafka's, `bootstrap.servers` and security among them.
+        group: Of consumers, by which Kafka knows how far they have come.
+        topics: Of responses.
+        name: Of the service, as traces show it.
+        collector: Takes the spans.
+    """
+
+    def __init__(
+        self, options: Options, group: str, topics: Sequence[str], name: str, collector: Collector
+    ) -> None:
+        self._servers = str(options.get("bootstrap.servers"))
+        self._resource = Resource.create({"service.name": name})
+        self._collector = collector
+        self._consumer: Consumer = consumer_of(
+            options, ClientLog(), FOLLOWING | {"group.id": group}
+        )
+        self._consumer.subscribe([*topics])
+
+    def follow(self, stopped: Callable[[float], bool]) -> int:
+        """Send spans until stopped; return how many were taken.
+
+        Args:
+            stopped: Waits for so many seconds at most; tells whether this shall end.
+
+        Raises:
+            Unreachable, VerdictError: Kafka refuses, or does not answer for good.
+        """
+        sent = 0
+        try:
+            while not stopped(0):
+                messages = self._consumer.consume(AT_ONCE, POLL_S)
+                spans = [*filter(None, map(self._span, messages))]
+                if not self._taken(spans, stopped):
+                    break
+                sent += len(spans)
+                if messages:
+                    self._note_how_far()
+        except KafkaException as error:
+            raise kafka_failed("answers cannot be read", self._servers, error, "") from error
+        finally:
+            self._consumer.close()
+        return sent
+
+    def _span(self, message: Message) -> ReadableSpan | None:
+        if (error := message.error()) is not None:
+            self._see_that_it_passes(error)
+            return None
+        value = message.value()
+        if not isinstance(value, bytes):
+            return None
+        answered = Answered(
+            topic=str(message.topic()),
+            partition=message.partition() or 0,
+            offset=message.offset() or 0,
+            value=value,
+            headers=message.headers() or (),  # type: ignore[arg-type]
+            timestamp=message.timestamp()[1],
+        )
+        return span_of(answered, self._resource)
+
+    def _note_how_far(self) -> None:
+        """Let Kafka remember it; where it cannot now, what was sent is sent again some day."""
+        try:
+            self._consumer.commit(asynchronous=False)
+        except KafkaException as failed:
+            self._see_that_it_passes(failed.args[0])
+
+    def _see_that_it_passes(self, error: KafkaError) -> None:
+        if error.code() in FINAL or error.fatal():
+            raise KafkaException(error)
+        LOG.warning("Kafka does not answer as it should, trying again: %s", error.str())
+
+    def _taken(self, spans: Sequence[ReadableSpan], stopped: Callable[[float], bool]) -> bool:
+        """Return whether the collector took all; tries again until it does, or this is stopped."""
+        while spans and self._collector.export(spans) is not SpanExportResult.SUCCESS:
+            LOG.warning("the collector did not take %s spans: trying again", len(spans))
+            if stopped(RETRY_S):
+                return False
+        return True
