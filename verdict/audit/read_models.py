@@ -192,7 +192,7 @@ class ReadModels:
         if which is None:
             return
         contents = content(live, table, where=which), content(folded, table, where=which)
-        self.looked.at[f"rows of {name}"] += contents[0].rows
+        self.looked.at[f"rows of {table.name.rpartition('_v')[0]}"] += contents[0].rows
         if contents[0] == contents[1]:
             return
         statement = select(table).where(which)
