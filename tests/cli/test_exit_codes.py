@@ -1,3 +1,4 @@
+import json
 import os
 import resource
 import signal
@@ -139,6 +140,31 @@ def test_ctrl_c_ends_with_130_and_without_a_traceback(verdict: Run) -> None:
         tailing.send_signal(signal.SIGINT)
         assert tailing.wait() == 130
         assert tailing.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_file_that_is_sent_says_how_much_was_sent_when_it_is_stopped(
+    verdict: Run, number: signal.Signals, code: int
+) -> None:
+    """SIGTERM was silent."""
+    name = f"stopped-{code}"
+    line = {"aggregate": "order", "aggregate_id": name, "command_id": name, "payload": {}}
+    with process("tail", "commands", "order", "--id", name, "--from", "beginning") as tailing:
+        with process("send", "--file", "-") as sending:
+            assert sending.stdin is not None
+            assert sending.stderr is not None
+            assert tailing.stdout is not None
+            sending.stdin.write(json.dumps(line).encode() + b"\n")
+            sending.stdin.flush()
+            assert name.encode() in tailing.stdout.readline()  # it waits for the next line
+            sending.send_signal(number)
+            assert sending.wait() == code
+            said = sending.stderr.read().decode()
+        tailing.kill()
+
+    assert said == (
+        "1 sent; stopped before the end: send the file again, what was sent is decided once\n"
+    )
 
 
 def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

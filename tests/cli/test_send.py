@@ -112,7 +112,7 @@ def test_a_line_that_cannot_be_sent_is_named_with_what_was_sent_before_it(
     sent = verdict("send", "--file", "-", stdin=f"{envelope('bad-lines', 0)}\n{line}\n")
 
     assert sent.exit_code == 2
-    assert sent.stderr.startswith("1 sent\n")
+    assert sent.stderr.startswith("1 sent; stopped before the end")
     assert problem in sent.stderr
 
 

@@ -6,7 +6,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -107,6 +108,20 @@ def stop_on_signals(stopped: Asked) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end what goes on inside as Ctrl-C does: `finally` and `with` have their turn."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)  # as a shell tells of a signal
+
+    former = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def silence_py4j() -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from verdict.cli.fields import command_from
+from verdict.cli.leaving import ending_on_sigterm
 from verdict.cli.options import Json, kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.positions import parse_time
@@ -34,6 +35,7 @@ app = typer.Typer(add_completion=False)
 
 REJECTED = 3
 EXPECTATIONS = "|".join(Expectation)
+STOPPED = "; stopped before the end: send the file again, what was sent is decided once"
 PROJECTION_ALONE = "--projection goes with --wait and one command"
 
 
@@ -196,12 +198,14 @@ def _sending(settings: Settings) -> Iterator[Client]:
 
 
 def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Tally) -> None:
+    whole = False
     try:
-        with _lines(file) as opened, _sending(settings) as client:
+        with ending_on_sigterm(), _lines(file) as opened, _sending(settings) as client:
             send_all(client, envelopes(opened, aggregate), tally)
+            whole = True
     finally:
         if tally.sent:  # so much is sent, whatever stopped the rest
-            note(_summary(tally))
+            note(_summary(tally) + ("" if whole else STOPPED))
     if tally.unknown:
         raise TimedOut(f"{len(tally.unknown)} outcomes are unknown, the first: {tally.unknown[0]}")
     if tally.rejected:
