@@ -171,3 +171,19 @@ def test_one_of_two_that_are_gone_changes_nothing(world: World, database: Engine
 
     renew(world, topics.retry, topics.commands("loyalty"))
     ensured_topics(world.settings, world.kafka)
+
+
+def test_without_a_marker_nobody_knows_how_far_a_topic_was_read(
+    world: World, database: Engine
+) -> None:
+    """A new topic would begin at 0, and every place be given a second time."""
+    marker, topics = world.marker(), world.settings.topics
+    world.forget_marker()
+    world.delete(topics.commands("order"))
+
+    with pytest.raises(VerdictError, match="decider has no marker, so nobody knows how far"):
+        renew(world, topics.commands("order"))
+
+    assert not world.has(topics.commands("order"))
+    world.remember(marker)
+    renew(world, topics.commands("order"))

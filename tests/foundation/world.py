@@ -37,13 +37,14 @@ class World:
     def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
         """Let the marker know one aggregate only, with the ids of its topics or without."""
         of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
-        marker = replace(
-            self._marker,
-            topic_ids={name: id for name, id in self._marker.topic_ids.items() if ids * name in of},
-            offsets={name: at for name, at in self._marker.offsets.items() if name in of},
+        known, offsets = self._marker.topic_ids.items(), self._marker.offsets.items()
+        self.remember(
+            replace(
+                self._marker,
+                topic_ids={name: id for name, id in known if ids * name in of},
+                offsets={name: at for name, at in offsets if name in of},
+            )
         )
-        transactions = Transactions(self.kafka, self._query.transactional_id)
-        write_marker(transactions, self._query, self.kafka, marker).close()
 
     def delete(self, topic: str) -> None:
         self._admin.delete_topics([topic])[topic].result(30)
@@ -72,15 +73,22 @@ class World:
 
     def has_decided(self, topic: str, offset: int) -> None:
         """Let the decider's marker say how far it has read a topic of commands."""
-        marker = replace(self.marker(), offsets={**self._marker.offsets, topic: [offset]})
-        transactions = Transactions(self.kafka, self._query.transactional_id)
-        write_marker(transactions, self._query, self.kafka, marker).close()
+        self.remember(replace(self.marker(), offsets={**self._marker.offsets, topic: [offset]}))
 
     def knows_again(self, cluster_id: str | None, topic_ids: dict[str, str]) -> None:
         """Let the marker have the ids that it had before."""
-        marker = replace(self.marker(), cluster_id=cluster_id, topic_ids=topic_ids)
+        self.remember(replace(self.marker(), cluster_id=cluster_id, topic_ids=topic_ids))
+
+    def remember(self, marker: Marker) -> None:
+        """Let this be the decider's marker."""
         transactions = Transactions(self.kafka, self._query.transactional_id)
         write_marker(transactions, self._query, self.kafka, marker).close()
+
+    def forget_marker(self) -> None:
+        """Write a tombstone in its place."""
+        producer = Producer(dict(self.kafka.settings))
+        producer.produce(self._query.markers, None, self._query.key)
+        assert producer.flush(30) == 0
 
     def marker(self) -> Marker:
         found = read_marker(self.kafka, self._query, wait=True).marker

@@ -48,8 +48,9 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
         AnotherLog: One of them is gone, or another one now.
         Unreachable: Kafka does not answer.
     """
-    for query, marker in markers_of(settings, kafka):
-        refuse_other_topics(marker, query, kafka, settings.topics)
+    for query in queries_of(settings):
+        if (marker := _marker(kafka, query)) is not None:
+            refuse_other_topics(marker, query, kafka, settings.topics)
 
 
 def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
@@ -75,17 +76,8 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     return marker
 
 
-def markers_of(settings: Settings, kafka: Kafka) -> list[tuple[Query, Marker]]:
-    """Return the queries of the deployment that have a marker, as far as it can be read now.
-
-    Raises:
-        Unreachable: Kafka does not answer.
-    """
-    found = ((query, _marker(kafka, query)) for query in _queries(settings))
-    return [(query, marker) for query, marker in found if marker is not None]
-
-
-def _queries(settings: Settings) -> tuple[Query, ...]:
+def queries_of(settings: Settings) -> tuple[Query, ...]:
+    """Return all that may have a marker, the decider first."""
     lake = () if current().lake is None else (lake_query(settings.topics),)
     return (
         decider_query(settings.topics, settings.shards),

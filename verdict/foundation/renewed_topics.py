@@ -25,7 +25,7 @@ from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.owner import own
 from verdict.exactly_once.ownership import refuse_another_owner
 from verdict.exactly_once.query import Query
-from verdict.foundation.ensured_topics import markers_of
+from verdict.foundation.ensured_topics import queries_of
 from verdict.kafka.access import Kafka
 from verdict.kafka.filling import begin_at
 from verdict.kafka.identity import Identities, Identity
@@ -102,7 +102,7 @@ def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: W
     topics = settings.topics
     wanted = [_renewable(name, topics) for name in dict.fromkeys(names)]
     refuse_another_owner(topics, kafka)
-    memory = _Memory(markers_of(settings, kafka), filled(settings))
+    memory = _Memory(_markers(settings, kafka), filled(settings))
     _see_that_they_are_others([topic.name for topic in wanted], memory, kafka)
     _see_that_all_else_is_there(settings, kafka, memory.without(names))
     begins = {one.name: memory.reached(one) | _refused(one, topics, kafka) for one in wanted}
@@ -113,6 +113,23 @@ def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: W
     _note(kafka, topics, memory, begins, wish)
     _let_them_be_known(settings, kafka, memory, [*begins])
     return by_topic({place: at for places in begins.values() for place, at in places.items()})
+
+
+def _markers(settings: Settings, kafka: Kafka) -> list[tuple[Query, Marker]]:
+    """Return who has a marker, which is the last one: nobody else is about to write a later one.
+
+    Raises:
+        VerdictError: The decider has none, so nobody knows how far anything was read.
+        Unreachable: A transaction stays open, behind which there may be a later one.
+    """
+    found = [(query, read_marker(kafka, query, wait=True).marker) for query in queries_of(settings)]
+    decider, marker = found[0]
+    if marker is None:
+        raise VerdictError(
+            f"{decider.name} has no marker, so nobody knows how far a topic was read: before the "
+            "first start `verdict up` creates all topics; where the marker is lost, bring it back"
+        )
+    return [(query, marker) for query, marker in found if marker is not None]
 
 
 def _renewable(name: str, topics: Topics) -> Topic:
