@@ -124,3 +124,26 @@ def test_who_runs_is_live_and_ready_and_measured(browser: httpx2.Client) -> None
         "decider", "reactions", "lake", "letters", "outcome",
     }  # fmt: skip
     assert "path" in browser.get("/").text
+
+
+@pytest.mark.proves("U-05")
+def test_how_long_commands_waited_is_measured(browser: httpx2.Client) -> None:
+    """It goes along with the service's next sign of life."""
+    send(browser, "by-http/4", 0, PLACE)
+
+    waited = measured(browser, "verdict_answer_seconds", "quantile")
+
+    assert waited.keys() == {"0.5", "0.99", "1"}
+    assert 0 <= waited["0.5"] <= waited["0.99"] <= waited["1"]
+
+
+def measured(browser: httpx2.Client, name: str, label: str) -> dict[str, float]:
+    """Return a metric by a label of it, as soon as it has a value."""
+    deadline = time.monotonic() + FOLLOWS_S
+    while time.monotonic() < deadline:
+        families = text_string_to_metric_families(browser.get("/metrics").text)
+        [of_it] = [one.samples for one in families if one.name == name]
+        if of_it:
+            return {one.labels[label]: one.value for one in of_it}
+        time.sleep(0.2)
+    raise AssertionError(f"{name} has no value")
