@@ -201,3 +201,13 @@ def test_last_events_that_people_accepted_as_lost_are_no_finding(kept: int) -> N
 
     assert audited(*events, said=(2, b"a hash"), accepted=2) == []
     assert audited(*events, said=(2, b"a hash"), accepted=1) != []
+
+
+def test_who_never_existed_and_was_told_so_misses_nothing() -> None:
+    """It was said to lack 0 versions at places that people passed over."""
+    histories = Histories("position", True, lambda span: 5)
+    refused = ACCEPTED.model_copy(update={"aggregate_id": "p-9", "to_version": 0})
+    histories.answer(refused, Source("position.responses", 0, 1))
+
+    assert [*histories.close()] == []
+    assert not histories.decided

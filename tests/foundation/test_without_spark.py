@@ -9,8 +9,12 @@ from confluent_kafka.cimpl import NewPartitions
 
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
+from verdict.exactly_once.checkpoint import FRESH
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.owner import take_over
 from verdict.foundation.foundation import WithoutSpark, lay_without_spark
 from verdict.foundation.place import place_of
+from verdict.kafka.identity import AnotherLog
 from verdict.kafka.topic_differences import TopicsDiffer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]
@@ -33,6 +37,25 @@ def test_the_embedded_broker_runs_where_topics_differ_and_who_needs_them_is_refu
             lay(other.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
         mend(servers, [topic.name for topic in other.topics.all() if topic.partitions == 2])
         lay(other.model_copy(update={"bootstrap_servers": servers}), "lake", parts)
+
+
+@pytest.mark.proves("G-01")
+def test_the_embedded_broker_runs_where_a_topic_is_gone_and_others_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody could look at what is there, or delete what stands in its place."""
+    settings = settings_alone(data_dir=tmp_path, partitions=1)
+    with ExitStack() as parts:
+        laid = lay(settings, "broker", parts)
+        take_over(decider_query(settings.topics, 1), laid.kafka, FRESH).close()
+        admin = AdminClient({"bootstrap.servers": laid.servers})
+        admin.delete_topics([settings.topics.dead_letters])[settings.topics.dead_letters].result(30)
+
+    with ExitStack() as parts:
+        servers = lay(settings, "broker", parts).servers
+        assert "dead-letters had the id" in caplog.text
+        with pytest.raises(AnotherLog):
+            lay(settings.model_copy(update={"bootstrap_servers": servers}), "letters", parts)
 
 
 def lay(settings: Settings, role: str, parts: ExitStack) -> WithoutSpark:

@@ -51,7 +51,8 @@ def test_it_is_the_child_of_its_sender_and_lasts_until_the_answer() -> None:
         b"",
         b"garbage",
         SAMPLED[:-1] + b"0",  # its sender does not want it
-        b"01" + SAMPLED[2:],
+        b"ff" + SAMPLED[2:],
+        SAMPLED + b"-more",
         SAMPLED.upper(),
         f"00-{'0' * 32}-{PARENT}-01".encode(),
         f"00-{TRACE_ID}-{'0' * 16}-01".encode(),
@@ -59,6 +60,11 @@ def test_it_is_the_child_of_its_sender_and_lasts_until_the_answer() -> None:
 )
 def test_whoever_traces_nothing_gets_no_span(trace: bytes | None) -> None:
     assert span(trace=trace) is None
+
+
+@pytest.mark.parametrize("more", [b"", b"-what"])
+def test_a_later_version_is_read_as_far_as_it_is_known(more: bytes) -> None:
+    assert span(trace=b"01" + SAMPLED[2:] + more) is not None
 
 
 def test_an_answer_that_cannot_be_read_has_none() -> None:

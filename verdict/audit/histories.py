@@ -175,6 +175,8 @@ class Histories:
             accepted: Whether people accepted that they are missing.
         """
         missing = last - (tip.version if tip else 0)
+        if not missing:  # it never existed, and was told so
+            return True
         start = tip.place.offset + 1 if tip and tip.version else 0
         end = sys.maxsize if behind is None else behind.offset
         if missing <= self._passed_over(Span(start, end)):

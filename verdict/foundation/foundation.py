@@ -18,6 +18,7 @@ from verdict.configuration.settings import Settings
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.place import Place, whole_place
 from verdict.kafka.access import Kafka
+from verdict.kafka.identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
@@ -100,7 +101,8 @@ def lay_without_spark(
 ) -> WithoutSpark:
     """Do what `lay_foundation` does, but for Spark; of topics nothing, if they are not `owned`.
 
-    Whoever brings the only broker along goes on where topics differ: else nobody could mend them.
+    Whoever brings the only broker along goes on where topics differ, or are gone: else nobody could
+    mend them.
     """
     _locked(settings, parts, place)
     _see_that_kafka_lets_us_in(settings)
@@ -109,7 +111,7 @@ def lay_without_spark(
     if owned:
         try:
             ensured_topics(settings, kafka)
-        except TopicsDiffer as error:
+        except (TopicsDiffer, AnotherLog) as error:
             if embedded is None:
                 raise
             LOG.warning("%s", error)

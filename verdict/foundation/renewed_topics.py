@@ -141,7 +141,7 @@ def _renewable(name: str, topics: Topics) -> Topic:
     among = {topic.name: topic for topic in topics.all()}
     if name not in among:
         raise VerdictError(
-            f"{name} is no topic of this deployment: see `verdict topics` for its topics"
+            f"{name} is no topic of this deployment, which has {', '.join(sorted(among))}"
         )
     if name in {topics.markers, topics.owners, topics.replies}:
         raise VerdictError(

@@ -12,7 +12,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.errors import kafka_failed, settings_refused
 
-SHOWN = 3  # topics
+SHOWN = 12  # topics: whoever renews them has to name each
 A_NEW_LOG = (
     "Check bootstrap_servers. A topic's id comes back with the files of its brokers only: start "
     "the Kafka that has it, from a backup if need be. If it is gone for good, a new one can stand "

@@ -88,7 +88,8 @@ class TopicAdmin:
             if known[topic.name] != topic.partitions:
                 raise VerdictError(
                     f"{topic.name} was created anew by somebody and has {known[topic.name]} "
-                    f"partitions, and {topic.partitions} are needed: delete it, and try again"
+                    f"partitions, and {topic.partitions} are needed: delete it, and try again (the "
+                    "embedded Kafka answers while `verdict run broker` runs)"
                 )
         wanted = {topic.name: topic.settings for topic in topics}
         if left := wanted.keys() - self._told(wanted):

@@ -69,6 +69,7 @@ class Running:
         self._held = ExitStack()
         self._parts: list[Part] = []
         self._vitals: Vitals | None = None
+        self._log_watch: LogWatch | None = None
         self._spark: SparkSession | None = None
         self._executors: Executors | None = None
 
@@ -142,7 +143,8 @@ class Running:
             return
         if not isinstance(failure, VerdictError):
             self._check_jvm(DEATH_S)  # whatever is asked of one that is dying fails, in pages
-        self._log_watch.look()  # a topic that is gone is behind many a failure
+        if self._log_watch is not None:
+            self._log_watch.look()  # a topic that is gone is behind many a failure
         raise failure
 
     def _check_jvm(self, patience_s: float = 0) -> None:
@@ -160,8 +162,8 @@ class Running:
             part.check()
         if self._executors is not None:
             self._executors.check()
-        if self._reach.there:  # else whatever is tried again would only wait
-            self._log_watch.check()
+        if self._reach.there and self._log_watch is not None:
+            self._log_watch.check()  # where Kafka is away, whatever is tried again would only wait
         if self._vitals is not None:
             self._vitals.tell(self._reach.away_since, self._stopped())
 
@@ -182,7 +184,8 @@ class Running:
             check_server(database)
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
-        self._log_watch = LogWatch(kafka, topics.of_the_log())
+        if crew.spark or crew.database:  # else it only serves Kafka to who mends topics, too
+            self._log_watch = LogWatch(kafka, topics.of_the_log())
         if database is not None:  # before anything is decided beside tables of another log
             check_tables(kafka, settings)
         self._reach = Reach(kafka, topics.markers)

@@ -19,8 +19,9 @@ from verdict.wire.codec import Undecodable
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 
-# version 00, https://www.w3.org/TR/trace-context/#traceparent-header-field-values
-TRACEPARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+# https://www.w3.org/TR/trace-context/#versioning-of-traceparent: later versions may have more
+TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+NONE, FIRST = b"ff", b"00"  # versions
 NS = 1_000_000  # of a millisecond
 
 
@@ -70,9 +71,9 @@ def span_of(answered: Answered, resource: Resource) -> ReadableSpan | None:
 def _parent(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
     values = [value for name, value in headers if name == TRACE and isinstance(value, bytes)]
     found = TRACEPARENT.fullmatch(values[-1]) if values else None
-    if found is None:
+    if found is None or found[1] == NONE or (found[1] == FIRST and found[5]):
         return None
-    trace_id, span_id, flags = (int(part, 16) for part in found.groups())
+    trace_id, span_id, flags = (int(found[part], 16) for part in (2, 3, 4))
     context = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
     return context if context.is_valid else None
 
