@@ -48,7 +48,7 @@ def test_it_runs_until_the_block_ends_and_leaves_nothing(stand_in: StandIn, tmp_
         assert service.bootstrap_servers == "127.0.0.1:9"
         assert len(children() - before) >= 2
 
-    assert children() == before
+    assert not children() - before  # others of this process may end meanwhile
 
 
 def test_a_block_that_fails_ends_it_whether_it_wants_or_not(
@@ -61,7 +61,7 @@ def test_a_block_that_fails_ends_it_whether_it_wants_or_not(
     with pytest.raises(KeyboardInterrupt), Service(tmp_path / "data"):
         raise KeyboardInterrupt
 
-    assert children() == before
+    assert not children() - before  # others of this process may end meanwhile
 
 
 def test_its_verbs_have_its_settings_and_none_from_outside(
