@@ -100,10 +100,8 @@ class LogAudit:
         responses = Partition(self.topics.responses(aggregate_type), number)
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
-        whole, is_behind_hole = (
-            not self.cut.kept[responses].start,
-            self.log.passed_over.is_behind_hole,
-        )
+        whole = not self.cut.kept[responses].start
+        is_behind_hole = self.log.passed_over.is_behind_hole
         histories = Histories(aggregate_type, whole, passed_over, is_behind_hole)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):

@@ -56,9 +56,8 @@ VERBS = (
 OF_A_SERVICE = dict.fromkeys(("pyspark", "pandas", "pyarrow", "lmdb", "google"), "service")
 OF_A_PAGE = dict.fromkeys(("fastapi", "jinja2", "prometheus_client", "uvicorn"), "page")
 OF_TRACING = {"opentelemetry": "otel"}
-EXTRAS = (
-    OF_A_SERVICE | OF_A_PAGE | OF_TRACING
-)  # package → the extra of pyproject.toml that brings it
+# package → the extra of pyproject.toml that brings it
+EXTRAS = OF_A_SERVICE | OF_A_PAGE | OF_TRACING
 
 # what a machine can run short of; the rest of what the system refuses is a bug of ours
 SHORT = {

@@ -1,17 +1,14 @@
 """What people decided to pass over, on a topic of the deployment; read whenever one starts."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
 from sqlalchemy import Engine
 
 from verdict.event_log.placed import Laid, laid
-from verdict.kafka.access import ClientLog
-from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import KafkaLog, Options
+from verdict.kafka.writing import write_all
 from verdict.projection import decision
 from verdict.projection.database import failing_in_words
 from verdict.wire.codec import Undecodable
@@ -22,9 +19,6 @@ from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.decisions")
-
-ANSWER_S = 30.0
-WRITING: Mapping[str, str | bool] = {"enable.idempotence": True, "acks": "all"}
 
 
 def read_decisions(options: Options, topics: Topics) -> list[Decision]:
@@ -122,18 +116,8 @@ def write_decisions(options: Options, topics: Topics, decisions: Sequence[Decisi
     """
     if not decisions:
         return
-    failed: list[KafkaError] = []
-    settings: dict[str, Any] = {**options, **WRITING, "logger": ClientLog()}
-    producer = Producer(settings)
-    for one in decisions:
-        producer.produce(
-            topics.decisions,
-            encode(one),
-            str(one.source),
-            on_delivery=lambda error, _: failed.append(error) if error else None,
-        )
-    left = producer.flush(ANSWER_S)
-    if left or failed:
-        error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
-        what = f"the decision could not be written to {topics.decisions}"
-        raise kafka_failed(what, str(options["bootstrap.servers"]), KafkaException(error), "")
+    records = (
+        {"topic": topics.decisions, "value": encode(one), "key": str(one.source)}
+        for one in decisions
+    )
+    write_all(options, records, f"the decision could not be written to {topics.decisions}")

@@ -4,19 +4,17 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from verdict.errors import VerdictError
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.writing import write_all
 from verdict.wire.spans import Partition, Span
 
 LOG = logging.getLogger("verdict.kafka")
 ANSWER_S = 60.0
-AT_ONCE = 10_000  # records, between two looks at what has arrived
-SETTINGS = {"enable.idempotence": True, "acks": "all", "compression.type": "lz4", "linger.ms": 20}
 
 
 def begin_at(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
@@ -36,9 +34,8 @@ def begin_at(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
     with KafkaLog(kafka.settings) as log:
         before = log.bounds(begins)
         lower = [place for place, span in before.items() if span.start < begins[place]]
-        for place in lower:
-            missing = begins[place] - before[place].end
-            _write(kafka, ((place, EMPTY) for _ in range(missing)))
+        missing = {place: begins[place] - before[place].end for place in lower}
+        _write(kafka, (place._asdict() for place in lower for _ in range(missing[place])))
         after = log.written(lower)
         # nobody can write below any more; where nobody has, there is nothing to look through
         shared = {
@@ -49,42 +46,22 @@ def begin_at(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
         others = [one for one in log.read(shared) if (one.key(), one.value()) != (None, None)]
     if others:
         LOG.warning("%s records that others have written are put behind", len(others))
-    _write(kafka, ((_place(one), _content(one)) for one in others))
+        _write(kafka, map(_again, others))
     _delete(kafka, {place: begins[place] for place in lower})
 
 
-Content = Mapping[str, Any]
-EMPTY: Content = {}
+def _again(message: Message) -> dict[str, Any]:
+    return {
+        "topic": message.topic(),
+        "partition": message.partition(),
+        "key": message.key(),
+        "value": message.value(),
+        "headers": message.headers(),
+    }
 
 
-def _place(message: Message) -> Partition:
-    return Partition(str(message.topic()), message.partition() or 0)
-
-
-def _content(message: Message) -> Content:
-    return {"key": message.key(), "value": message.value(), "headers": message.headers()}
-
-
-def _write(kafka: Kafka, records: Iterable[tuple[Partition, Content]]) -> None:
-    failed: list[KafkaError] = []
-    settings: dict[str, Any] = {**kafka.settings, **SETTINGS, "logger": ClientLog()}
-    producer = Producer(settings)
-
-    def delivered(error: KafkaError | None, _: object) -> None:
-        if error is not None:
-            failed.append(error)
-
-    def arrived(name: str) -> None:
-        if producer.flush(ANSWER_S) or failed:
-            error = failed[0] if failed else KafkaError(KafkaError._TIMED_OUT)
-            raise _failed(kafka, f"{name} cannot be written to", KafkaException(error))
-
-    name = ""
-    for count, ((name, partition), content) in enumerate(records):
-        producer.produce(name, partition=partition, on_delivery=delivered, **content)
-        if count % AT_ONCE == AT_ONCE - 1:
-            arrived(name)
-    arrived(name)
+def _write(kafka: Kafka, records: Iterable[Mapping[str, Any]]) -> None:
+    write_all(kafka.settings, records, "a new topic cannot be filled")
 
 
 def _delete(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
@@ -98,8 +75,5 @@ def _delete(kafka: Kafka, begins: Mapping[Partition, int]) -> None:
             answer.result(ANSWER_S)
         except KafkaException as error:
             what = f"the empty records of {place.topic} cannot be deleted"
-            raise _failed(kafka, what, error) from error
-
-
-def _failed(kafka: Kafka, what: str, error: KafkaException) -> VerdictError:
-    return kafka_failed(what, str(kafka.settings.get("bootstrap.servers")), error, "")
+            servers = str(kafka.settings.get("bootstrap.servers"))
+            raise kafka_failed(what, servers, error, "") from error
