@@ -1,5 +1,6 @@
 """U-05: spans reach a collector, over HTTP as it takes them, and none is lost on the way."""
 
+from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
@@ -11,15 +12,19 @@ from confluent_kafka.cimpl import NewTopic
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.resources import Resource
 
+from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
 from verdict.tracing import following
 from verdict.tracing.following import Spans
-from verdict.wire.records import encode
+from verdict.tracing.rows import Rows
+from verdict.wire.records import encode, encode_event
 
 pytestmark = pytest.mark.kafka
-TOPIC = "spans.order.responses"
+TOPIC, EVENTS = "spans.order.responses", "spans.position.events"
+TOPICS = {TOPIC: None, EVENTS: "position"}
 SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 REFUSED = 400  # which the exporter does not try again by itself
 
@@ -75,6 +80,14 @@ def collecting() -> Iterator[Collecting]:
     thread.join()
 
 
+def happened(broker: EmbeddedBroker) -> None:
+    """Write an event of the command that was answered."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    value = encode_event(AN_EVENT._replace(source=ACCEPTED.source))
+    producer.produce(EVENTS, value, "o-1", headers=[("traceparent", SAMPLED)])
+    assert producer.flush(30) == 0
+
+
 def answer(broker: EmbeddedBroker, *traced: bool) -> None:
     """Write answers, some to senders that trace; and a tombstone of somebody."""
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
@@ -94,18 +107,30 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
     monkeypatch.setitem(following.FOLLOWING, "auto.offset.reset", "earliest")
     options = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**options})  # held: one that is collected takes its request with it
-    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS]).values():
+        made.result(30)
+
+    positions = iter(range(2))  # past the event at the second look, or a later one
+    rows = Rows({EVENTS: {"order_state"}}, lambda: {("order_state", EVENTS, 0): next(positions, 1)})
+    resource = Resource.create({"service.name": "shop"})
 
     def follow(until: Event) -> int:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        return Spans(options, "spans.verdict", [TOPIC], "shop", exporter).follow(until.wait)
+        spans = Spans(options, "spans.verdict", TOPICS, rows, resource, exporter)
+        return spans.follow(until.wait)
 
     answer(broker, True, False, True)
     assert follow(collecting.whole) == 2
     collecting.whole.clear()
-    collecting.wanted = 3
+    collecting.wanted = 5
     answer(broker, True)
-    assert follow(collecting.whole) == 1
+    happened(broker)
+    assert follow(collecting.whole) == 3
 
     assert collecting.refusals == 0
-    assert collecting.taken == [("shop", f"order {ACCEPTED.command_type}")] * 3
+    assert {service for service, _ in collecting.taken} == {"shop"}
+    assert Counter(name for _, name in collecting.taken) == {
+        f"order {ACCEPTED.command_type}": 3,
+        f"position {type(AN_EVENT.payload).__name__}": 1,
+        "project order_state": 1,
+    }

@@ -1,14 +1,16 @@
-"""U-05: the span of a command, from its answer alone."""
+"""U-05: the spans of a command, of its events and of their rows, from what is recorded."""
 
 import pytest
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
+from tests.projection.event_log import AN_EVENT as EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.model.reason import Reason
-from verdict.tracing.spans import Answered, span_of
-from verdict.wire.records import encode
+from verdict.model.source import Source
+from verdict.tracing.spans import Recorded, span_of_command, span_of_event, span_of_rows
+from verdict.wire.records import encode, encode_event
 from verdict.wire.response import Response, Status
 
 TRACE_ID, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -21,9 +23,8 @@ def span(
 ) -> ReadableSpan | None:
     headers = [("other", b"x"), ("traceparent", trace)]
     at = response.decided_at + LATER_MS
-    return span_of(
-        Answered("order.responses", 2, offset, encode(response), headers, at), Resource({})
-    )
+    place = Source("order.responses", 2, offset)
+    return span_of_command(Recorded(place, encode(response), headers, at), Resource({}))
 
 
 def test_it_is_the_child_of_its_sender_and_lasts_until_the_answer() -> None:
@@ -68,15 +69,55 @@ def test_a_later_version_is_read_as_far_as_it_is_known(more: bytes) -> None:
 
 
 def test_an_answer_that_cannot_be_read_has_none() -> None:
-    answered = Answered("order.responses", 0, 0, b"garbage", [("traceparent", SAMPLED)], 5)
+    garbage = Recorded(Source("order.x", 0, 0), b"garbage", [("traceparent", SAMPLED)], 5)
 
-    assert span_of(answered, Resource({})) is None
+    assert span_of_command(garbage, Resource({})) is None
+    assert span_of_event(garbage, "order", Resource({})) is None
 
 
-def test_the_same_answer_has_the_same_id_and_another_one_another() -> None:
-    ids = [one.context.span_id for one in (span(), span(), span(offset=8)) if one]
+def test_the_same_command_has_the_same_id_and_another_one_another() -> None:
+    other = ACCEPTED.model_copy(update={"source": Source("order.commands", 2, 8)})
+    ids = [one.context.span_id for one in (span(), span(offset=8), span(other)) if one]
 
     assert ids[0] == ids[1] != ids[2]
+
+
+def event_span(trace: bytes = SAMPLED) -> ReadableSpan | None:
+    event = EVENT._replace(source=ACCEPTED.source)
+    recorded = Recorded(
+        Source("position.events", 2, 5), encode_event(event), [("traceparent", trace)], LATER_MS
+    )
+    return span_of_event(recorded, "position", Resource({}))
+
+
+def test_an_event_lies_below_its_command_and_rows_below_their_event() -> None:
+    command, event = span(), event_span()
+    assert command is not None
+    assert event is not None
+    rows = span_of_rows(event, "order_state", LATER_MS * 1_000_000 + 1)
+
+    assert event.name == f"position {type(EVENT.payload).__name__}"
+    assert event.parent == command.context
+    assert event.start_time == event.end_time == rows.start_time == LATER_MS * 1_000_000
+    assert (event.attributes or {})["verdict.event.id"] == EVENT.event_id
+    assert rows.name == "project order_state"
+    assert rows.parent == event.context
+    assert rows.end_time == LATER_MS * 1_000_000 + 1
+    assert len({one.context.span_id for one in (command, event, rows)}) == 3
+    assert {one.context.trace_id for one in (command, event, rows)} == {int(TRACE_ID, 16)}
+
+
+def test_an_event_of_whom_nobody_traces_has_none() -> None:
+    assert event_span(SAMPLED[:-1] + b"0") is None
+
+
+def test_rows_that_nobody_waits_for_any_longer_are_an_error() -> None:
+    event = event_span()
+    assert event is not None
+    late = span_of_rows(event, "order_state", None)
+
+    assert late.status.status_code is StatusCode.ERROR
+    assert late.end_time == late.start_time
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
-"""`verdict spans`: a span for each command whose sender traces, to an OpenTelemetry collector."""
+"""`verdict spans`: what became of commands whose sender traces, to an OpenTelemetry collector."""
 
 from typing import Annotated
 
 import typer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
 
 from verdict.application import current
 from verdict.cli.leaving import Asked, stop_on_signals
 from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
 from verdict.tracing.following import Spans
+from verdict.tracing.rows import rows_of
 
 app = typer.Typer(add_completion=False)
 
@@ -25,21 +27,25 @@ def spans(
         ),
     ] = None,
 ) -> None:
-    """Send a span for each command that carries `traceparent`, until stopped.
+    """Send spans of each command that carries `traceparent`, until stopped.
 
-    Of what is recorded: from a command's arrival in Kafka to that of its answer, with the verdict,
-    its reason and the versions; the child of the span that its sender named. The decider does
-    nothing for it. How far it has come Kafka remembers, as a consumer group; the first start begins
-    with what is answered from then on. What the collector does not take is sent again.
+    Of what is recorded: the command's, a child of the span that its sender named, from its arrival
+    in Kafka to that of its answer, with the verdict, its reason and the versions; below it each
+    event's, and below that one for each read model, until its position is past the event, to a
+    second. The decider does nothing for it. How far it has come Kafka remembers, as a consumer
+    group; the first start begins with what is decided from then on. What the collector does not
+    take is sent again.
     """
     settings = settings_of()
     topics, stopped = settings.topics, Asked()
     stop_on_signals(stopped)
+    types = current().aggregate_types
     following = Spans(
         kafka_options(settings),
         topics.transactional_id("spans"),
-        [*map(topics.responses, current().aggregate_types)],
-        settings.deployment,
+        dict.fromkeys(map(topics.responses, types)) | {topics.events(name): name for name in types},
+        rows_of(settings),
+        Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
     sent = following.follow(stopped.wait)

@@ -1,11 +1,12 @@
-"""Follows the answers and hands their spans to a collector; how far, Kafka remembers.
+"""Follows answers and events and hands spans to a collector; how far, Kafka remembers.
 
 As a consumer group, so that several share the work and who is started again goes on. What a
-collector did not take is sent again: at least once, under the same ids.
+collector did not take is sent again: at least once, under the same ids. Spans of rows are sent once
+they are there, by who had the event, if that still runs.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -16,10 +17,12 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
-from verdict.tracing.spans import Answered, span_of
+from verdict.model.source import Source
+from verdict.tracing.rows import Rows
+from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 
 LOG = logging.getLogger("verdict.tracing")
-AT_ONCE = 500  # answers
+AT_ONCE = 500  # records
 POLL_S = 1.0
 RETRY_S = 5.0
 FOLLOWING: dict[str, str | int | bool] = {
@@ -43,16 +46,25 @@ class Spans:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         group: Of consumers, by which Kafka knows how far they have come.
-        topics: Of responses.
-        name: Of the service, as traces show it.
+        topics: Of events, with the type of their aggregates, and of responses, with None.
+        rows: Sees when read models have an event.
+        resource: The service, as traces show it.
         collector: Takes the spans.
     """
 
     def __init__(
-        self, options: Options, group: str, topics: Sequence[str], name: str, collector: Collector
+        self,
+        options: Options,
+        group: str,
+        topics: Mapping[str, str | None],
+        rows: Rows,
+        resource: Resource,
+        collector: Collector,
     ) -> None:
         self._servers = str(options.get("bootstrap.servers"))
-        self._resource = Resource.create({"service.name": name})
+        self._topics = topics
+        self._rows = rows
+        self._resource = resource
         self._collector = collector
         self._consumer: Consumer = consumer_of(
             options, ClientLog(), FOLLOWING | {"group.id": group}
@@ -71,8 +83,9 @@ class Spans:
         sent = 0
         try:
             while not stopped(0):
+                self._rows.look()
                 messages = self._consumer.consume(AT_ONCE, POLL_S)
-                spans = [*filter(None, map(self._span, messages))]
+                spans = [*filter(None, map(self._span, messages)), *self._rows.passed()]
                 if not self._taken(spans, stopped):
                     break
                 sent += len(spans)
@@ -91,15 +104,19 @@ class Spans:
         value = message.value()
         if not isinstance(value, bytes):
             return None
-        answered = Answered(
-            topic=str(message.topic()),
-            partition=message.partition() or 0,
-            offset=message.offset() or 0,
-            value=value,
-            headers=message.headers() or (),  # type: ignore[arg-type]
-            timestamp=message.timestamp()[1],
+        recorded = Recorded(
+            Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
+            value,
+            message.headers() or (),  # type: ignore[arg-type]
+            message.timestamp()[1],
         )
-        return span_of(answered, self._resource)
+        aggregate_type = self._topics[recorded.place.topic]
+        if aggregate_type is None:
+            return span_of_command(recorded, self._resource)
+        span = span_of_event(recorded, aggregate_type, self._resource)
+        if span is not None:
+            self._rows.wait_for(recorded.place, span)
+        return span
 
     def _note_how_far(self) -> None:
         """Let Kafka remember it; where it cannot now, what was sent is sent again some day."""

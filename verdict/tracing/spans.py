@@ -1,7 +1,8 @@
-"""From an answer to the span of its command, a child of who sent it; pure.
+"""From what is recorded of a command to its spans, children of who sent it; pure.
 
-A sender that traces puts `traceparent` into the envelope (W3C Trace Context), and its answer has it
-as a header. The span lasts from the command's arrival in Kafka to that of its answer.
+A sender that traces puts `traceparent` into the envelope (W3C Trace Context), and answers and
+events have it as a header. The same record gives the same span with the same id: sent twice, it is
+one.
 """
 
 import re
@@ -12,60 +13,138 @@ from typing import Any, NamedTuple
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from pydantic import ValidationError
 
 from verdict.model.reason import Reason
+from verdict.model.source import Source
 from verdict.wire.cloud_events import TRACE
 from verdict.wire.codec import Undecodable
-from verdict.wire.records import decode
+from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Response
 
 # https://www.w3.org/TR/trace-context/#versioning-of-traceparent: later versions may have more
 TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 NONE, FIRST = b"ff", b"00"  # versions
 NS = 1_000_000  # of a millisecond
+LATE = "the read model is not past it yet, and nobody waits for it any longer"
 
 
-class Answered(NamedTuple):
-    """A record of a topic of responses, its headers as Kafka has them, its time in milliseconds."""
+class Recorded(NamedTuple):
+    """A record of Kafka, its headers as they lie there, its time in milliseconds."""
 
-    topic: str
-    partition: int
-    offset: int
+    place: Source
     value: bytes
     headers: Iterable[tuple[str, Any]]
     timestamp: int
 
 
-def span_of(answered: Answered, resource: Resource) -> ReadableSpan | None:
-    """Return the span of the command that was answered; None where its sender traces nothing.
+def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None:
+    """Return the span of a command; None where its sender traces nothing.
 
-    The same answer gives the same span, with the same id: sent twice, it is one.
+    It lasts from the command's arrival in Kafka to that of its answer.
 
     Args:
-        answered: The response.
+        answer: The record of its response.
         resource: Of the deployment.
     """
-    parent = _parent(answered.headers)
-    if parent is None or not parent.trace_flags & TraceFlags.SAMPLED:
+    parent = _sampled(answer.headers)
+    if parent is None:
         return None
     try:
-        response = decode(Response, answered.value)
+        response = decode(Response, answer.value)
     except Undecodable:
         return None  # which `verdict verify` names
     begin = response.decided_at * NS
     return ReadableSpan(
         name=f"{response.aggregate_type} {response.command_type or 'command'}",
-        context=SpanContext(
-            parent.trace_id, _span_id(answered), is_remote=False, trace_flags=parent.trace_flags
-        ),
+        context=_below(parent, response.source),
         parent=parent,
         resource=resource,
         attributes=_attributes(response),
         kind=SpanKind.CONSUMER,
         status=_status(response),
         start_time=begin,
-        end_time=max(begin, answered.timestamp * NS),  # two brokers' clocks may differ
+        end_time=max(begin, answer.timestamp * NS),  # two brokers' clocks may differ
     )
+
+
+def span_of_event(
+    recorded: Recorded, aggregate_type: str, resource: Resource
+) -> ReadableSpan | None:
+    """Return the span of an event, a child of its command's; None where nobody traces it.
+
+    It is a moment: that of its arrival in Kafka.
+
+    Args:
+        recorded: The event's record.
+        aggregate_type: Of its topic.
+        resource: Of the deployment.
+    """
+    sender = _sampled(recorded.headers)
+    if sender is None:
+        return None
+    try:
+        event = decode_event(aggregate_type, recorded.value)
+    except (Undecodable, ValidationError):
+        return None  # it is a letter
+    parent = _below(sender, event.source)
+    known = {
+        **_at(recorded.place),
+        "verdict.aggregate.type": aggregate_type,
+        "verdict.aggregate.id": event.aggregate_id,
+        "verdict.event.id": event.event_id,
+        "verdict.event.version": event.version,
+        "verdict.command.id": event.command_id,
+        "verdict.correlation_id": event.correlation_id,
+    }
+    moment = recorded.timestamp * NS
+    return ReadableSpan(
+        name=f"{aggregate_type} {type(event.payload).__name__}",
+        context=_below(parent, recorded.place),
+        parent=parent,
+        resource=resource,
+        attributes=known,
+        kind=SpanKind.PRODUCER,
+        start_time=moment,
+        end_time=moment,
+    )
+
+
+def span_of_rows(event: ReadableSpan, projection: str, seen_ns: int | None) -> ReadableSpan:
+    """Return the span of a read model's rows, a child of their event's.
+
+    It lasts from the event's arrival in Kafka until the read model was seen to be past it.
+
+    Args:
+        event: The span of the event.
+        projection: Name of the read model.
+        seen_ns: When that was, of Unix time; None if nobody waits for it any longer.
+    """
+    begin = event.end_time or 0
+    status = Status(StatusCode.UNSET if seen_ns else StatusCode.ERROR, None if seen_ns else LATE)
+    return ReadableSpan(
+        name=f"project {projection}",
+        context=_below(event.context, projection, event.context.span_id),
+        parent=event.context,
+        resource=event.resource,
+        attributes={**(event.attributes or {}), "verdict.projection": projection},
+        status=status,
+        start_time=begin,
+        end_time=max(begin, seen_ns or begin),
+    )
+
+
+def _sampled(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
+    """Return the sender's span, if it traces and wants to have more of them."""
+    parent = _parent(headers)
+    return parent if parent and parent.trace_flags & TraceFlags.SAMPLED else None
+
+
+def _below(parent: SpanContext, *what: object) -> SpanContext:
+    """Return a span of the same trace, whose id comes of what it is about."""
+    named = ":".join(map(str, what))
+    span_id = int.from_bytes(sha256(named.encode()).digest()[:8]) or 1  # 0 is none
+    return SpanContext(parent.trace_id, span_id, is_remote=False, trace_flags=parent.trace_flags)
 
 
 def _parent(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
@@ -78,11 +157,6 @@ def _parent(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
     return context if context.is_valid else None
 
 
-def _span_id(answered: Answered) -> int:
-    place = f"{answered.topic}:{answered.partition}:{answered.offset}"
-    return int.from_bytes(sha256(place.encode()).digest()[:8]) or 1  # 0 is none
-
-
 def _status(response: Response) -> Status:
     """A refusal is an answer as good as any; a bug of the rules is an error."""
     if response.reason is Reason.HANDLER_ERROR:
@@ -91,12 +165,8 @@ def _status(response: Response) -> Status:
 
 
 def _attributes(response: Response) -> dict[str, str | int | bool]:
-    source = response.source
     known = {
-        "messaging.system": "kafka",
-        "messaging.destination.name": source.topic,
-        "messaging.destination.partition.id": str(source.partition),
-        "messaging.kafka.offset": source.offset,
+        **_at(response.source),
         "verdict.aggregate.type": response.aggregate_type,
         "verdict.aggregate.id": response.aggregate_id,
         "verdict.command.id": response.command_id,
@@ -111,6 +181,15 @@ def _attributes(response: Response) -> dict[str, str | int | bool]:
         "verdict.handler_version": response.handler_version,
     }
     return {name: _plain(value) for name, value in known.items() if value is not None}
+
+
+def _at(place: Source) -> dict[str, str | int]:
+    return {
+        "messaging.system": "kafka",
+        "messaging.destination.name": place.topic,
+        "messaging.destination.partition.id": str(place.partition),
+        "messaging.kafka.offset": place.offset,
+    }
 
 
 def _plain(value: object) -> str | int | bool:
