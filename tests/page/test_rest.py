@@ -142,6 +142,17 @@ def test_a_history_is_read_page_by_page_from_its_end(
     assert (beyond["commands"], beyond["next"]) == ([], None)
 
 
+def test_as_much_of_a_flow_as_is_asked_for_and_what_was_left_out_is_no_secret(
+    shown: TestClient,
+) -> None:
+    odd = f"/trace/{quote(ODD, safe='')}"
+    told = {many: asked(shown, f"{odd}?_limit={many}") for many in (1, 2, 10_000)}
+
+    assert {many: len(one["commands"]) for many, one in told.items()} == {1: 1, 2: 2, 10_000: 2}
+    assert [one["complete"] for one in told.values()] == [False, True, True]
+    assert asked(shown, f"{odd}?_limit=10001", 422)
+
+
 def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
     [event] = asked(shown, f"/trace/{FLOW}")["commands"][0]["events"]
     [record] = asked(shown, f"/why/{LATE}")["records"]

@@ -20,6 +20,7 @@ from verdict.projection.described import ViewColumn, columns_of
 from verdict.reading.reader import Reader, reader_of, views_for
 
 ROWS, MOST_ROWS = 100, 1000
+MOST_OF_FLOW = 10_000  # they are all held at once
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 INTEGERS = range(-(2**63), 2**63)
 MEANT: dict[str, Callable[[str], Any]] = {
@@ -31,6 +32,10 @@ At = Annotated[AwareDatetime | None, Query(description="As of this time, which h
 AtVersion = Annotated[int | None, Query(ge=0, le=LARGEST, description="As of this version.")]
 Limit = Annotated[int, Query(alias="_limit", ge=1, le=MOST_ROWS, description="Rows of a page.")]
 Offset = Annotated[int, Query(alias="_offset", ge=0, le=LARGEST, description="Rows before it.")]
+OfFlow = Annotated[
+    int,
+    Query(alias="_limit", ge=1, le=MOST_OF_FLOW, description="Commands, and events, of the flow."),
+]
 OWN = ("_limit", "_offset")
 
 
@@ -81,10 +86,10 @@ class Rest:
         following = f"/history/{aggregate}/{quote(id, safe='')}?{_next(limit, offset)}"
         return Json(about | {"commands": told, "next": following if more else None})
 
-    def trace(self, request: Request, correlation_id: str) -> Response:
-        """Answer with the tree of a flow."""
+    def trace(self, request: Request, correlation_id: str, limit: OfFlow = MOST) -> Response:
+        """Answer with the tree of a flow, `complete` if nothing is missing or left out."""
         with self._reader(request) as reader:
-            found, more = flow(reader, correlation_id)
+            found, more = flow(reader, correlation_id, limit)
         if not found:
             raise NotThere(f"no command of the flow {correlation_id!r} is known")
         about = {"correlation_id": correlation_id, "complete": not (more or lacks(found))}
