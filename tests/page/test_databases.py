@@ -8,7 +8,7 @@ from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, PERSONAL, fill
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
-from verdict.projection.reader_role import OPERATOR
+from verdict.projection.roles import OPERATOR
 from verdict.reading.reader import Reader
 from verdict.standing.read_side import ANSWERED
 

@@ -21,7 +21,7 @@ from verdict.projection.layout import TABLES
 from verdict.projection.missing_events import missing_events
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import OPERATOR
+from verdict.projection.roles import OPERATOR
 from verdict.reading.reader import Reader
 from verdict.wire.topics import Topics
 

@@ -31,7 +31,8 @@ from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES, replace_view
 from verdict.projection.outcome import outcome
 from verdict.projection.processor_tables import readable
-from verdict.projection.reader_role import OPERATOR, ROLES, let_in
+from verdict.projection.reader_role import let_in
+from verdict.projection.roles import OPERATOR, ROLES
 from verdict.reading.reader import Reader
 
 pytestmark = pytest.mark.both_databases

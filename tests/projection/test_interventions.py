@@ -28,7 +28,7 @@ from verdict.projection import creation
 from verdict.projection import missing_events as releasing
 from verdict.projection.batch import Batch
 from verdict.projection.missing_events import ARCHIVE
-from verdict.projection.reader_role import ROLES
+from verdict.projection.roles import ROLES
 from verdict.read_models.batches.stream import Decoder
 from verdict.unhandled.kind import By, NothingWaits
 from verdict.wire.topics import Topics

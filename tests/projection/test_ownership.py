@@ -16,7 +16,7 @@ from verdict.projection import creation
 from verdict.projection.database import create_read_side, failing_in_words, is_sqlite, open_database
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import ROLES
+from verdict.projection.roles import ROLES
 from verdict.read_models.versions.beside import begin_another
 
 BINARIES = (

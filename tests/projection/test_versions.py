@@ -15,7 +15,7 @@ from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.comparison import NAMED, compare, content
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import ROLES
+from verdict.projection.roles import ROLES
 from verdict.projection.versions import Superseded
 from verdict.wire.topics import Topics
 

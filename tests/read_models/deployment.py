@@ -13,7 +13,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import OPERATOR
+from verdict.projection.roles import OPERATOR
 from verdict.read_models.running import Projecting
 from verdict.reading.reader import Reader
 from verdict.wire.records import encode_event

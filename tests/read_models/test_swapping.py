@@ -16,7 +16,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.reader_role import ROLES, Roles
+from verdict.projection.roles import ROLES, Roles
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
 from verdict.read_models.versions.beside import Beside

@@ -11,7 +11,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
-from verdict.projection.reader_role import OPERATOR, Roles
+from verdict.projection.roles import OPERATOR, Roles
 from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
 

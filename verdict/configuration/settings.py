@@ -36,7 +36,7 @@ from verdict.configuration.values import (
     possible,
     topic_or_prefix,
 )
-from verdict.projection.reader_role import AUDITOR, OPERATOR, READER, Roles
+from verdict.projection.roles import AUDITOR, OPERATOR, READER, Roles
 from verdict.wire.backoff import understood
 from verdict.wire.letter import MOST_ATTEMPTS
 from verdict.wire.topics import PARTITIONS, Topics

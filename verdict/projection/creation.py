@@ -20,7 +20,7 @@ from verdict.projection import (
 )
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import Roles
+from verdict.projection.roles import Roles
 from verdict.projection.versions import Role
 
 OWN_METADATA = (

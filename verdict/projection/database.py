@@ -27,7 +27,7 @@ from verdict.projection.applier import database_failed
 from verdict.projection.layout import TABLES, VIEWS
 from verdict.projection.migrations import Newer
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import ROLES, Roles
+from verdict.projection.roles import ROLES, Roles
 
 LOG = logging.getLogger("verdict.database")
 WAIT_FOR_LOCK_S = 30

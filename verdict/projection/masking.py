@@ -14,8 +14,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from verdict.projection.layout import VIEWS
+from verdict.projection.roles import AUDITED
 
-AUDITED = "projection_intervention"  # who may select from this view may see payloads
 PERSONAL = "masked_"  # begins the name of a table's column that is personal as a whole
 TELLS = "value"  # the column that our readers of SQLite find empty when they may not
 

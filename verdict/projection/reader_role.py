@@ -1,48 +1,16 @@
-"""The roles on PostgreSQL that can select from views and do nothing else.
+"""Creates the roles on PostgreSQL that can select from views and do nothing else.
 
 Nobody logs in as one. Whoever shall read is made a member: `GRANT verdict_reader TO ada`.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from verdict.projection.confinement import EXISTS, MAKE
 from verdict.projection.layout import VIEWS, views_schema
-from verdict.projection.masking import AUDITED
-
-READER, AUDITOR, OPERATOR = "verdict_reader", "verdict_auditor", "verdict_operator"
-
-LETTERS = frozenset({"letter", "letter_intervention"})
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """Who may see what; each sees what those before it do, and more.
-
-    A `reader` sees the read models, and of events what is not personal; an `auditor` their payloads
-    besides, and what people decided about them; an `operator` letters besides.
-    """
-
-    reader: str = READER
-    auditor: str = AUDITOR
-    operator: str = OPERATOR
-
-    def each(self) -> Sequence[tuple[str, Collection[str]]]:
-        """Return the roles, each with the views that stay closed to it."""
-        return (
-            (self.reader, LETTERS | {AUDITED}), (self.auditor, LETTERS), (self.operator, ()),
-        )  # fmt: skip
-
-    def open_to(self, role: str, views: Sequence[str]) -> list[str]:
-        """Return those of `views` that a role may select from."""
-        closed = dict(self.each())[role]
-        return [view for view in views if view not in closed]
-
-
-ROLES = Roles()
+from verdict.projection.roles import Roles
 
 
 def let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:

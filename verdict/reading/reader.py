@@ -14,7 +14,7 @@ from verdict.projection.database import driver_missing, is_sqlite, parse
 from verdict.projection.declared import projections
 from verdict.projection.described import View
 from verdict.projection.processor_tables import views_of
-from verdict.projection.reader_role import READER
+from verdict.projection.roles import READER
 from verdict.reading.few import Few, few
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
 from verdict.reading.sqlite_reader import SqliteReader
@@ -28,7 +28,7 @@ __all__ = ["NotAdmitted", "NotForReaders", "Reader", "Sees", "Selected", "reader
 
 
 class Sees(StrEnum):
-    """How much somebody sees; see `verdict.projection.reader_role.Roles`."""
+    """How much somebody sees; see `verdict.projection.roles.Roles`."""
 
     READER = "reader"
     AUDITOR = "auditor"

@@ -16,7 +16,7 @@ from verdict.projection.comparison import Compared, compare
 from verdict.projection.database import one_line
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Projection
-from verdict.projection.reader_role import Roles
+from verdict.projection.roles import Roles
 from verdict.projection.versions import Role, Superseded
 from verdict.read_models.versions.errors import StillRead, ViewsInUse
 from verdict.read_models.versions.level import Level
