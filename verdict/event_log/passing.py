@@ -9,7 +9,7 @@ gets a dead letter with its bytes, and is sent again by itself.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
@@ -18,6 +18,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.message_headers import headers_of
 from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
@@ -204,10 +205,7 @@ def _letter(record: CommandRecord, error: str, attempt: int | None = None) -> Le
 
 def _reaction(message: Message) -> dict[str, str]:
     """Return the header that says which reaction a retry asks for, if it does."""
-    try:
-        found: Any = message.headers() or ()  # its declared type allows for forms it never has
-    except SystemError:  # what the client makes of a name that is no text
-        return {}
+    found = headers_of(message) or ()
     asked = [value for name, value in found if name == RETRY_REACTION and value is not None]
     return {RETRY_REACTION: asked[-1].decode(errors="replace")} if asked else {}
 

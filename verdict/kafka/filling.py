@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.message_headers import headers_of
 from verdict.kafka.writing import write_all
 from verdict.wire.spans import Partition, Span
 
@@ -56,7 +57,7 @@ def _again(message: Message) -> dict[str, Any]:
         "partition": message.partition(),
         "key": message.key(),
         "value": message.value(),
-        "headers": message.headers(),
+        "headers": [*(headers_of(message) or ())],
     }
 
 

@@ -6,12 +6,12 @@ whole of a record before anybody can look at it, so Spark dies of one, and at ev
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from verdict.kafka.access import ClientLog, Deadline, Kafka
 from verdict.kafka.log import consumer_of
+from verdict.kafka.message_headers import headers_of
 from verdict.kafka.offsets import AnyOffsets
 from verdict.model.source import Source
 
@@ -83,16 +83,8 @@ def _size(message: Message) -> int | None:
     """Return the bytes of a record, None when they are too many to unpack."""
     if (error := message.error()) is not None:
         return None if error.code() == KafkaError._BAD_COMPRESSION else 0
-    return sum(len(part or b"") for part in (message.key(), message.value(), *_headers(message)))
-
-
-def _headers(message: Message) -> Iterator[bytes | None]:
-    try:
-        found: Any = message.headers() or ()  # its declared type allows for forms it never has
-    except SystemError:  # what the client makes of a name that is no text
-        return
-    for _, value in found:
-        yield value
+    values = (value for _, value in headers_of(message) or ())
+    return sum(len(part or b"") for part in (message.key(), message.value(), *values))
 
 
 def _is_last(message: Message) -> bool:

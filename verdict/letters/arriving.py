@@ -1,15 +1,15 @@
 """From a record of Kafka's to a letter, whatever anybody has put there."""
 
-from typing import Any
-
 from confluent_kafka import Message
 
+from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
-from verdict.wire.letter import Letter, Pairs
+from verdict.wire.letter import Letter
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
 
 FRAME_BYTES = 4_000  # what Kafka puts around a record, and the headers of a retry
 EVICT = "have its sender send it in another way, and evict this"
+NAMED_ODDLY = f"the name of one of its headers is no text in UTF-8: none is kept; {EVICT}"
 
 
 def letter_of(message: Message) -> Letter:
@@ -19,7 +19,9 @@ def letter_of(message: Message) -> Letter:
     assert partition is not None
     assert offset is not None
     key, value = _bytes(message.key()), _bytes(message.value())
-    headers, unfit = _headers(message)
+    headers, unfit = headers_of(message), None
+    if headers is None:
+        headers, unfit = (), NAMED_ODDLY
     size = sum(len(part or b"") for part in (key, value, *(text for _, text in headers)))
     size += sum(len(name.encode()) for name, _ in headers)
     if size > OUTPUT_BYTES - FRAME_BYTES:
@@ -42,14 +44,6 @@ def unreadable(source: Source, error: str) -> Letter:
     """Return the letter of a record that Kafka's client cannot unpack."""
     unfit = f"none of its bytes can be read ({error}): {EVICT}"
     return Letter(source=source, timestamp=0, key=None, value=None, unfit=unfit)
-
-
-def _headers(message: Message) -> tuple[Pairs, str | None]:
-    try:
-        found: Any = message.headers() or ()  # its declared type allows for forms it never has
-    except SystemError:  # what the client makes of a name that is no text
-        return (), f"the name of one of its headers is no text in UTF-8: none is kept; {EVICT}"
-    return tuple((name, _bytes(value)) for name, value in found), None
 
 
 def _bytes(part: bytes | str | None) -> bytes | None:

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
+from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
 from verdict.tracing.rows import Rows
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
@@ -107,7 +108,7 @@ class Spans:
         recorded = Recorded(
             Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
             value,
-            message.headers() or (),  # type: ignore[arg-type]
+            headers_of(message) or (),
             message.timestamp()[1],
         )
         aggregate_type = self._topics[recorded.place.topic]

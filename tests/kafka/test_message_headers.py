@@ -1,0 +1,33 @@
+"""G-02: headers are read of whatever record, and none ends who reads it."""
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.raw_headers import put_with_header_named
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.message_headers import headers_of
+from verdict.local.broker import EmbeddedBroker
+from verdict.wire.spans import Partition, Span
+
+TOPIC = "oddly-named-headers"
+
+
+@pytest.mark.proves("G-02")
+def test_a_name_that_is_no_text_lets_no_header_be_had_and_ends_nobody(
+    broker: EmbeddedBroker,
+) -> None:
+    servers = broker.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    put_with_header_named(servers, TOPIC, b"\xff\xfe", b"odd")
+    put_with_header_named(servers, TOPIC, b"sound", b"plain")
+
+    with KafkaLog({"bootstrap.servers": servers}) as log:
+        read = [*log.read({Partition(TOPIC, 0): Span(0, 2)})]
+
+    assert [one.value() for one in read] == [b"odd", b"plain"]
+    odd, plain = map(headers_of, read)
+    assert odd is None
+    assert plain is not None
+    assert [name for name, _ in plain] == ["sound"]

@@ -1,0 +1,24 @@
+"""The headers of a record as Kafka's client gives them, which it does not of every record."""
+
+from typing import Any
+
+from confluent_kafka import Message
+
+from verdict.wire.letter import Pairs
+
+
+def headers_of(message: Message) -> Pairs | None:
+    """Return names and values; None if a name is no text in UTF-8, when none can be had.
+
+    Args:
+        message: Of a consumer.
+    """
+    try:
+        found: Any = message.headers() or ()  # its declared type allows for forms it never has
+    except SystemError:  # what the client makes of such a name
+        return None
+    return tuple((name, _bytes(value)) for name, value in found)
+
+
+def _bytes(part: bytes | str | None) -> bytes | None:
+    return part.encode() if isinstance(part, str) else part
