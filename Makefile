@@ -4,14 +4,15 @@ KILLS ?= 20
 SEED ?= 1
 SECTIONS ?=
 NEEDS := kafka or spark or postgresql or process or slow
-CHOSEN := ($(NEEDS)) and not (thorough or campaign)
+LATER := long or thorough or campaign
+CHOSEN := ($(NEEDS)) and not ($(LATER))
 PYTEST = $(BIN)/python -m pytest --hypothesis-profile=$(EXAMPLES)
 EXAMPLES := quick
 PACKAGES := verdict schemas commands aggregates projections compose docs examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint check rules test test-all real bench chaos format schemas \
-  reference docs lock
+.PHONY: help setup demo lint check rules test test-all long thorough real bench chaos format \
+  schemas reference docs lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,13 +33,18 @@ check: setup ## Lint, and run the tests that need nothing but Python
 
 # nothing is shared between them, so they run on all cores
 rules:
-	$(PYTEST) -q -n auto -m "not ($(NEEDS) or thorough or campaign)"
+	$(PYTEST) -q -n auto -m "not ($(NEEDS) or $(LATER))"
 
 test: check ## Check, then test on a real broker, a real Spark and both databases
 	@$(MAKE) --no-print-directory EXAMPLES=$(EXAMPLES) real
 
-test-all: EXAMPLES := thorough
-test-all: test ## Test, with more examples, and all else but what chaos runs
+test-all: test long ## Test, then what takes minutes each: whatever every change is held to
+
+long: setup
+	@$(MAKE) --no-print-directory EXAMPLES=$(EXAMPLES) CHOSEN="long and not (thorough or campaign)" real
+
+thorough: EXAMPLES := thorough
+thorough: test-all ## Test all with more examples, and more of each kind
 	@$(MAKE) --no-print-directory EXAMPLES=thorough CHOSEN="thorough and not campaign" real
 
 # a lane for each core, with a Kafka, a Spark and a PostgreSQL of its own; it takes whole files

@@ -142,6 +142,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_somebody_else_s_application_is_used_from_its_own_folder(shop: Path) -> None:
     """Named before the verb, by the variable, in verdict.toml; of us only the engine is there."""
     (shop / "installed").mkdir()

@@ -14,7 +14,7 @@ from hypothesis import settings
 
 QUICK, THOROUGH = "quick", "thorough"  # hypothesis's profiles
 CPU_S = 5.0  # a second or two, but a busy or rented core is slow
-LATER = {"kafka", "spark", "postgresql", "process", "slow", "thorough", "campaign"}
+LATER = {"kafka", "spark", "postgresql", "process", "slow", "long", "thorough", "campaign"}
 SERVICES = {"e2e", "demo", "testing"}  # folders of tests that start whole services
 BY_FIXTURE = {"proxied": "kafka", "spark": "spark", "postgresql": "postgresql"}
 
@@ -55,7 +55,7 @@ def spread(items: list[pytest.Item]) -> None:
 
 
 def is_thorough() -> bool:
-    """Return whether `make test-all` runs, for tests that take more steps then."""
+    """Return whether `make thorough` runs, for tests that take more steps then."""
     return settings.get_current_profile_name() == THOROUGH
 
 

@@ -255,6 +255,7 @@ def test_a_state_that_is_not_the_fold_is_named(found: Found) -> None:
     assert stored.what == "what is stored is not the fold of the events up to this version"
 
 
+@pytest.mark.long
 def test_one_aggregate_alone_has_the_same_findings(found: Found, books: Books) -> None:
     others = ("good", *SPOILT, *ARCHIVED) if is_thorough() else ("gap", "value")
     for name in ("stored", "outcome", *others):

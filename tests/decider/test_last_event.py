@@ -148,6 +148,7 @@ def entries_of(spark: SparkSession, cases: Mapping[str, Topics], *, whole: bool)
     return compared(spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int"), whole)
 
 
+@pytest.mark.long
 def test_what_verdict_wrote_holds_together_in_old_and_new_responses(
     faults: dict[str, list[str]],
 ) -> None:

@@ -89,6 +89,7 @@ def test_there_is_nothing_to_recover_before_the_first_start(
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.long
 def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     new_ground: NewGround, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_events_that_kafka_has_dropped_come_from_the_archive(
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.long
 def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.proves("C-11")
 @pytest.mark.process
 @pytest.mark.parametrize("seed", the_first_of(1, 2, 3))
+@pytest.mark.long
 def test_hostile_bytes_take_neither_the_process_nor_its_memory_nor_its_time(seed: int) -> None:
     command = [sys.executable, "-m", "tests.decision.devour", str(seed), str(examples(2000))]
 

@@ -43,6 +43,7 @@ def runs(process: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) -> None:
     told = subprocess.run(
         [VERDICT, "demo", "--commands", "500"],
@@ -81,6 +82,7 @@ def test_the_whole_story_is_as_it_must_be_and_leaves_nothing(temporary: Path) ->
 
 @pytest.mark.thorough  # its parts: test_stopping.py and test_throwaway.py
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.long
 def test_interrupted_it_leaves_no_process_and_no_file(
     temporary: Path, number: signal.Signals, code: int
 ) -> None:

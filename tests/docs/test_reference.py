@@ -34,7 +34,7 @@ def test_every_mark_names_a_promise_that_is_made() -> None:
 
 
 def test_every_promise_is_proven_by_make_test() -> None:
-    """`make test-all` and `make chaos` prove more of the same."""
+    """`make test-all`, `make thorough` and `make chaos` prove more of the same."""
     unproven = {
         promise
         for promise in promises()

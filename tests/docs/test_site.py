@@ -30,6 +30,7 @@ def test_links_lead_to_where_pages_lie_in_the_site(written: str, shown: str) -> 
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_the_site_is_built_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],

@@ -67,6 +67,7 @@ def test_a_commit_that_times_out_is_settled_by_the_marker(
 
 
 @pytest.mark.proves("C-14")
+@pytest.mark.long
 def test_a_connection_lost_during_the_commit_is_settled_by_the_marker(
     own_broker: EmbeddedBroker, deployment: Deployment, caplog: pytest.LogCaptureFixture
 ) -> None:

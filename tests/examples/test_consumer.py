@@ -32,6 +32,7 @@ def java(*arguments: str | Path) -> str:
 
 
 @pytest.mark.process
+@pytest.mark.long
 def test_a_consumer_in_java_reads_events_by_the_schema_files(broker: EmbeddedBroker) -> None:
     topics = Topics(prefix="java.")
     name = topics.events("order")

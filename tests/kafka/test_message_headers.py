@@ -1,6 +1,5 @@
-"""G-02: headers are read of whatever record, and none ends who reads it."""
+"""Headers are read of whatever record, and none ends who reads it."""
 
-import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -13,7 +12,6 @@ from verdict.wire.spans import Partition, Span
 TOPIC = "oddly-named-headers"
 
 
-@pytest.mark.proves("G-02")
 def test_a_name_that_is_no_text_lets_no_header_be_had_and_ends_nobody(
     broker: EmbeddedBroker,
 ) -> None:

@@ -38,6 +38,7 @@ def run_into(shop: Shop, step: Step) -> None:
 
 
 @pytest.mark.proves("P-06")
+@pytest.mark.long
 def test_every_reader_counts_every_line_once(shop: Shop) -> None:
     shop.sell(7)
     with shop.lake() as lake:

@@ -121,6 +121,7 @@ def test_the_broker_ends_with_a_killed_parent(data_dir: Path, parent: Parent) ->
 
 
 @pytest.mark.kafka
+@pytest.mark.long
 def test_a_broker_that_lost_parent_and_guardian_is_ended_by_the_next_start_on_another_port(
     data_dir: Path, parent: Parent
 ) -> None:

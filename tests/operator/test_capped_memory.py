@@ -46,6 +46,7 @@ COLUMNS = (
 
 @pytest.mark.proves("C-13")
 @pytest.mark.process
+@pytest.mark.long
 def test_a_state_four_times_the_capped_memory_grows_is_read_and_rebuilt(tmp_path: Path) -> None:
     """Nine tenths of it are remembered ids."""
     command = [sys.executable, "-m", capped.__name__, str(tmp_path), str(BEYOND_MIB), str(TIMES)]
@@ -64,6 +65,7 @@ def test_a_state_four_times_the_capped_memory_grows_is_read_and_rebuilt(tmp_path
 @pytest.mark.campaign
 @pytest.mark.spark
 @pytest.mark.timeout(900)
+@pytest.mark.long
 def test_spark_s_worker_decides_on_a_state_four_times_its_capped_memory(tmp_path: Path) -> None:
     """The state comes as a seed, as after a recovery; then ids are repeated and orders modified."""
     orders = seed(tmp_path / "seed.parquet", TIMES * CAP_BYTES)

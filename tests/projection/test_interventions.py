@@ -507,6 +507,7 @@ class Oracle:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(actions=ACTIONS)
+@pytest.mark.long
 def test_whatever_operators_and_the_service_do_it_shows_what_was_decided(
     lot: Holding, actions: list[Action]
 ) -> None:

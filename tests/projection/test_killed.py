@@ -14,6 +14,7 @@ STATEMENTS = 5  # of a transaction at least: position, version, rows read and wr
 
 @pytest.mark.proves("A-06", "V-01")
 @pytest.mark.process
+@pytest.mark.long
 def test_kill_9_at_every_statement_loses_and_doubles_nothing(new_database: NewDatabase) -> None:
     """A-06: each batch is committed with its position, or it was never there."""
     undisturbed, killed = ReadSide(new_database()), ReadSide(new_database())

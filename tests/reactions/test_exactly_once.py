@@ -48,6 +48,7 @@ def event_of(number: str, sale: Sale) -> RecordedEvent:
 
 
 @pytest.mark.proves("P-01")
+@pytest.mark.long
 def test_every_record_of_a_till_becomes_one_command_or_one_letter(reacted: Reacted) -> None:
     """Killed before, inside and after the transaction, each time without what lay on the disk."""
     topics = reacted.topics

@@ -135,6 +135,7 @@ def nobody_catches_up() -> bool:
 
 
 @pytest.mark.proves("H-09")
+@pytest.mark.long
 def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for_it(
     old: Deployment,
     running: Running,
@@ -191,6 +192,7 @@ def test_a_stop_is_heeded_between_two_parts_and_the_next_start_goes_on_there(
 
 
 @pytest.mark.proves("H-09")
+@pytest.mark.long
 def test_it_joins_while_records_never_stop_coming(
     old: Deployment, running: Running, latch: Latch, engine: Engine, wanted: Callable[[], object]
 ) -> None:
@@ -269,6 +271,7 @@ def fails(*_: object) -> None:
     raise ZeroDivisionError("a bug")
 
 
+@pytest.mark.long
 def test_one_that_comes_level_applies_all_that_waited_though_nothing_else_happens(
     old: Deployment,
     running: Running,

@@ -1,6 +1,7 @@
 """Parts that are read one after the other leave nothing behind in Spark's JVM."""
 
 import psutil
+import pytest
 from pyspark.sql import SparkSession
 
 from schemas.position import PositionAdjusted
@@ -20,6 +21,7 @@ def connections(spark: SparkSession, servers: str) -> set[int]:
     return {one.laddr.port for one in jvm.net_connections() if one.raddr and one.raddr.port == port}
 
 
+@pytest.mark.long
 def test_the_next_part_is_read_by_the_consumer_of_the_last_one(
     spark: SparkSession, deployment: Deployment
 ) -> None:

@@ -188,6 +188,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
 
 
 @pytest.mark.proves("C-11")
+@pytest.mark.long
 def test_a_batch_of_too_many_bytes_is_applied_part_by_part(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:

@@ -262,6 +262,7 @@ OUTPUTS = [
 
 @pytest.mark.proves("B-16")
 @pytest.mark.parametrize("topic", [*OUTPUTS, "dead-letters", "shipment", "loyalty", REPLIES])
+@pytest.mark.long
 def test_each_partition_has_the_same_records_in_the_same_order(both: Both, topic: str) -> None:
     name = both.topics.named(topic)
     service, memory = lanes(both.service.log[name]), lanes(both.memory.log[name])
@@ -272,6 +273,7 @@ def test_each_partition_has_the_same_records_in_the_same_order(both: Both, topic
 
 
 @pytest.mark.proves("B-16")
+@pytest.mark.long
 def test_policies_ask_for_the_same_commands(both: Both) -> None:
     assert {pairs(one.headers) == [] for one in both.asked} == {True}
     assert Counter((one.topic, one.key, one.value) for one in both.asked) == both.sent
@@ -280,10 +282,12 @@ def test_policies_ask_for_the_same_commands(both: Both) -> None:
 
 @pytest.mark.proves("B-16")
 @pytest.mark.parametrize("view", [*views(lambda statement: [])])
+@pytest.mark.long
 def test_each_view_shows_the_same_rows(both: Both, view: str) -> None:
     assert both.memory.shown[view] == both.service.shown[view]
 
 
+@pytest.mark.long
 def test_what_is_compared_is_of_every_kind(both: Both) -> None:
     outcomes = " ".join(both.service.shown["outcome"])
     for reason in ("HANDLER_ERROR", "COMMAND_ID_REUSED", "VERSION_CONFLICT", "BUSINESS_RULE",

@@ -23,6 +23,7 @@ def test_keys_hash_as_in_java(key: bytes) -> None:
 
 
 @pytest.mark.proves("C-07")
+@pytest.mark.long
 def test_keys_go_where_a_producer_puts_them(broker: EmbeddedBroker) -> None:
     topic, partitions = "murmur2-of-keys", 7
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.
 
 
 @pytest.mark.proves("S-04")
+@pytest.mark.long
 def test_a_service_decides_what_a_sender_sends(shown: dict[str, str]) -> None:
     assert shown["send"] == "ACCEPTED order 'o-1' version 0 → 1\n"
 

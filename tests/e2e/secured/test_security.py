@@ -165,6 +165,7 @@ def test_a_tls_listener_without_tls_names_the_protocol(settings: Environment) ->
         f"malformed {PLANTED}",
     ),
 )
+@pytest.mark.long
 def test_what_only_spark_gets_wrong_is_named(
     login: str, settings: Environment, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def told(answer: Any) -> tuple[int, str | None, int | None]:
     return answer.status_code, said["reason"], said["actual_version"]
 
 
+@pytest.mark.long
 def test_each_outcome_has_its_status(team: TestClient) -> None:
     assert told(team.put(PATH, json=ORDER)) == (201, None, None)
     assert told(team.put(PATH, json=ORDER)) == (409, "VERSION_CONFLICT", 1)
@@ -57,6 +58,7 @@ def test_each_outcome_has_its_status(team: TestClient) -> None:
     assert [(one["order_id"], one["quantity"]) for one in shown["orders"]] == [("by-example", 20)]
 
 
+@pytest.mark.long
 def test_who_got_no_outcome_in_time_asks_again_with_the_key(
     team: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), py
 
 
 @pytest.mark.proves("F-01")
-@pytest.mark.parametrize(("how", "seconds"), [("kill", 0), ("stop", 15)])
+@pytest.mark.parametrize(
+    ("how", "seconds"), [("kill", 0), pytest.param("stop", 15, marks=pytest.mark.long)]
+)
 def test_a_kafka_that_is_away_is_waited_for(
     service: "subprocess.Popen[str]",
     deployment: Deployment,

@@ -55,6 +55,7 @@ def shown(browser: httpx2.Client, path: str) -> Any:
 
 
 @pytest.mark.proves("U-04")
+@pytest.mark.long
 def test_a_command_is_answered_with_its_outcome_by_its_status(browser: httpx2.Client) -> None:
     name = "by-http/1"
     sent = [

@@ -210,6 +210,7 @@ def test_what_the_broker_refuses_is_told_to_its_sender_and_nothing_arrives(
 
 
 @pytest.mark.proves("C-01", "C-16", "H-07")
+@pytest.mark.long
 def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
     deployment: Deployment,
 ) -> None:

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), py
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.long
 def test_what_is_beyond_repair_is_passed_over_by_a_person_on_record(
     deployment: Deployment, kept_service: Kept
 ) -> None:

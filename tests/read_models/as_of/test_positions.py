@@ -95,6 +95,7 @@ def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_ther
 
 @pytest.mark.proves("A-03")
 @pytest.mark.parametrize("archived", the_first_of("some", "nothing", "all"))
+@pytest.mark.long
 def test_as_of_a_time_events_count_by_when_they_were_decided_not_by_where_they_lie(
     world: World, tmp_path: Path, archived: str
 ) -> None:
@@ -124,6 +125,7 @@ def test_as_of_a_time_events_count_by_when_they_were_decided_not_by_where_they_l
 
 
 @pytest.mark.proves("A-03")
+@pytest.mark.long
 def test_the_same_moment_gives_the_same_bytes_whatever_happens_since(
     world: World, tmp_path: Path
 ) -> None:
