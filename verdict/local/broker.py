@@ -41,7 +41,8 @@ JVM_OPTIONS = (
 
 # The voters are static, so that a data directory may be reused with another port. The cleaner's
 # buffer is 128 MB by default and what runs a small heap out of memory. What has 50 partitions by
-# default has few. After a crash the broker is let in again when its old session has run out.
+# default has few. After a crash the broker is let in again when its old session has run out. By
+# default a controller that has nothing to say writes so down twice a second.
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -55,7 +56,8 @@ log.dirs={logs}
 log.segment.bytes=16777216
 log.cleaner.dedupe.buffer.size=2097152
 auto.create.topics.enable=false
-broker.heartbeat.interval.ms=500
+metadata.max.idle.interval.ms=10000
+broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=3000
 num.network.threads=2
 num.io.threads=2

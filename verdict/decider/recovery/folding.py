@@ -40,7 +40,7 @@ from verdict.wire.topics import Topics
 LOG = logging.getLogger("verdict.recovery")
 ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
 TASKS = 8  # at least: so that progress can be seen, and a sort is small
-SHOWN = 3  # faults, or aggregates
+SHOWN = 12  # faults, or aggregates: whoever passes over them names each
 
 
 class BrokenHistory(VerdictError):
