@@ -15,9 +15,11 @@ def headers_of(message: Message) -> Pairs | None:
     """
     try:
         found: Any = message.headers() or ()  # its declared type allows for forms it never has
-    except SystemError:  # what the client makes of such a name
+        return tuple((name, _bytes(value)) for name, value in found)
+    except (SystemError, UnicodeDecodeError):
+        # The client leaves the error of such a name behind and returns nevertheless. Python makes a
+        # SystemError of that, but where it has come by often: there the error shows up by itself.
         return None
-    return tuple((name, _bytes(value)) for name, value in found)
 
 
 def _bytes(part: bytes | str | None) -> bytes | None:
