@@ -31,7 +31,7 @@ RECORDING_S = 120  # what a JVM has loaded is written behind its end
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
-    "-Xms128m",
+    "-Xms48m",
     "-Xmx512m",
     "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
     "-XX:+UseSerialGC",

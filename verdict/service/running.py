@@ -33,7 +33,7 @@ from verdict.service.vitals import Vitals
 from verdict.spark.probe import Executors
 from verdict.spark.session import LOG, jvm_exit_code
 
-CHECK_S = 0.2
+CHECK_S = 0.5
 DEATH_S = 2.0  # until a process that is being ended is known to have ended
 LOOK_S = 0.05
 
