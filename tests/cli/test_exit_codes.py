@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from compose.application import app as application
 from tests.cli.conftest import Run
+from verdict.cli.main import app
 from verdict.cli.verbs import VERBS, loaded
 from verdict.kafka import log
 from verdict.model.verb import Verb
@@ -208,3 +210,12 @@ def test_every_verb_can_be_told_where_its_deployment_is(verb: Verb) -> None:
             "--bootstrap-servers",
             "--database-url",
         }
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_the_width_of_the_terminal_breaks_the_lines_of_help_and_nothing_else(verb: Verb) -> None:
+    command = loaded(verb)
+
+    for one in (get_command(app), command, *getattr(command, "commands", {}).values()):
+        paragraphs = (one.help or "").split("\n\n")
+        assert [part for part in paragraphs if "\n" in part] == []

@@ -77,6 +77,10 @@ class Verbs(TyperGroup):
     loads it is slow, and of one that is broken there would be none.
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _flow(self)
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all verbs, the engine's first."""
         ours = super().list_commands(ctx)
@@ -129,9 +133,18 @@ def loaded(verb: Verb) -> Any:
             f"pip install 'verdict-cqrs[{extra}]'"
         ) from error
     command.name = verb.name
+    _flow(command)
     if not verb.alone:
         add_connection(command)
     return command
+
+
+def _flow(command: Any) -> None:
+    """Let the width of the terminal break the lines of what a command and those below it say."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    for below in getattr(command, "commands", {}).values():
+        _flow(below)
 
 
 def verb_of(name: str) -> Verb:
