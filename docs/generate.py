@@ -6,6 +6,7 @@
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from textwrap import fill
 
 from pydantic.fields import FieldInfo
 
@@ -31,6 +32,7 @@ from verdict.wire.topics import FOREVER, Topic, Topics
 FOLDER = Path(__file__).parent / "reference"
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
+WIDTH = 96  # characters: in a block of text nothing else breaks a line
 WRITTEN = "<!-- written by `make reference` -->"
 
 HOLDS = {
@@ -236,7 +238,8 @@ def _command_line() -> Iterator[str]:
 
 def _leaf(command: object) -> Iterator[str]:
     about, params = getattr(command, "help", ""), getattr(command, "params", [])
-    yield from ("", "```text", *(line.rstrip() for line in about.strip().splitlines()), "```")
+    lines = (fill(line, WIDTH, break_on_hyphens=False) for line in about.strip().splitlines())
+    yield from ("", "```text", *lines, "```")
     shown = [one for one in params if one.rich_help_panel != PANEL and not one.hidden]
     if rows := [_option(one) for one in shown if "completion" not in one.name]:
         yield ""
