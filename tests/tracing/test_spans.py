@@ -1,6 +1,7 @@
 """U-05: the spans of a command, of its events and of their rows, from what is recorded."""
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
@@ -105,6 +106,20 @@ def test_an_event_lies_below_its_command_and_rows_below_their_event() -> None:
     assert rows.end_time == LATER_MS * 1_000_000 + 1
     assert len({one.context.span_id for one in (command, event, rows)}) == 3
     assert {one.context.trace_id for one in (command, event, rows)} == {int(TRACE_ID, 16)}
+
+
+@pytest.mark.parametrize("millis", [-1, 2**62, 2**63 - 1])
+def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: int) -> None:
+    timed = ACCEPTED.model_copy(update={"decided_at": millis})
+    headers = [("traceparent", SAMPLED)]
+    place, event = Source("order.events", 0, 0), encode_event(EVENT)
+    told = [
+        span_of_command(Recorded(place, encode(timed), headers, millis), Resource({})),
+        span_of_event(Recorded(place, event, headers, millis), "position", Resource({})),
+    ]
+
+    assert encode_spans([one for one in told if one is not None]).ByteSize() > 0
+    assert None not in told
 
 
 def test_an_event_of_whom_nobody_traces_has_none() -> None:

@@ -26,6 +26,7 @@ from verdict.wire.response import Response
 TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 NONE, FIRST = b"ff", b"00"  # versions
 NS = 1_000_000  # of a millisecond
+LATEST = 2**63 - 1  # nanoseconds: more no collector takes, and all that is sent along with it
 LATE = "the read model is not past it yet, and nobody waits for it any longer"
 
 
@@ -54,7 +55,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
         response = decode(Response, answer.value)
     except Undecodable:
         return None  # which `verdict verify` names
-    begin = response.decided_at * NS
+    begin = _ns(response.decided_at)
     return ReadableSpan(
         name=f"{response.aggregate_type} {response.command_type or 'command'}",
         context=_below(parent, response.source),
@@ -64,7 +65,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
         kind=SpanKind.CONSUMER,
         status=_status(response),
         start_time=begin,
-        end_time=max(begin, answer.timestamp * NS),  # two brokers' clocks may differ
+        end_time=max(begin, _ns(answer.timestamp)),  # two brokers' clocks may differ
     )
 
 
@@ -97,7 +98,7 @@ def span_of_event(
         "verdict.command.id": event.command_id,
         "verdict.correlation_id": event.correlation_id,
     }
-    moment = recorded.timestamp * NS
+    moment = _ns(recorded.timestamp)
     return ReadableSpan(
         name=f"{aggregate_type} {type(event.payload).__name__}",
         context=_below(parent, recorded.place),
@@ -132,6 +133,11 @@ def span_of_rows(event: ReadableSpan, projection: str, seen_ns: int | None) -> R
         start_time=begin,
         end_time=max(begin, seen_ns or begin),
     )
+
+
+def _ns(millis: int) -> int:
+    """Return a time of Kafka's as spans have it; whoever writes a record says what time it is."""
+    return min(max(millis, 0) * NS, LATEST)
 
 
 def _sampled(headers: Iterable[tuple[str, Any]]) -> SpanContext | None:
