@@ -1,12 +1,18 @@
 """U-05: spans reach a collector, over HTTP as it takes them, and none is lost on the way."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from threading import Event, Thread
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -24,6 +30,8 @@ from verdict.wire.records import encode, encode_event
 
 pytestmark = pytest.mark.kafka
 TOPIC, EVENTS = "spans.order.responses", "spans.position.events"
+Stopped = Callable[[float], bool]
+GROUP = "spans.verdict"
 TOPICS = {TOPIC: None, EVENTS: "position"}
 SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 REFUSED = 400  # which the exporter does not try again by itself
@@ -98,34 +106,47 @@ def answer(broker: EmbeddedBroker, *traced: bool) -> None:
     assert producer.flush(30) == 0
 
 
+def begin(options: dict[str, str | int], follow: Callable[[Stopped], int]) -> None:
+    """Follow until Kafka knows where the group begins."""
+    places = [TopicPartition(topic, 0) for topic in TOPICS]
+    probe = Consumer({**options, "group.id": GROUP})
+
+    def known(seconds: float) -> bool:
+        Event().wait(seconds)
+        return all(place.offset != OFFSET_INVALID for place in probe.committed(places, 30))
+
+    assert follow(known) == 0
+    probe.close()
+
+
 @pytest.mark.proves("U-05")
 def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
     broker: EmbeddedBroker, collecting: Collecting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "RETRY_S", 0.05)
-    # what was answered before a group is known is of no interest, but here
-    monkeypatch.setitem(following.FOLLOWING, "auto.offset.reset", "earliest")
-    options = {"bootstrap.servers": broker.bootstrap_servers}
+    options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**options})  # held: one that is collected takes its request with it
     for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS]).values():
         made.result(30)
 
-    positions = iter(range(2))  # past the event at the second look, or a later one
-    rows = Rows({EVENTS: {"order_state"}}, lambda: {("order_state", EVENTS, 0): next(positions, 1)})
+    reached: Iterator[int] = repeat(0)
+    rows = Rows({EVENTS: {"order_state"}}, lambda: {("order_state", EVENTS, 0): next(reached)})
     resource = Resource.create({"service.name": "shop"})
 
-    def follow(until: Event) -> int:
+    def follow(stopped: Stopped) -> int:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        spans = Spans(options, "spans.verdict", TOPICS, rows, resource, exporter)
-        return spans.follow(until.wait)
+        return Spans(options, GROUP, TOPICS, rows, resource, exporter).follow(stopped)
 
-    answer(broker, True, False, True)
-    assert follow(collecting.whole) == 2
+    answer(broker, True)  # before anybody traced: of no interest
+    begin(options, follow)
+    answer(broker, True, False, True)  # while nobody follows
+    assert follow(collecting.whole.wait) == 2
     collecting.whole.clear()
     collecting.wanted = 5
     answer(broker, True)
     happened(broker)
-    assert follow(collecting.whole) == 3
+    reached = chain([0], repeat(1))  # past it at the second look
+    assert follow(collecting.whole.wait) == 3
 
     assert collecting.refusals == 0
     assert {service for service, _ in collecting.taken} == {"shop"}

@@ -85,6 +85,16 @@ def test_nobody_knows_when_what_was_there_before_the_first_look_came() -> None:
     assert other.name == "project client_recent_order"
 
 
+def test_nobody_knows_when_what_came_while_nobody_could_look_came() -> None:
+    seen = Seen()
+    seen.look(1)
+    seen.waits(offset=7)
+    apart = module.APART_NS // SECOND
+
+    assert len(seen.look(1 + apart, order_state=8)) == 1
+    assert seen.look(2 + 2 * apart, client_recent_order=8) == []
+
+
 def test_what_is_late_is_an_error_and_nobody_waits_for_it_any_longer() -> None:
     seen = Seen()
     seen.look(1)
@@ -108,12 +118,12 @@ def test_a_read_side_that_is_away_is_said_once_and_its_events_wait(
     seen.waits(offset=7)
     seen.away = True
     assert seen.look(2) == seen.look(3 + module.PATIENCE_NS // SECOND) == []
+    seen.away = False
+    assert seen.look(4) == []
     assert [one.message for one in caplog.records] == [
-        "no spans of rows for now: the read side is away"
-    ]
-
-    seen.away, seen.now = False, 4 * SECOND
-    assert len(seen.look(4, order_state=8, client_recent_order=8)) == 2
+        "no spans of rows for now: the read side is away", "spans of rows are sent again",
+    ]  # fmt: skip
+    assert len(seen.look(5, order_state=8, client_recent_order=8)) == 2
 
 
 def test_of_too_many_that_wait_the_oldest_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,13 @@ def test_an_event_lies_below_its_command_and_rows_below_their_event() -> None:
     assert {one.context.trace_id for one in (command, event, rows)} == {int(TRACE_ID, 16)}
 
 
+def test_the_span_of_a_duplicate_is_the_moment_of_its_answer() -> None:
+    found = span(ACCEPTED.model_copy(update={"duplicate": True}))
+
+    assert found is not None
+    assert found.start_time == found.end_time == (ACCEPTED.decided_at + LATER_MS) * 1_000_000
+
+
 @pytest.mark.parametrize("millis", [-1, 2**62, 2**63 - 1])
 def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: int) -> None:
     timed = ACCEPTED.model_copy(update={"decided_at": millis})

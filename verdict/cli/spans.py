@@ -10,6 +10,8 @@ from verdict.application import current
 from verdict.cli.leaving import Asked, stop_on_signals
 from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
+from verdict.kafka.access import kafka_of
+from verdict.kafka.reach import Reach
 from verdict.tracing.following import Spans
 from verdict.tracing.rows import rows_of
 
@@ -36,6 +38,10 @@ def spans(
     group; the first start begins with what is decided from then on. What the collector does not
     take is sent again.
     """
+    if to is not None and not to.startswith(("http://", "https://")):
+        raise typer.BadParameter(
+            f"{to!r} is no address such as http://localhost:4318/v1/traces", param_hint="--to"
+        )
     settings = settings_of()
     topics, stopped = settings.topics, Asked()
     stop_on_signals(stopped)
@@ -48,5 +54,10 @@ def spans(
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
-    sent = following.follow(stopped.wait)
+    reach = Reach(kafka_of(settings), topics.markers)
+    reach.start()
+    try:
+        sent = following.follow(stopped.wait)
+    finally:
+        reach.stop()
     note(f"{sent:,} spans were sent")

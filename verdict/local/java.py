@@ -15,6 +15,7 @@ from pathlib import Path
 from verdict.errors import EnvironmentIncomplete
 
 MINIMUM = 17
+ANSWER_S = 30
 
 
 def find_java() -> Path:
@@ -40,11 +41,22 @@ def find_java() -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """Return the major version that `java` itself reports, None when it does not answer."""
+    """Return the major version that `java` itself reports, None when it does not run.
+
+    Raises:
+        EnvironmentIncomplete: It does not end: what it is nobody knows.
+    """
     try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
+        answer = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=ANSWER_S
+        )
+    except OSError:
         return None
+    except subprocess.TimeoutExpired as error:
+        raise EnvironmentIncomplete(
+            f"`{java} -version` did not answer within {ANSWER_S} s: see what keeps this machine "
+            "busy, then try again"
+        ) from error
     # up to Java 8 the major version came second: "1.8.0_292"
     reported = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
     return int(reported[1]) if reported and answer.returncode == 0 else None

@@ -9,7 +9,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
@@ -26,8 +33,9 @@ LOG = logging.getLogger("verdict.tracing")
 AT_ONCE = 500  # records
 POLL_S = 1.0
 RETRY_S = 5.0
+ANSWER_S = 10.0
 FOLLOWING: dict[str, str | int | bool] = {
-    "auto.offset.reset": "latest",  # whoever begins to trace wants no spans of last year
+    "auto.offset.reset": "latest",  # where Kafka has dropped what came next
     "enable.partition.eof": False,
     "fetch.wait.max.ms": 500,
 }
@@ -70,7 +78,7 @@ class Spans:
         self._consumer: Consumer = consumer_of(
             options, ClientLog(), FOLLOWING | {"group.id": group}
         )
-        self._consumer.subscribe([*topics])
+        self._consumer.subscribe([*topics], on_assign=_begin)
 
     def follow(self, stopped: Callable[[float], bool]) -> int:
         """Send spans until stopped; return how many were taken.
@@ -133,8 +141,28 @@ class Spans:
 
     def _taken(self, spans: Sequence[ReadableSpan], stopped: Callable[[float], bool]) -> bool:
         """Return whether the collector took all; tries again until it does, or this is stopped."""
+        waited = False
         while spans and self._collector.export(spans) is not SpanExportResult.SUCCESS:
+            waited = True
             LOG.warning("the collector did not take %s spans: trying again", len(spans))
             if stopped(RETRY_S):
+                LOG.warning("these %s spans are sent at the next start", len(spans))
                 return False
+        if waited:
+            LOG.warning("the collector takes spans again")
         return True
+
+
+def _begin(consumer: Consumer, assigned: list[TopicPartition]) -> None:
+    """Begin at the ends where nobody of the group ever did, and let Kafka remember that at once.
+
+    Whoever begins to trace wants no spans of last year. A partition in which nothing came before
+    the next start would begin at its end again otherwise, and what came in between have no span.
+    """
+    found = consumer.committed(assigned, ANSWER_S)
+    new = [place for place in found if place.offset == OFFSET_INVALID]
+    for place in new:
+        _, place.offset = consumer.get_watermark_offsets(place, ANSWER_S)
+    consumer.assign(found)
+    if new:
+        consumer.commit(offsets=new, asynchronous=False)

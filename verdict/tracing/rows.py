@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -15,12 +16,14 @@ from opentelemetry.sdk.trace import ReadableSpan
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.model.source import Source
+from verdict.projection.database import parse
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.tracing.spans import span_of_rows
 
 LOG = logging.getLogger("verdict.tracing")
 KEPT = 120  # looks
+APART_NS = 5 * 10**9  # looks that are further apart tell of no moment
 MOST = 10_000  # events that wait at once; of more, the oldest are let go
 PATIENCE_NS = 600 * 10**9
 
@@ -83,6 +86,8 @@ class Rows:
                 LOG.warning("no spans of rows for now: %s", error)
             self._blind = True
         else:
+            if self._blind:
+                LOG.warning("spans of rows are sent again")
             self._blind = False
             self._looks.append(Look(self._clock(), reached))
 
@@ -99,7 +104,8 @@ class Rows:
     def passed(self) -> Iterator[ReadableSpan]:
         """Yield the spans of rows that have come since, and of those that are late.
 
-        What a read model was past before it was ever looked at has none: nobody knows when.
+        What a read model was past before it was ever looked at, or while nobody could look, has
+        none: nobody knows when.
         """
         if not self._looks:
             return
@@ -122,8 +128,11 @@ class Rows:
                 yield span_of_rows(waiting.span, model, None)
 
     def _seen(self, model: str, place: Source) -> int | None:
-        first = next(look for look in self._looks if look.is_past(model, place))
-        return None if first is self._looks[0] else first.at
+        for before, look in pairwise(self._looks):
+            if look.is_past(model, place):
+                known = not before.is_past(model, place) and look.at - before.at <= APART_NS
+                return look.at if known else None
+        return None
 
 
 def rows_of(settings: Settings) -> Rows:
@@ -131,7 +140,12 @@ def rows_of(settings: Settings) -> Rows:
 
     Args:
         settings: Of the deployment; asked as a reader.
+
+    Raises:
+        VerdictError: The database that is set can be none of verdict's.
     """
+    if settings.database_url:
+        parse(settings.database_url.get_secret_value())
     models: dict[str, set[str]] = {}
     for model in projections(settings.chosen):
         for topic in model.topics(settings.topics):

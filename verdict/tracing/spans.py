@@ -42,7 +42,8 @@ class Recorded(NamedTuple):
 def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None:
     """Return the span of a command; None where its sender traces nothing.
 
-    It lasts from the command's arrival in Kafka to that of its answer.
+    It lasts from the command's arrival in Kafka to that of its answer; that of a duplicate, whose
+    answer tells when the original came, is the moment of its answer.
 
     Args:
         answer: The record of its response.
@@ -55,7 +56,7 @@ def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None
         response = decode(Response, answer.value)
     except Undecodable:
         return None  # which `verdict verify` names
-    begin = _ns(response.decided_at)
+    begin = _ns(answer.timestamp if response.duplicate else response.decided_at)
     return ReadableSpan(
         name=f"{response.aggregate_type} {response.command_type or 'command'}",
         context=_below(parent, response.source),
