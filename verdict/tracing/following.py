@@ -78,7 +78,7 @@ class Spans:
         self._consumer: Consumer = consumer_of(
             options, ClientLog(), FOLLOWING | {"group.id": group}
         )
-        self._consumer.subscribe([*topics], on_assign=_begin)
+        self._consumer.subscribe([*topics], on_assign=self._begin)
 
     def follow(self, stopped: Callable[[float], bool]) -> int:
         """Send spans until stopped; return how many were taken.
@@ -105,6 +105,24 @@ class Spans:
         finally:
             self._consumer.close()
         return sent
+
+    def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
+        """Begin at the ends where nobody of the group ever did, and let Kafka remember that.
+
+        Whoever begins to trace wants no spans of last year. A partition in which nothing came
+        before the next start would begin at its end again otherwise: what came in between had none.
+        """
+        places = assigned
+        try:
+            places = consumer.committed(assigned, ANSWER_S)
+            new = [place for place in places if place.offset == OFFSET_INVALID]
+            for place in new:
+                _, place.offset = consumer.get_watermark_offsets(place, ANSWER_S)
+            if new:
+                consumer.commit(offsets=new, asynchronous=False)
+        except KafkaException as failed:
+            self._see_that_it_passes(failed.args[0])
+        consumer.assign(places)
 
     def _span(self, message: Message) -> ReadableSpan | None:
         if (error := message.error()) is not None:
@@ -146,23 +164,12 @@ class Spans:
             waited = True
             LOG.warning("the collector did not take %s spans: trying again", len(spans))
             if stopped(RETRY_S):
-                LOG.warning("these %s spans are sent at the next start", len(spans))
+                LOG.warning(
+                    "%s spans were not taken: those of commands and events are sent at the next "
+                    "start",
+                    len(spans),
+                )
                 return False
         if waited:
             LOG.warning("the collector takes spans again")
         return True
-
-
-def _begin(consumer: Consumer, assigned: list[TopicPartition]) -> None:
-    """Begin at the ends where nobody of the group ever did, and let Kafka remember that at once.
-
-    Whoever begins to trace wants no spans of last year. A partition in which nothing came before
-    the next start would begin at its end again otherwise, and what came in between have no span.
-    """
-    found = consumer.committed(assigned, ANSWER_S)
-    new = [place for place in found if place.offset == OFFSET_INVALID]
-    for place in new:
-        _, place.offset = consumer.get_watermark_offsets(place, ANSWER_S)
-    consumer.assign(found)
-    if new:
-        consumer.commit(offsets=new, asynchronous=False)
