@@ -78,6 +78,7 @@ class Spans:
         self._consumer: Consumer = consumer_of(
             options, ClientLog(), FOLLOWING | {"group.id": group}
         )
+        self._begun = True  # where Kafka knows of each partition of ours how far we are
         self._consumer.subscribe([*topics], on_assign=self._begin)
 
     def follow(self, stopped: Callable[[float], bool]) -> int:
@@ -93,6 +94,8 @@ class Spans:
         try:
             while not stopped(0):
                 self._rows.look()
+                if not self._begun:
+                    self._begin(self._consumer, self._consumer.assignment())
                 messages = self._consumer.consume(AT_ONCE, POLL_S)
                 spans = [*filter(None, map(self._span, messages)), *self._rows.passed()]
                 if not self._taken(spans, stopped):
@@ -113,6 +116,7 @@ class Spans:
         before the next start would begin at its end again otherwise: what came in between had none.
         """
         places = assigned
+        self._begun = False
         try:
             places = consumer.committed(assigned, ANSWER_S)
             new = [place for place in places if place.offset == OFFSET_INVALID]
@@ -120,6 +124,7 @@ class Spans:
                 _, place.offset = consumer.get_watermark_offsets(place, ANSWER_S)
             if new:
                 consumer.commit(offsets=new, asynchronous=False)
+            self._begun = True
         except KafkaException as failed:
             self._see_that_it_passes(failed.args[0])
         consumer.assign(places)
