@@ -18,7 +18,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.message_headers import headers_of
+from verdict.kafka.message_headers import bytes_of, headers_of
 from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
@@ -211,7 +211,7 @@ def _reaction(message: Message) -> dict[str, str]:
 
 
 def _record(message: Message, limit: int) -> CommandRecord:
-    value, key = _bytes(message.value()), _bytes(message.key())
+    value, key = bytes_of(message.value()), bytes_of(message.key())
     kind, millis = message.timestamp()
     return CommandRecord(
         source=Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
@@ -223,10 +223,6 @@ def _record(message: Message, limit: int) -> CommandRecord:
         key_length=len(key or b""),
         key_sha256=_hash_if_over(key, KEY_BYTES),
     )
-
-
-def _bytes(found: str | bytes | None) -> bytes | None:
-    return found.encode() if isinstance(found, str) else found
 
 
 def _hash_if_over(found: bytes | None, limit: int) -> bytes | None:

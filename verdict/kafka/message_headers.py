@@ -1,4 +1,4 @@
-"""The headers of a record as Kafka's client gives them, which it does not of every record."""
+"""The parts of a record as Kafka's client gives them, which it does not of every header."""
 
 from typing import Any
 
@@ -15,12 +15,13 @@ def headers_of(message: Message) -> Pairs | None:
     """
     try:
         found: Any = message.headers() or ()  # its declared type allows for forms it never has
-        return tuple((name, _bytes(value)) for name, value in found)
+        return tuple((name, bytes_of(value)) for name, value in found)
     except (SystemError, UnicodeDecodeError):
         # The client leaves the error of such a name behind and returns nevertheless. Python makes a
         # SystemError of that, but where it has come by often: there the error shows up by itself.
         return None
 
 
-def _bytes(part: bytes | str | None) -> bytes | None:
+def bytes_of(part: bytes | str | None) -> bytes | None:
+    """Return a key, a value or that of a header, whose declared type allows for text."""
     return part.encode() if isinstance(part, str) else part

@@ -2,7 +2,7 @@
 
 from confluent_kafka import Message
 
-from verdict.kafka.message_headers import headers_of
+from verdict.kafka.message_headers import bytes_of, headers_of
 from verdict.model.source import Source
 from verdict.wire.letter import Letter
 from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES, OUTPUT_BYTES
@@ -18,7 +18,7 @@ def letter_of(message: Message) -> Letter:
     assert topic is not None
     assert partition is not None
     assert offset is not None
-    key, value = _bytes(message.key()), _bytes(message.value())
+    key, value = bytes_of(message.key()), bytes_of(message.value())
     headers, unfit = headers_of(message), None
     if headers is None:
         headers, unfit = (), NAMED_ODDLY
@@ -44,7 +44,3 @@ def unreadable(source: Source, error: str) -> Letter:
     """Return the letter of a record that Kafka's client cannot unpack."""
     unfit = f"none of its bytes can be read ({error}): {EVICT}"
     return Letter(source=source, timestamp=0, key=None, value=None, unfit=unfit)
-
-
-def _bytes(part: bytes | str | None) -> bytes | None:
-    return part.encode() if isinstance(part, str) else part
