@@ -211,6 +211,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.timeout(600)

@@ -144,6 +144,7 @@ def test_books_that_are_right_have_no_findings(
     assert looked["aggregates"] == looked["states"] == 9
 
 
+@pytest.mark.long
 def test_what_is_right_stays_so_beside_what_is_not(found: Found) -> None:
     assert found["good"] == found["p-good"] == []
 

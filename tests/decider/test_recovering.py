@@ -106,6 +106,7 @@ def test_what_verdict_did_not_write_is_named_and_nothing_goes_on_from_there(
     assert read_marker(ground.kafka, decider_query(topics, 2), wait=True).marker is None
 
 
+@pytest.mark.long
 @pytest.mark.proves("C-17")
 def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
     new_ground: NewGround, tmp_path: Path
@@ -136,6 +137,7 @@ def test_letters_of_others_are_no_decisions_when_the_marker_is_lost(
     assert sum(state.sequence for state in marker.shard_states) == 1
 
 
+@pytest.mark.long
 @pytest.mark.proves("C-17")
 def test_events_that_kafka_has_dropped_come_from_the_archive(
     new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path

@@ -177,6 +177,7 @@ def _answer(to: Listening, said: bytes) -> bytes:
         return answer
 
 
+@pytest.mark.long
 @pytest.mark.proves("F-04")
 def test_the_service_stops_when_its_embedded_broker_dies(
     kept_service: Kept, placed: str, data_dir: Path, stderr: Path

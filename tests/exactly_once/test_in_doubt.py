@@ -113,6 +113,7 @@ def test_when_kafka_stays_away_the_owner_stops_and_the_next_start_finds_out(
     assert deployment.visible() == values(0)
 
 
+@pytest.mark.long
 def test_an_owner_paused_past_the_transaction_timeout_goes_on_when_nobody_took_over(
     deployment: Deployment,
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_commit_that_arrives_when_the_next_transaction_is_open_does_not_end_it
     assert deployment.visible() == values(0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "outcome"),
     the_first_of((Fault.DROP_REPLIES, Outcome.SKIPPED), (Fault.BLACK_HOLE, Outcome.PUBLISHED)),

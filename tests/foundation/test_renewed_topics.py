@@ -120,6 +120,7 @@ def test_what_was_decided_is_taken_from_its_copy(world: World, database: Engine)
         assert set(decision.load(connection)) == set(copied)
 
 
+@pytest.mark.long
 def test_one_that_was_interrupted_is_done_again(world: World, database: Engine) -> None:
     """Killed before anybody was told, there is a topic that begins where it should."""
     commands = world.settings.topics.commands("position")
@@ -160,6 +161,7 @@ def test_a_mistyped_topic_is_none_of_ours(world: World, database: Engine) -> Non
         renew(world, "dead-leters")
 
 
+@pytest.mark.long
 def test_one_of_two_that_are_gone_changes_nothing(world: World, database: Engine) -> None:
     topics = world.settings.topics
     world.delete(topics.commands("loyalty"))

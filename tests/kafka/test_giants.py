@@ -38,6 +38,7 @@ def put(address: dict[str, str], codec: str, partition: int, values: list[bytes]
         assert producer.flush(60) == 0
 
 
+@pytest.mark.long
 @pytest.mark.proves("C-11")
 def test_records_that_unpack_to_too_much_are_named_and_no_others(kafka: Kafka) -> None:
     found = giants(kafka, {TOPIC: [0, 0, 0]}, 100, SECONDS)

@@ -112,6 +112,7 @@ def test_a_kill_at_any_step_loses_and_doubles_nothing(shop: Shop, step: Step, se
     assert shop.files() == shop.files_in_table()
 
 
+@pytest.mark.long
 @pytest.mark.proves("P-06")
 @pytest.mark.parametrize("cut", the_first_of("more", "fewer"))
 def test_a_replay_with_another_cut_counts_every_line_once(
@@ -164,6 +165,7 @@ def test_what_is_no_event_becomes_one_letter_and_the_others_go_on(shop: Shop) ->
     assert all(letter.error.startswith("no row for the lake: ") for letter in letters)
 
 
+@pytest.mark.long
 @pytest.mark.proves("P-06")
 def test_files_and_marker_must_belong_together(shop: Shop) -> None:
     shop.sell(3)

@@ -78,6 +78,7 @@ def parent(data_dir: Path) -> Iterator[Parent]:
 
 
 @pytest.mark.kafka
+@pytest.mark.proves("F-04")
 def test_a_broker_that_ends_by_itself_is_reported_and_keeps_what_was_written(
     data_dir: Path,
 ) -> None:

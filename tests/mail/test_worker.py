@@ -87,6 +87,7 @@ def test_the_share_of_a_worker_that_never_came_is_taken_over(
     assert office.receivers == to(*mine, *others)
 
 
+@pytest.mark.long
 @pytest.mark.proves("H-10")
 @pytest.mark.process
 @pytest.mark.parametrize("step", ["claimed", "delivered"])

@@ -56,6 +56,7 @@ def statements(read_side: ReadSide) -> Statements:
     return Statements(read_side)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_us_holder_takes_as_many_statements_for_many_events_as_for_few(
     read_side: ReadSide, log: EventLog, statements: Statements

@@ -85,6 +85,7 @@ def test_an_event_leads_to_each_of_its_outputs_once(reacted: Reacted) -> None:
     assert len(awards) == sum(earned(one) is not None for one in invoices.values())
 
 
+@pytest.mark.long
 def test_a_reaction_that_is_tried_again_is_told_by_a_header(reacted: Reacted) -> None:
     topics = reacted.topics
     number, one = next(
@@ -126,6 +127,7 @@ def test_no_header_and_no_key_ends_the_reactions(reacted: Reacted) -> None:
     assert cut.key_sha256 == sha256(key.encode()).digest()
 
 
+@pytest.mark.long
 @pytest.mark.proves("C-11")
 def test_a_till_s_record_that_a_person_skips_is_jumped_once(reacted: Reacted) -> None:
     """G-03: it has its letter, those before it are sent again, those behind it are reacted to."""
@@ -176,6 +178,7 @@ def test_outputs_without_a_marker_are_not_sent_again(reacted: Reacted) -> None:
         begin_anew(query, reacted.kafka)
 
 
+@pytest.mark.long
 @pytest.mark.proves("P-07", "C-17")
 @pytest.mark.parametrize("left", [None, b"garbage"])
 def test_without_a_marker_reactions_begin_at_the_ends(reacted: Reacted, left: bytes | None) -> None:

@@ -164,6 +164,7 @@ def test_one_that_is_added_later_comes_to_the_end_and_the_others_do_not_wait_for
     assert old.select("SELECT * FROM projection_held") == []
 
 
+@pytest.mark.long
 @pytest.mark.proves("H-09")
 def test_a_stop_is_heeded_between_two_parts_and_the_next_start_goes_on_there(
     old: Deployment,
@@ -217,6 +218,7 @@ def test_it_joins_while_records_never_stop_coming(
     assert rows(engine) == wanted()
 
 
+@pytest.mark.long
 def test_what_ends_the_catching_up_ends_all_and_is_told(
     old: Deployment, running: Running, latch: Latch, spark: SparkSession
 ) -> None:

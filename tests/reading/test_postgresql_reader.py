@@ -279,6 +279,7 @@ def test_who_is_a_member_of_the_role_can_select_the_views_and_nothing_else(
     postgresql.execute("DROP USER eve")
 
 
+@pytest.mark.long
 def test_a_user_that_may_create_roles_lets_readers_in_by_itself(owned: Owned) -> None:
     url = owned("builder", "CREATEROLE")
 

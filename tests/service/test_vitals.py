@@ -14,6 +14,7 @@ from verdict.standing.told import SILENT_S, kafka_away, told_by
 SERVICE = Service(os.getpid(), "localhost:9092", "sqlite:///x")
 
 
+@pytest.mark.proves("F-07")
 def test_a_batch_is_overdue_from_its_limit_to_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -31,6 +31,7 @@ class Asking(StatefulProcessor):
         yield pd.DataFrame({"at": [planned_at(self._checkpoint)]}, index=[len([*rows])])
 
 
+@pytest.mark.long
 def test_one_that_wakes_up_behind_later_batches_asks_for_its_own(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -5,36 +5,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from tests.e2e.secured.life import READS, TOPICS, Environment, as_role, options_of, verdict
-from verdict.event_log.subscription import subscribe
+from tests.e2e.secured.life import TOPICS, Environment, as_role, options_of, verdict
 from verdict.kafka.acls import Role
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
-
-
-@pytest.mark.proves("S-04")
-@pytest.mark.long
-def test_a_service_decides_what_a_sender_sends(shown: dict[str, str]) -> None:
-    assert shown["send"] == "ACCEPTED order 'o-1' version 0 → 1\n"
-
-
-@pytest.mark.proves("S-04")
-def test_a_reader_sees_topics_and_what_became_of_them(shown: dict[str, str]) -> None:
-    """Each of these ended with 0; `topics check` has nothing to say then."""
-    silent = [" ".join(verb) for verb in READS if not shown[" ".join(verb)]]
-    assert set(silent) <= {"topics check", "topics check --json"}
-
-
-def test_a_subscriber_follows_events(
-    shown: dict[str, str], settings: Environment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in as_role(Role.SUBSCRIBER, settings).items():
-        monkeypatch.setenv(name, value)
-
-    with subscribe("order") as subscription:
-        first = next(iter(subscription.events()))
-
-    assert (first.event.aggregate_id, first.event.version) == ("o-1", 1)
 
 
 @pytest.mark.proves("S-04")

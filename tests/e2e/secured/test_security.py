@@ -1,11 +1,6 @@
-"""SASL and TLS on a real broker, by the named settings: all of verdict gets in, nothing leaks.
-
-One service lives behind a password and a certificate; whatever it wrote and showed is searched.
-"""
+"""SASL and TLS on a real broker, by the named settings: all of verdict gets in, nothing leaks."""
 
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,58 +23,6 @@ from verdict.kafka.acls import Role
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.process]
 
 HOUR_S = 3600
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    """What each file holds; the service runs, so one may leave before it is read."""
-    found = {}
-    for at, _, names in os.walk(folder):
-        for file in filter(Path.is_file, (Path(at, name) for name in names)):
-            with suppress(FileNotFoundError):
-                found[str(file)] = file.read_bytes()
-    return found
-
-
-@pytest.mark.proves("S-02")
-def test_a_password_and_a_certificate_open_all_of_verdict(shown: dict[str, str]) -> None:
-    assert "ACCEPTED order 'o-1' version 0 → 1" in shown["send"]
-    assert '"type": "OrderPlaced"' in shown["tail events --no-follow"]
-    assert "ACCEPTED" in shown["history order o-1"]
-    [status] = [json.loads(line) for line in shown["status --json"].splitlines()]
-    assert status["problems"] == []
-    assert sum(partition["end"] for partition in status["commands"]) == 2
-
-
-@pytest.mark.proves("S-02")
-def test_no_secret_is_shown_or_kept(shown: dict[str, str], folder: Path) -> None:
-    """In what the verbs print, logs, Spark's pages, REST and events, and every file of ours."""
-    kept = {**files_in(folder / "d"), **files_in(folder / "events")}
-    kept["the broker's log"] = (folder / "kafka" / "broker" / "broker.log").read_bytes()
-    kept |= {name: text.encode() for name, text in shown.items()}
-
-    # what is searched is what would tell
-    events = b"".join(data for name, data in kept.items() if "/events/" in name)
-    assert b"QueryProgressEvent" in events
-    assert b"KafkaV2[Subscribe[" in events
-    assert b"spark.driver.memory" in kept["/environment/"]
-    assert b"Physical Plan" in kept[next(name for name in kept if "/sql?" in name)]
-    assert b"kafka_password" in kept["config show"]
-    assert any(name.endswith("/spark.log") for name in kept)
-
-    assert [name for name, data in kept.items() if PLANTED.encode() in data] == []
-
-
-@pytest.mark.proves("S-02")
-@pytest.mark.thorough
-def test_recovery_gets_in_by_plain_too(
-    shown: dict[str, str], settings: Environment, kafka: Secured
-) -> None:
-    plain = {"VERDICT_BOOTSTRAP_SERVERS": kafka.sasl, "VERDICT_KAFKA_SASL_MECHANISM": "PLAIN"}
-
-    said = verdict(settings | plain, "recover")
-
-    assert "recovered" in said
-    assert PLANTED not in said
 
 
 @pytest.mark.thorough

@@ -15,7 +15,13 @@ from commands.order import ModifyOrder, PlaceOrder
 from tests.e2e.deployment import Deployment
 from verdict.client.client import Client
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.process]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(900),
+    pytest.mark.process,
+    pytest.mark.long,
+]
 
 WAIT_S = 120
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)

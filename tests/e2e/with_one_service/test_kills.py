@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
 from functools import partial
 from random import Random
 
@@ -17,31 +16,38 @@ from tests.reactions.tills import sales
 from tests.tiers import is_thorough
 from verdict.exactly_once.steps import Step
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(1500),
+    pytest.mark.process,
+    pytest.mark.long,
+]
 
 # before the transaction, inside, and after it: the rows of the design's crash table
-FAILPOINTS = [(Step.BEFORE_COMMIT, 1)]
-OTHERS = [(Step.OUTPUT_COMPUTED, 2), (Step.TRANSACTION_OPEN, 3), (Step.COMMITTED, 3)]
+FAILPOINTS = [
+    (Step.BEFORE_COMMIT, 1),
+    (Step.OUTPUT_COMPUTED, 2),
+    (Step.TRANSACTION_OPEN, 3),
+    (Step.COMMITTED, 3),
+]
 RANDOM_KILLS = 2 if is_thorough() else 0  # `make chaos` does as many as one likes
 SELDOM_S = 0.1  # between two commands
 SALES = 200
 
 
 @pytest.mark.proves("C-01", "C-04", "C-14", "C-15", "F-05", "P-04", "P-05", "P-07")
-@pytest.mark.parametrize(
-    "failpoints", [FAILPOINTS, pytest.param(OTHERS, marks=pytest.mark.long)], ids=["once", "others"]
-)
 def test_after_every_kill_everything_is_what_the_model_says(
-    deployment: Deployment, kept_service: Kept, failpoints: Sequence[tuple[Step, int]]
+    deployment: Deployment, kept_service: Kept
 ) -> None:
     """The crash table of the design, each row hit, while others and tills send what they send."""
     deaths = [
         partial(end_jvm, deployment, kept_service),
-        *(partial(doom, deployment, *failpoint) for failpoint in failpoints),
+        *(partial(doom, deployment, *failpoint) for failpoint in FAILPOINTS),
         *(partial(kill_at_random, kept_service, Random(seed)) for seed in range(RANDOM_KILLS)),
     ]
-    day = list(sales(SALES, seed=5 + len(failpoints)))
-    with deployment.traffic(seed=len(failpoints), pause_s=SELDOM_S):
+    day = list(sales(SALES, seed=5))
+    with deployment.traffic(seed=1, pause_s=SELDOM_S):
         for number, die in enumerate(deaths):
             send(deployment, day[number :: len(deaths)])
             die()

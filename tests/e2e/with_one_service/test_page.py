@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(900),
     pytest.mark.process,
+    pytest.mark.long,
     pytest.mark.usefixtures("service"),
 ]
 
@@ -55,7 +56,6 @@ def shown(browser: httpx2.Client, path: str) -> Any:
 
 
 @pytest.mark.proves("U-04")
-@pytest.mark.long
 def test_a_command_is_answered_with_its_outcome_by_its_status(browser: httpx2.Client) -> None:
     name = "by-http/1"
     sent = [

@@ -241,6 +241,7 @@ def test_random_traffic_is_what_the_model_says_and_so_is_the_read_side(
     assert {row[0] for row in deployment.sql("select client from us_holder")} == holders
 
 
+@pytest.mark.long
 @pytest.mark.proves("U-02")
 def test_topics_that_are_not_what_they_must_be_are_named(deployment: Deployment) -> None:
     """U-02."""

@@ -67,6 +67,7 @@ def stopped(world: World, position: int) -> list[tuple[object, ...]]:
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.proves("A-03")
 def test_as_of_a_global_position_it_is_the_live_table_of_a_run_that_stopped_there(
     world: World, tmp_path: Path
@@ -206,6 +207,7 @@ def test_outcomes_count_by_when_kafka_had_them_and_have_no_global_position(
         world.told("outcome", 0, tmp_path)
 
 
+@pytest.mark.long
 def test_states_count_by_when_kafka_had_them_as_long_as_none_is_overtaken(
     world: World, tmp_path: Path
 ) -> None:
@@ -346,6 +348,7 @@ class Cut(Materialiser):
         return CutLog(self._world.options, lambda: self._world.drop(before=5))
 
 
+@pytest.mark.long
 @pytest.mark.proves("B-09")
 @pytest.mark.parametrize("kind", ["evict", "accept"])
 def test_an_event_that_is_passed_over_or_accepted_to_wait_is_told_so(
