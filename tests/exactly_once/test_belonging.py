@@ -11,7 +11,7 @@ from verdict.exactly_once.claim import write_marker
 from verdict.exactly_once.stateless import begin_anew
 from verdict.exactly_once.steps import Step
 from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.identity import AnotherLog, Identity, changes
+from verdict.kafka.identity import AnotherLog, Identity, changes, refuse_changes
 from verdict.wire.marker import Marker
 
 
@@ -46,6 +46,19 @@ def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
     assert marker == owner.marker
     assert marker.topic_ids == deployment.ids([deployment.commands, deployment.events])
     assert marker.cluster_id
+
+
+def test_what_several_remember_is_named_once_with_all_else() -> None:
+    """Who renews topics had one round for each marker."""
+    gone = "a.events had the id 1 and is gone"
+    said = {"the marker of decider": [gone, "b had"], "the lake's": [], "the read side": [gone]}
+
+    with pytest.raises(
+        AnotherLog,
+        match=f"^the marker of decider and the read side belong to another log: {gone}; b had. ",
+    ):
+        refuse_changes(said)
+    refuse_changes({"the marker of decider": []})
 
 
 @pytest.mark.proves("G-01")

@@ -146,14 +146,18 @@ def test_with_too_many_aggregates_at_fault_it_is_the_projection_that_is_stopped(
 
 
 def test_what_is_parked_is_left_alone_until_the_next_start(
-    read_side: ReadSide, log: EventLog
+    read_side: ReadSide, log: EventLog, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """What it waits for is said with where to look, and without the lines of our code."""
     applier = read_side.applier("us_holder")
     log.add("p-1", opened("ada"))
     (readable,) = log.deliveries
     bad = readable._replace(record=Unreadable("broken"))
     applier.apply(Batch([bad], {Partition(TOPIC, 0): Span(0, 1)}))
     assert applier.is_stopped
+    [said] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert said.message.endswith(f"broken; see `verdict letters show {TOPIC}:0:0`")
+    assert said.exc_info is None
     before = read_side.dump()
 
     assert applier.apply(log.everything()).applied == 0

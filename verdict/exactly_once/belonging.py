@@ -1,10 +1,11 @@
 """A marker belongs to one log: to a cluster, and to topics, by the ids that Kafka gave them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities, Identity, refuse_another
+from verdict.kafka.identity import Identities, Identity, changes, refuse_another, refuse_changes
 from verdict.wire.marker import Marker
 from verdict.wire.topics import Topics
 
@@ -26,20 +27,30 @@ def belonging(marker: Marker, query: Query, kafka: Kafka) -> Marker:
     )
 
 
-def refuse_other_topics(marker: Marker, query: Query, kafka: Kafka, topics: Topics) -> None:
-    """Return if nothing of what `marker` speaks of is gone, or another one; before any is created.
+def refuse_other_topics(
+    markers: Iterable[tuple[Query, Marker]], kafka: Kafka, topics: Topics
+) -> None:
+    """Return if nothing that the markers speak of is gone, or another one; before any is created.
+
+    A marker without ids knows topics by the aggregates it has read.
 
     Raises:
-        AnotherLog: Something is; a marker without ids knows topics by the aggregates it has read.
+        AnotherLog: Something is; all of it is named, so that it can be renewed at once.
         Unreachable: Kafka does not answer.
     """
+    refuse_changes(
+        {whose(query): _changes(marker, query, kafka, topics) for query, marker in markers}
+    )
+
+
+def _changes(marker: Marker, query: Query, kafka: Kafka, topics: Topics) -> list[str]:
     found = Identities(kafka).identity(query.topics)
     noted = known(marker, query)
     if not marker.topic_ids:
         of_old = {name for read in marker.offsets for name in (read, *topics.beside(read))}
         gone = of_old & query.topics - found.topic_ids.keys()
         noted = Identity(None, dict.fromkeys(gone, "that nobody noted"))
-    refuse_another(whose(query), noted, found)
+    return changes(noted, found)
 
 
 def whose(query: Query) -> str:

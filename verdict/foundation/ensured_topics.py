@@ -45,12 +45,13 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
     """Return if the topics are those that each marker of the deployment speaks of.
 
     Raises:
-        AnotherLog: One of them is gone, or another one now.
+        AnotherLog: Some are gone, or others now; all that any marker knows are named, so that
+            they can be renewed at once.
         Unreachable: Kafka does not answer.
     """
-    for query in queries_of(settings):
-        if (marker := _marker(kafka, query)) is not None:
-            refuse_other_topics(marker, query, kafka, settings.topics)
+    markers = ((query, _marker(kafka, query)) for query in queries_of(settings))
+    found = [(query, marker) for query, marker in markers if marker is not None]
+    refuse_other_topics(found, kafka, settings.topics)
 
 
 def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:

@@ -183,8 +183,7 @@ def _see_that_they_are_others(names: Iterable[str], memory: _Memory, kafka: Kafk
 
 
 def _see_that_all_else_is_there(settings: Settings, kafka: Kafka, others: _Memory) -> None:
-    for query, marker in others.markers:
-        refuse_other_topics(marker, query, kafka, settings.topics)
+    refuse_other_topics(others.markers, kafka, settings.topics)
     refuse_another_filling(settings, kafka, others.read_side)
 
 

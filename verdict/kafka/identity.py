@@ -1,6 +1,6 @@
 """Which Kafka it is and which topics: by their own ids, as a name says nothing (KIP-516)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, NamedTuple
 
@@ -64,12 +64,27 @@ def refuse_another(whose: str, known: Identity, found: Identity, remedy: str = A
     Raises:
         AnotherLog: It is not; the message names both.
     """
-    if said := changes(known, found):
-        more = f"; and {len(said) - SHOWN} topics more" if len(said) > SHOWN else ""
-        raise AnotherLog(
-            f"{whose} belongs to another log: {'; '.join(said[:SHOWN])}{more}. Nothing was "
-            f"published. {remedy}"
-        )
+    refuse_changes({whose: changes(known, found)}, remedy)
+
+
+def refuse_changes(said: Mapping[str, Sequence[str]], remedy: str = A_NEW_LOG) -> None:
+    """Return if nothing is said of what anybody remembers.
+
+    Args:
+        said: In words, what is not what it was, by who remembers it; several may say the same.
+        remedy: What a person can do.
+
+    Raises:
+        AnotherLog: Something is; the message has all of it, each once.
+    """
+    if not (whose := [name for name, words in said.items() if words]):
+        return
+    of_all = sorted({word for words in said.values() for word in words})
+    more = f"; and {len(of_all) - SHOWN} topics more" if len(of_all) > SHOWN else ""
+    raise AnotherLog(
+        f"{' and '.join(whose)} belong{'s' if len(whose) == 1 else ''} to another log: "
+        f"{'; '.join(of_all[:SHOWN])}{more}. Nothing was published. {remedy}"
+    )
 
 
 class Identities:

@@ -17,7 +17,7 @@ from verdict.projection.holding import Held, Missing, nothing_missing
 from verdict.projection.intervention import Amendments
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
-from verdict.projection.projection import Applied, Projection, StoppedAt
+from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
 from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
@@ -271,8 +271,12 @@ class Applier:
         if not self._live:
             return  # it is for whoever brings it forward to say; readers do not miss it
         name, version = self.projection.name, self.projection.version
-        bug = None if isinstance(error, BuiltOtherwise) else error
-        log.error("projection %s v%s stopped: %s", name, version, error, exc_info=bug)
+        what = f"projection {name} v{version} stopped: {error}"
+        if isinstance(error, Unprojectable):
+            topic, partition, offset = error.place
+            what += f"; see `verdict letters show {topic}:{partition}:{offset}`"
+        told = isinstance(error, StoppedAt | BuiltOtherwise) and error.__cause__ is None
+        log.error("%s", what, exc_info=None if told else error)
         with self._engine.begin() as connection:
             versions.stop(connection, self.projection, error, self._clock())
 

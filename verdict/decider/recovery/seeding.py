@@ -69,8 +69,9 @@ class Seeding:
             return self._folded(dropped, without)
         except BrokenHistory as broken:
             faults = broken
+        LOG.warning("folding again, with all that the archive has: %s", faults.shown)
         try:
-            return self._again(whole, without, faults)
+            return self._again(whole, without)
         except BrokenHistory as broken:
             faults, archived = broken, whole
         except Unreachable as away:
@@ -79,10 +80,10 @@ class Seeding:
             raise faults
         # of events, and of responses: those that they tell of may be missing
         ends = [Source(*place, kept.end) for place, kept in self._bounds.items() if kept.end]
-        return self._again(archived, accept(ends), faults)
+        LOG.warning("folding again, behind the holes that are accepted")
+        return self._again(archived, accept(ends))
 
-    def _again(self, archived: Spans, without: PassedOver, faults: BrokenHistory) -> Seeded:
-        LOG.warning("folding again, with all that the archive has: %s", faults.shown)
+    def _again(self, archived: Spans, without: PassedOver) -> Seeded:
         self._counts.begin_anew()
         return self._folded(archived, without)
 
