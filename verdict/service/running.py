@@ -30,10 +30,12 @@ from verdict.service.parts import Part, Stage
 from verdict.service.read_side import check_tables
 from verdict.service.roles import Crew, everybody
 from verdict.service.vitals import Vitals
+from verdict.spark.heap import Heap
 from verdict.spark.probe import Executors
 from verdict.spark.session import LOG, jvm_exit_code
+from verdict.spark.under_way import quiet_s
 
-CHECK_S = 0.5
+CHECK_S = 1.0
 DEATH_S = 2.0  # until a process that is being ended is known to have ended
 LOOK_S = 0.05
 
@@ -72,6 +74,7 @@ class Running:
         self._log_watch: LogWatch | None = None
         self._spark: SparkSession | None = None
         self._executors: Executors | None = None
+        self._heap: Heap | None = None
 
     def __enter__(self) -> "Running":
         """Start everything.
@@ -164,6 +167,8 @@ class Running:
             self._executors.check()
         if self._reach.there and self._log_watch is not None:
             self._log_watch.check()  # where Kafka is away, whatever is tried again would only wait
+        if self._heap is not None:
+            self._heap.look(quiet_s())
         if self._vitals is not None:
             self._vitals.tell(self._reach.away_since, self._stopped())
 
@@ -202,6 +207,7 @@ class Running:
             return lay_without_spark(self.settings, held, self._crew.place)
         ground = lay_foundation(self.settings, held, self._crew.place)
         self._spark, self._executors = ground.spark, ground.executors
+        self._heap = Heap(ground.spark)
         return ground
 
     def _start_parts(self, held: ExitStack) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 _LOCK = threading.Lock()
 _UNDER_WAY: dict[str, "UnderWay"] = {}
+_quiet_since = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class UnderWay:
 @contextmanager
 def under_way(query: str, batch_id: int) -> Iterator[None]:
     """Note that `query` is at this batch until the block ends."""
+    global _quiet_since
     with _LOCK:
         _UNDER_WAY[query] = UnderWay(batch_id)
     try:
@@ -38,6 +40,13 @@ def under_way(query: str, batch_id: int) -> Iterator[None]:
     finally:
         with _LOCK:
             _UNDER_WAY.pop(query, None)
+            _quiet_since = time.monotonic()
+
+
+def quiet_s() -> float:
+    """Return for how many seconds no batch has been under way; 0 while one is."""
+    with _LOCK:
+        return 0.0 if _UNDER_WAY else time.monotonic() - _quiet_since
 
 
 def longer_than(seconds: float) -> Mapping[str, UnderWay]:
