@@ -4,11 +4,11 @@ from threading import Event, Lock, Thread
 
 from confluent_kafka import KafkaException, Producer
 
-EVERY_S = 0.5
+EVERY_S = 1.0
 
 
 class Hearing:
-    """Takes what a producer logs and reports, at once when asked, and twice a second by itself.
+    """Takes what a producer logs and reports, at once when asked, and every second by itself.
 
     Until somebody polls, its lines wait in a queue that librdkafka (2.x) goes through for each
     further one. A producer that waits for a Kafka that is away writes hundreds a second, with the

@@ -14,7 +14,7 @@ from verdict.wire.spans import Partition
 
 BACK = 16  # records: somebody may have taken over since we did
 AT_ONCE = 1000
-IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 1000, "auto.offset.reset": "earliest"}
+IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 5000, "auto.offset.reset": "earliest"}
 
 
 class Watch:

@@ -7,12 +7,12 @@ from verdict.errors import Unreachable
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import Identities, Identity, refuse_another
 
-LOOK_S = 2.0
+LOOK_S = 4.0
 ANSWER_S = 1.0
 
 
 class LogWatch:
-    """Compares the topics' ids with those at the start, every other second.
+    """Compares the topics' ids with those at the start, every four seconds.
 
     Args:
         kafka: Where the topics are.
