@@ -1,20 +1,13 @@
 """Notices a take-over without having anything to publish."""
 
-from confluent_kafka import KafkaError, Message, TopicPartition
-
 from verdict.exactly_once.claim import taken_over
+from verdict.exactly_once.marker_feed import MarkerFeed
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
-from verdict.kafka.access import ClientLog, Kafka
-from verdict.kafka.log import KafkaLog, consumer_of
-from verdict.wire.codec import Undecodable
+from verdict.kafka.access import Kafka
 from verdict.wire.marker import Marker
-from verdict.wire.records import decode
-from verdict.wire.spans import Partition
 
 BACK = 16  # records: somebody may have taken over since we did
-AT_ONCE = 1000
-IDLE: dict[str, str | int | bool] = {"fetch.wait.max.ms": 5000, "auto.offset.reset": "earliest"}
 
 
 class Watch:
@@ -34,11 +27,7 @@ class Watch:
         self._query = query
         self._owner = owner
         self._last: Marker | None = None
-        place = Partition(query.markers, 0)
-        with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            kept = log.bounds([place])[place]
-        self._consumer = consumer_of(kafka.settings, ClientLog(), IDLE)
-        self._consumer.assign([TopicPartition(*place, max(kept.start, kept.end - BACK))])
+        self._feed = MarkerFeed(kafka, query, BACK)
 
     def check(self) -> None:
         """Return at once while the newest marker that has arrived is the owner's.
@@ -48,12 +37,11 @@ class Watch:
         Raises:
             TakenOver: It is somebody else's.
         """
-        for message in self._consumer.consume(AT_ONCE, 0):
-            error = message.error()
-            if error is None and message.key() == self._query.key:
-                self._last = _marker(message) or self._last
-            elif error is not None and error.code() == KafkaError._PARTITION_EOF:
-                self._compare()
+        found, whole = self._feed.new()
+        if found:
+            self._last = found[-1].marker
+        if whole:  # else the owner's claim may be still to come
+            self._compare()
 
     def look(self) -> None:
         """Return when the newest marker that there is now is the owner's.
@@ -68,16 +56,8 @@ class Watch:
 
     def close(self) -> None:
         """Let the consumer go."""
-        self._consumer.close()
+        self._feed.close()
 
     def _compare(self) -> None:
         if self._last is not None and self._last.owner != self._owner:
             raise taken_over(self._query, self._last)
-
-
-def _marker(message: Message) -> Marker | None:
-    try:
-        value = message.value()
-        return decode(Marker, value) if isinstance(value, bytes) else None
-    except Undecodable:
-        return None

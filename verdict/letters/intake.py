@@ -24,7 +24,7 @@ LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000
 BYTES = 8 * 2**20
 IDLE_S = 0.5
-OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 5000}
+OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 1000}
 
 
 class Intake:
