@@ -8,10 +8,9 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,7 +74,7 @@ def _fetched() -> Path:
         staged.mkdir()
         for name in NAMES:
             shutil.copy(HERE / name, scratch)
-        _said(npm(["ci", "--ignore-scripts", *QUIET], True, **_within(scratch)))
+        _run(npm, "ci", "--ignore-scripts", *QUIET, cwd=scratch)
         shutil.copy(Path(scratch, "node_modules/axe-core/axe.min.js"), staged)
         if HAS_BINARY:
             _unpack(Path(scratch), staged, folder)
@@ -86,18 +85,16 @@ def _fetched() -> Path:
 def _unpack(scratch: Path, staged: Path, folder: Path) -> None:
     """Let the package unpack itself, with the libraries that it has for Amazon's Linux."""
     surroundings = os.environ | {"TMPDIR": str(staged), "AWS_LAMBDA_JS_RUNTIME": "nodejs24.x"}
-    _said(node(["-e", UNPACK], True, **_within(scratch), env=surroundings))
+    _run(node, "-e", UNPACK, cwd=scratch, env=surroundings)
     fonts = staged / "fonts" / "fonts.conf"
     fonts.write_text(fonts.read_text().replace("/tmp/fonts", str(folder / "fonts")))
 
 
-def _within(folder: str | Path) -> dict[str, Any]:
-    return {"cwd": folder, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-
-
-def _said(done: "subprocess.CompletedProcess[Any]") -> None:
+def _run(program: Callable[..., Any], *arguments: str, **surroundings: Any) -> None:
+    done = program(arguments, True, capture_output=True, text=True, **surroundings)
     if done.returncode:
-        raise EnvironmentIncomplete(f"the browser of the tests cannot be fetched:\n{done.stdout}")
+        said = done.stdout + done.stderr
+        raise EnvironmentIncomplete(f"the browser of the tests cannot be fetched:\n{said}")
 
 
 def _move_into_place(staged: Path, folder: Path) -> None:
