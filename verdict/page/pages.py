@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.archive import Altered
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
@@ -118,8 +119,12 @@ class Pages:
         since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
-        with self._reader(request) as reader:
-            found, more = life(reader, aggregate, id)
+        try:
+            with self._reader(request) as reader:
+                found, more = life(reader, aggregate, id)
+        except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
+            with reader_of(self._asking, Sees.READER) as reader:
+                found, more = life(reader, aggregate, id)
         versions = [event["version"] for chapter in found for event in chapter["events"]]
         last = max(versions, default=0)
         at = last if version is None else version
