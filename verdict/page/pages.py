@@ -19,7 +19,7 @@ from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
 from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts, waits
-from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
+from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
@@ -194,7 +194,7 @@ class Pages:
         if body is None:
             return self.shown(request, "error", {"error": f"more than {FORM_BYTES} bytes"}, 413)
         given = parse_qs(body.decode(errors="replace")).get("token", [""])[0].encode()
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse(came_from(request), 303)
         if not given:
             answer.delete_cookie(COOKIE)
         elif has_token(given, self._settings):
