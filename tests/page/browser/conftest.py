@@ -24,7 +24,7 @@ from verdict.standing.facts import HeldAggregate, LettersStanding, Problem, Proj
 
 LONG = "a-name-without-a-space" * 8
 FILLED, EMPTY, BROKEN = "filled", "empty", "broken"
-ALTER = "UPDATE event_archive_v1 SET value = CAST(value || 'x' AS BLOB) WHERE aggregate_id = 'o-1'"
+ALTER = "UPDATE event_archive_v1 SET value = x'00' WHERE aggregate_id = 'o-1' AND version = 1"
 
 expect.set_options(timeout=60_000)  # a busy machine is slow
 

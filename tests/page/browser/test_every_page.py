@@ -63,7 +63,9 @@ def test_no_page_complains_or_asks_anybody_else(serve: Serve, new_tab: NewTab, s
     give_token(tab, site)
 
     for path in PAGES:
-        tab.goto(site.url + path, wait_until="networkidle")
+        tab.goto(site.url + path)
+    tab.goto(site.url)
+    tab.wait_for_event("response", lambda answer: answer.url.endswith("/live"))
     assert heard.complaints == []
 
 
