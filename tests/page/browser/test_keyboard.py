@@ -42,6 +42,7 @@ def test_a_held_event_is_replayed_by_keyboard_alone(serve: Serve, new_tab: NewTa
 
     follow(tab, "Waiting")
     follow(tab, "us_holder/position/p-7")
+    expect(tab.get_by_role("heading", name="us_holder/position/p-7")).to_be_visible()
     fill(tab, tab.get_by_label("What is personal is masked"), TOKEN)
     tab.keyboard.press("Enter")
     fill(tab, tab.get_by_label("Who"), "ada")
