@@ -52,6 +52,25 @@ def test_what_a_browser_keeps_is_not_the_token_and_lets_nobody_write(shown: Test
     assert shown.post("/commands/order", json={}, headers=headers).status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("came_from", "goes_to"),
+    [
+        ("http://127.0.0.1:8300/letter?id=a%2Fb", "/letter?id=a%2Fb"),
+        ("http://127.0.0.1:8300//evil.example/", "/evil.example/"),
+        ("http://127.0.0.1:8300/token", "/"),
+        ("https://evil.example/letter", "/"),
+        ("http://[", "/"),
+    ],
+)
+def test_who_gives_the_token_goes_on_where_they_were_and_nowhere_else(
+    shown: TestClient, came_from: str, goes_to: str
+) -> None:
+    headers = {"referer": came_from}
+    answer = shown.post("/token", data={"token": TOKEN}, headers=headers, follow_redirects=False)
+
+    assert answer.headers["location"] == goes_to
+
+
 def test_without_a_token_no_cookie_is_one(opened: Opened, filled: object) -> None:
     given = opened(data_dir=filled, page_token=TOKEN).browser
     none = opened(data_dir=filled).browser

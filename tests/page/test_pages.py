@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from tests.page.conftest import TOKEN, Opened, standing
+from tests.page.conftest import BEARER, TOKEN, Opened, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
 from verdict.page.templating import NOTHING
@@ -134,8 +134,9 @@ def test_any_two_versions_are_side_by_side(shown: TestClient) -> None:
     assert "there is no version -1" in shown.get(gone, headers={"accept": "text/html"}).text
 
 
+@pytest.mark.parametrize("given", [{}, BEARER])
 def test_where_an_event_was_altered_all_are_shown_and_which(
-    opened: Opened, filled: Path, tmp_path: Path
+    opened: Opened, filled: Path, tmp_path: Path, given: dict[str, str]
 ) -> None:
     altered = tmp_path / DATABASE
     shutil.copy(filled / DATABASE, altered)
@@ -146,7 +147,8 @@ def test_where_an_event_was_altered_all_are_shown_and_which(
         )
     database.close()
 
-    said = text(opened(data_dir=tmp_path).browser.get("/life?aggregate=order&id=o-1").text)
+    browser = opened(data_dir=tmp_path, page_token=TOKEN).browser
+    said = text(browser.get("/life?aggregate=order&id=o-1", headers=given).text)
     assert "order 'o-1'" in said
     assert "2 OrderFilled quantity 4" in said
     assert "chain holds" not in said

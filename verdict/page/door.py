@@ -54,6 +54,14 @@ def _follows_a_link(request: Request) -> bool:
     return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
 
 
+def came_from(request: Request) -> str:
+    """Return the page of ours that a form was sent from, so that one goes on where one was."""
+    referer, host = request.headers.get("referer", ""), request.headers.get("host")
+    _, ours, path = referer.partition(f"//{host}/")
+    # two slashes at its beginning would name another host
+    return f"/{path.lstrip('/')}" if ours and path != "token" else "/"
+
+
 async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:
     """Answer a request that is meant for us, with the headers that every answer has."""
     host = request.headers.get("host", "")

@@ -13,12 +13,13 @@ from starlette.staticfiles import StaticFiles
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.archive import Altered
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
 from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts, waits
-from verdict.page.door import COOKIE, has_token, is_of_ours, kept, read, sees
+from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, life, state_at
@@ -118,8 +119,12 @@ class Pages:
         since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
-        with self._reader(request) as reader:
-            found, more = life(reader, aggregate, id)
+        try:
+            with self._reader(request) as reader:
+                found, more = life(reader, aggregate, id)
+        except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
+            with reader_of(self._asking, Sees.READER) as reader:
+                found, more = life(reader, aggregate, id)
         versions = [event["version"] for chapter in found for event in chapter["events"]]
         last = max(versions, default=0)
         at = last if version is None else version
@@ -189,7 +194,7 @@ class Pages:
         if body is None:
             return self.shown(request, "error", {"error": f"more than {FORM_BYTES} bytes"}, 413)
         given = parse_qs(body.decode(errors="replace")).get("token", [""])[0].encode()
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse(came_from(request), 303)
         if not given:
             answer.delete_cookie(COOKIE)
         elif has_token(given, self._settings):

@@ -1,0 +1,84 @@
+"""What changes on a page that stays open, what does not, and what is there without scripts."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.browser.conftest import FILLED, NewTab, Serve
+from verdict.standing.facts import Problem, ProjectionStanding
+
+pytestmark = [pytest.mark.long, pytest.mark.process]
+
+STOPPED = ProjectionStanding("us_holder", 7, "live", 3, "its table is gone", (), ())
+
+
+def test_what_changes_is_shown_while_somebody_types(serve: Serve, new_tab: NewTab) -> None:
+    site, tab = serve(FILLED), new_tab()
+    tab.goto(site.url)
+    typed = tab.get_by_label("Id", exact=True)
+    typed.press_sequentially("half an i")
+
+    site.looked.find(problems=(Problem("2 letters are parked"),))
+    expect(tab.get_by_role("main")).to_contain_text("2 letters are parked")
+    expect(typed).to_be_focused()
+    tab.keyboard.type("d")
+    expect(typed).to_have_value("half an id")
+
+
+def test_a_link_keeps_the_focus_while_all_around_it_changes(serve: Serve, new_tab: NewTab) -> None:
+    site, tab = serve(FILLED), new_tab()
+    tab.goto(site.url)
+    link = tab.get_by_role("main").get_by_role("link", name="BUSINESS_RULE")
+    link.focus()
+
+    site.looked.find(decider=None, problems=(Problem("no decider"),), projections=(STOPPED,))
+    expect(tab.get_by_role("row", name="us_holder")).to_contain_text("stopped")
+    expect(link).to_be_focused()
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("heading", name="The newest with BUSINESS_RULE")).to_be_visible()
+
+
+def test_a_form_beside_what_changes_keeps_what_was_chosen(serve: Serve, new_tab: NewTab) -> None:
+    site, tab = serve(FILLED), new_tab()
+    tab.goto(f"{site.url}/read-models")
+    chosen = tab.get_by_role("main").get_by_role("combobox")
+    token = tab.get_by_label("The token", exact=True)
+    chosen.select_option("us_holder")
+    tab.get_by_label("swap without comparing").check()
+    token.fill("half of it")
+
+    site.looked.find(projections=(STOPPED,))
+    expect(tab.get_by_role("row", name="us_holder")).to_contain_text("its table is gone")
+    expect(chosen).to_have_value("us_holder")
+    expect(tab.get_by_label("swap without comparing")).to_be_checked()
+    expect(token).to_be_focused()
+    expect(token).to_have_value("half of it")
+
+
+def test_a_page_without_an_answer_says_so_until_there_is_one(serve: Serve, new_tab: NewTab) -> None:
+    site, tab = serve(FILLED), new_tab()
+    tab.goto(site.url)
+    silent = tab.get_by_text("No answer since")
+    expect(silent).to_be_hidden()
+
+    tab.context.set_offline(True)
+    expect(silent).to_be_visible()
+    tab.context.set_offline(False)
+    expect(silent).to_be_hidden()
+
+
+def test_without_scripts_every_fact_and_form_is_there(serve: Serve, new_tab: NewTab) -> None:
+    site, tab = serve(FILLED), new_tab(java_script_enabled=False)
+    tab.goto(site.url)
+    main = tab.get_by_role("main")
+    expect(main).to_contain_text("All is well")
+
+    main.get_by_role("link", name="VERSION_CONFLICT").click()
+    expect(main).to_contain_text("expected version 1, order 'o-1' is ACTIVE at version 2")
+    tab.get_by_label("Aggregate", exact=True).select_option("order")
+    tab.get_by_label("Id", exact=True).fill("o-1")
+    tab.get_by_role("button", name="Life").click()
+    expect(main).to_contain_text("chain holds")
+    tab.goto(f"{site.url}/sql")
+    main.get_by_role("textbox").fill("select count(*) from event_archive")
+    tab.get_by_role("button", name="Run").click()
+    expect(main.get_by_role("heading", name="1 rows")).to_be_visible()
