@@ -25,6 +25,7 @@ from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
 from verdict.tracing import following
+from verdict.tracing.batches import Batches
 from verdict.tracing.following import Spans
 from verdict.tracing.rows import Rows
 from verdict.wire.records import encode, encode_event
@@ -142,7 +143,9 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
 
     def follow(stopped: Stopped) -> int:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        return Spans(options, GROUP, TOPICS, rows, resource, exporter).follow(stopped)
+        return Spans(options, GROUP, TOPICS, rows, Batches(list), resource, exporter).follow(
+            stopped
+        )
 
     answer(broker, True)  # before anybody traced: of no interest
     begin(options, follow)

@@ -58,8 +58,9 @@ def came_from(request: Request) -> str:
     """Return the page of ours that a form was sent from, so that one goes on where one was."""
     referer, host = request.headers.get("referer", ""), request.headers.get("host")
     _, ours, path = referer.partition(f"//{host}/")
-    # two slashes at its beginning would name another host
-    return f"/{path.lstrip('/')}" if ours and path != "token" else "/"
+    # two slashes at its beginning would name another host, and to browsers a backslash is one
+    path = path.lstrip("/\\")
+    return f"/{path}" if ours and path != "token" else "/"
 
 
 async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:

@@ -1,8 +1,8 @@
 """Follows answers and events and hands spans to a collector; how far, Kafka remembers.
 
 As a consumer group, so that several share the work and who is started again goes on. What a
-collector did not take is sent again: at least once, under the same ids. Spans of rows are sent once
-they are there, by who had the event, if that still runs.
+collector did not take is sent again: at least once, under the same ids. Spans of batches and rows
+are sent once these are known, by who had the answer or the event, if that still runs.
 """
 
 import logging
@@ -26,6 +26,7 @@ from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
+from verdict.tracing.batches import Batches
 from verdict.tracing.rows import Rows
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 
@@ -57,22 +58,25 @@ class Spans:
         group: Of consumers, by which Kafka knows how far they have come.
         topics: Of events, with the type of their aggregates, and of responses, with None.
         rows: Sees when read models have an event.
+        batches: Sees which batch decided a command.
         resource: The service, as traces show it.
         collector: Takes the spans.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what it follows, what it asks, whom it tells)
         self,
         options: Options,
         group: str,
         topics: Mapping[str, str | None],
         rows: Rows,
+        batches: Batches,
         resource: Resource,
         collector: Collector,
     ) -> None:
         self._servers = str(options.get("bootstrap.servers"))
         self._topics = topics
         self._rows = rows
+        self._batches = batches
         self._resource = resource
         self._collector = collector
         self._consumer: Consumer = consumer_of(
@@ -97,7 +101,8 @@ class Spans:
                 if not self._begun:
                     self._begin(self._consumer, self._consumer.assignment())
                 messages = self._consumer.consume(AT_ONCE, POLL_S)
-                spans = [*filter(None, map(self._span, messages)), *self._rows.passed()]
+                spans = [*filter(None, map(self._span, messages))]
+                spans += [*self._batches.passed(), *self._rows.passed()]
                 if not self._taken(spans, stopped):
                     break
                 sent += len(spans)
@@ -144,7 +149,10 @@ class Spans:
         )
         aggregate_type = self._topics[recorded.place.topic]
         if aggregate_type is None:
-            return span_of_command(recorded, self._resource)
+            span = span_of_command(recorded, self._resource)
+            if span is not None:
+                self._batches.wait_for(span)
+            return span
         span = span_of_event(recorded, aggregate_type, self._resource)
         if span is not None:
             self._rows.wait_for(recorded.place, span)

@@ -39,6 +39,16 @@ class Recorded(NamedTuple):
     timestamp: int
 
 
+class Batch(NamedTuple):
+    """A batch of commands: `after` is when the one before it had ended, in milliseconds."""
+
+    generation: int
+    number: int
+    commands: int
+    after: int
+    ended: int
+
+
 def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None:
     """Return the span of a command; None where its sender traces nothing.
 
@@ -109,6 +119,29 @@ def span_of_event(
         kind=SpanKind.PRODUCER,
         start_time=moment,
         end_time=moment,
+    )
+
+
+def span_of_batch(command: ReadableSpan, batch: Batch) -> ReadableSpan:
+    """Return the span of the batch that decided a command, a child of the command's.
+
+    It lasts from the end of the batch before it, or the command's arrival if that is later, to its
+    own: what lies before it in the command's span, the command waited.
+
+    Args:
+        command: The span of the command.
+        batch: As its marker has it.
+    """
+    ended = _ns(batch.ended)
+    known = {"verdict.batch.generation": batch.generation, "verdict.batch.commands": batch.commands}
+    return ReadableSpan(
+        name="decide batch",
+        context=_below(command.context, "batch", command.context.span_id),
+        parent=command.context,
+        resource=command.resource,
+        attributes={**known, "verdict.batch.id": batch.number},
+        start_time=min(ended, max(_ns(batch.after), command.start_time or 0)),
+        end_time=ended,
     )
 
 
@@ -188,6 +221,14 @@ def _attributes(response: Response) -> dict[str, str | int | bool]:
         "verdict.handler_version": response.handler_version,
     }
     return {name: _plain(value) for name, value in known.items() if value is not None}
+
+
+def place_of(span: ReadableSpan) -> Source:
+    """Return where the record lies that a span was made of: for a command's, the command."""
+    told = dict(span.attributes or {})
+    names = "destination.name", "destination.partition.id", "kafka.offset"
+    topic, partition, offset = (told[f"messaging.{name}"] for name in names)
+    return Source(str(topic), int(str(partition)), int(str(offset)))
 
 
 def _at(place: Source) -> dict[str, str | int]:
