@@ -110,3 +110,12 @@ def test_two_clocks_make_no_span_that_ends_before_it_begins() -> None:
     [span] = seen.come((BEFORE, 4_000), (BATCH, 8_000))
 
     assert span.start_time == span.end_time == 8_000 * MS
+
+
+def test_the_marker_which_is_written_last_makes_no_span_that_ends_after_the_command_s() -> None:
+    seen = Seen()
+    command = answered(seen, offset=41, at=8_000)
+
+    [span] = seen.come((BEFORE, 4_000), (BATCH, 8_007))
+
+    assert span.end_time == command.end_time == 8_000 * MS

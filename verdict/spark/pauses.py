@@ -21,7 +21,7 @@ FIELD = "pollingDelayMs"
 IDLE_AFTER_S = 10.0
 # After an idle time the first record waits half of it, on average: somebody waits for an answer,
 # and nobody for what follows from it.
-ANSWERING_MS, FOLLOWING_MS = 500, 2_500
+ANSWERING_MS, FOLLOWING_MS = 500, 2_000
 
 
 class Pauses:

@@ -126,13 +126,14 @@ def span_of_batch(command: ReadableSpan, batch: Batch) -> ReadableSpan:
     """Return the span of the batch that decided a command, a child of the command's.
 
     It lasts from the end of the batch before it, or the command's arrival if that is later, to its
-    own: what lies before it in the command's span, the command waited.
+    own, or the answer's arrival if that is earlier, as the marker is written last. What lies before
+    it in the command's span, the command waited.
 
     Args:
         command: The span of the command.
         batch: As its marker has it.
     """
-    ended = _ns(batch.ended)
+    ended = min(_ns(batch.ended), command.end_time or 0)
     known = {"verdict.batch.generation": batch.generation, "verdict.batch.commands": batch.commands}
     return ReadableSpan(
         name="decide batch",
