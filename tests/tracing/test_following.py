@@ -24,7 +24,7 @@ from opentelemetry.sdk.resources import Resource
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
-from verdict.tracing import following
+from verdict.tracing import sending
 from verdict.tracing.batches import Batches
 from verdict.tracing.following import Spans
 from verdict.tracing.rows import Rows
@@ -129,9 +129,12 @@ def begin(options: dict[str, str | int], follow: Callable[[Stopped], int]) -> No
 
 @pytest.mark.proves("U-05")
 def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_on(
-    broker: EmbeddedBroker, collecting: Collecting, monkeypatch: pytest.MonkeyPatch
+    broker: EmbeddedBroker,
+    collecting: Collecting,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(following, "RETRY_S", 0.05)
+    monkeypatch.setattr(sending, "RETRY_S", 0.05)
     options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
     admin = AdminClient({**options})  # held: one that is collected takes its request with it
     for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS]).values():
@@ -159,6 +162,11 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
     assert follow(collecting.whole.wait) == 3
 
     assert collecting.refusals == 0
+    assert [one.getMessage() for one in caplog.records] == [
+        "the collector does not take spans, trying again: Failed to export spans batch code: 400, "
+        "reason: Bad Request",
+        "the collector takes spans again",
+    ]
     assert {service for service, _ in collecting.taken} == {"shop"}
     assert Counter(name for _, name in collecting.taken) == {
         f"order {ACCEPTED.command_type}": 3,

@@ -6,8 +6,7 @@ are sent once these are known, by who had the answer or the event, if that still
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -19,7 +18,6 @@ from confluent_kafka import (
 )
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExportResult
 
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
@@ -28,26 +26,18 @@ from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
 from verdict.tracing.batches import Batches
 from verdict.tracing.rows import Rows
+from verdict.tracing.sending import Collector, Sending
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 
 LOG = logging.getLogger("verdict.tracing")
 AT_ONCE = 500  # records
 POLL_S = 1.0
-RETRY_S = 5.0
 ANSWER_S = 10.0
 FOLLOWING: dict[str, str | int | bool] = {
     "auto.offset.reset": "latest",  # where Kafka has dropped what came next
     "enable.partition.eof": False,
     "fetch.wait.max.ms": 500,
 }
-
-
-class Collector(Protocol):
-    """Takes spans, as an exporter of OpenTelemetry's SDK does."""
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Return whether it has taken them."""
-        ...
 
 
 class Spans:
@@ -96,23 +86,28 @@ class Spans:
         """
         sent = 0
         try:
-            while not stopped(0):
-                self._rows.look()
-                if not self._begun:
-                    self._begin(self._consumer, self._consumer.assignment())
-                messages = self._consumer.consume(AT_ONCE, POLL_S)
-                spans = [*filter(None, map(self._span, messages))]
-                spans += [*self._batches.passed(), *self._rows.passed()]
-                if not self._taken(spans, stopped):
-                    break
-                sent += len(spans)
-                if messages:
-                    self._note_how_far()
+            with Sending(self._collector, stopped) as sending:
+                while not stopped(0):
+                    found, came = self._found()
+                    if not sending.send(found):
+                        break
+                    sent += len(found)
+                    if came:
+                        self._note_how_far()
         except KafkaException as error:
             raise kafka_failed("answers cannot be read", self._servers, error, "") from error
         finally:
             self._consumer.close()
         return sent
+
+    def _found(self) -> tuple[list[ReadableSpan], bool]:
+        """Return the spans that there are by now, and whether records have come for them."""
+        self._rows.look()
+        if not self._begun:
+            self._begin(self._consumer, self._consumer.assignment())
+        messages = self._consumer.consume(AT_ONCE, POLL_S)
+        spans = [*filter(None, map(self._span, messages))]
+        return [*spans, *self._batches.passed(), *self._rows.passed()], bool(messages)
 
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         """Begin at the ends where nobody of the group ever did, and let Kafka remember that.
@@ -169,20 +164,3 @@ class Spans:
         if error.code() in FINAL or error.fatal():
             raise KafkaException(error)
         LOG.warning("Kafka does not answer as it should, trying again: %s", error.str())
-
-    def _taken(self, spans: Sequence[ReadableSpan], stopped: Callable[[float], bool]) -> bool:
-        """Return whether the collector took all; tries again until it does, or this is stopped."""
-        waited = False
-        while spans and self._collector.export(spans) is not SpanExportResult.SUCCESS:
-            waited = True
-            LOG.warning("the collector did not take %s spans: trying again", len(spans))
-            if stopped(RETRY_S):
-                LOG.warning(
-                    "%s spans were not taken: those of commands and events are sent at the next "
-                    "start",
-                    len(spans),
-                )
-                return False
-        if waited:
-            LOG.warning("the collector takes spans again")
-        return True
