@@ -18,6 +18,11 @@ LOGIN = {
     "kafka_user": "ada",
     "kafka_password": "secret",
 }
+CERTIFICATE = {
+    "kafka_security_protocol": "SSL",
+    "kafka_certificate_file": __file__,  # any file: nobody opens it
+    "kafka_key_file": __file__,
+}
 ON_DISK = {"io.encryption.enabled": "true"}
 AUTHENTICATED = ON_DISK | {"authenticate": "true", "authenticate.secret": "hush"}
 
@@ -59,6 +64,7 @@ def test_a_master_is_named_where_all_that_it_needs_is_asked_for(here: str | None
     ("secret", "named"),
     [
         (LOGIN, "kafka_password"),
+        (CERTIFICATE, "kafka_key_file"),
         ({"kafka": {"ssl.key.password": "x"}}, "kafka.ssl.key.password"),
         ({"kafka": {"ssl.key.pem": "x"}}, "kafka.ssl.key.pem"),
         ({"kafka": {"sasl.oauthbearer.config": "x"}}, "kafka.sasl.oauthbearer.config"),

@@ -42,33 +42,20 @@ def test_named_settings_become_those_of_librdkafka(secured: Settings) -> None:
     }
 
 
-def test_named_settings_become_those_of_java(secured: Settings, tmp_path: Path) -> None:
-    options = java_options(secured)
-
-    keystore = Path(options.pop("ssl.keystore.location"))
-    assert keystore.read_text() == "-- key --\n-- certificate --\n"
-    assert keystore.stat().st_mode & 0o777 == 0o600
-    assert options == {
+def test_named_settings_become_those_of_java_which_opens_no_file(secured: Settings) -> None:
+    assert java_options(secured) == {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "SCRAM-SHA-256",
         "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
         'username="ada" password="se\\"cr\\\\et";',
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(tmp_path / "ca.pem"),
+        "ssl.truststore.certificates": "-- ca --\n",
         "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "-- certificate --\n",
+        "ssl.keystore.key": "-- key --\n",
         "ssl.key.password": "key-secret",
         "client.id": "mine",
     }
-
-
-def test_certificate_and_key_in_one_file_stay_there(tmp_path: Path) -> None:
-    both = tmp_path / "both.pem"
-    both.write_text("-- both --\n")
-    settings = load_settings(
-        kafka_security_protocol="SSL", kafka_certificate_file=both, kafka_key_file=both
-    )
-
-    assert java_options(settings)["ssl.keystore.location"] == str(both)
 
 
 def test_spark_takes_the_options_of_java_with_a_prefix() -> None:

@@ -72,6 +72,8 @@ def _secrets(settings: Settings) -> Iterator[str]:
     """Yield the settings that tasks take along to be let in by Kafka."""
     if settings.kafka_password is not None:
         yield "kafka_password"
+    if settings.kafka_key_file is not None:  # what is in it travels
+        yield "kafka_key_file"
     if settings.kafka_key_password is not None:
         yield "kafka_key_password"
     for table, options in (("kafka", settings.kafka), ("spark_kafka", settings.spark_kafka)):

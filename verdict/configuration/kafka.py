@@ -1,15 +1,11 @@
 """Kafka security is set once, by our names; here it becomes librdkafka's and Java's."""
 
-from pathlib import Path
-
 from pydantic import SecretStr
 
 from verdict.configuration.settings import Settings
-from verdict.local import private
 
 Options = dict[str, str]
 
-KEYSTORE = "kafka-client.pem"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -41,8 +37,8 @@ def librdkafka_options(settings: Settings) -> Options:
 def java_options(settings: Settings) -> Options:
     """Return the same for a Java client, by Java's names.
 
-    Java wants a certificate and its key in one file; when they lie in two, they are joined in the
-    data directory, readable by its owner only. The settings under `spark_kafka` win.
+    It has what is in the files, and not where they lie: on a cluster, executors on other machines
+    open none. The settings under `spark_kafka` win.
     """
     options: Options = {"security.protocol": settings.kafka_security_protocol}
     if settings.kafka_user and settings.kafka_password:
@@ -57,13 +53,14 @@ def java_options(settings: Settings) -> Options:
     if settings.kafka_ca_file:
         options |= {
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(settings.kafka_ca_file.absolute()),
+            "ssl.truststore.certificates": settings.kafka_ca_file.read_text(),
         }
     if settings.kafka_certificate_file and settings.kafka_key_file:
-        keystore = _keystore(
-            settings.kafka_key_file, settings.kafka_certificate_file, settings.data_dir
-        )
-        options |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(keystore)}
+        options |= {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.certificate.chain": settings.kafka_certificate_file.read_text(),
+            "ssl.keystore.key": settings.kafka_key_file.read_text(),
+        }
     if settings.kafka_key_password:
         options["ssl.key.password"] = settings.kafka_key_password.get_secret_value()
     return options | _plain(settings.spark_kafka)
@@ -86,16 +83,3 @@ def _jaas(mechanism: str, user: str, password: str) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _keystore(key: Path, certificate: Path, data_dir: Path) -> Path:
-    if key.resolve() == certificate.resolve():
-        return key.absolute()
-    private.close(data_dir)
-    joined = data_dir.absolute() / KEYSTORE
-    fresh = joined.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    fresh.touch(mode=0o600)
-    fresh.write_text(f"{key.read_text().rstrip()}\n{certificate.read_text()}")
-    fresh.replace(joined)
-    return joined
