@@ -74,7 +74,7 @@ def _fetched() -> Path:
         staged.mkdir()
         for name in NAMES:
             shutil.copy(HERE / name, scratch)
-        _run(npm, "ci", "--ignore-scripts", *QUIET, cwd=scratch)
+        _run(npm, "ci", "--ignore-scripts", *QUIET, cwd=Path(scratch))
         shutil.copy(Path(scratch, "node_modules/axe-core/axe.min.js"), staged)
         if HAS_BINARY:
             _unpack(Path(scratch), staged, folder)
@@ -84,14 +84,16 @@ def _fetched() -> Path:
 
 def _unpack(scratch: Path, staged: Path, folder: Path) -> None:
     """Let the package unpack itself, with the libraries that it has for Amazon's Linux."""
-    surroundings = os.environ | {"TMPDIR": str(staged), "AWS_LAMBDA_JS_RUNTIME": "nodejs24.x"}
-    _run(node, "-e", UNPACK, cwd=scratch, env=surroundings)
+    for_libraries = {"TMPDIR": str(staged), "AWS_LAMBDA_JS_RUNTIME": "nodejs24.x"}
+    _run(node, "-e", UNPACK, cwd=scratch, **for_libraries)
     fonts = staged / "fonts" / "fonts.conf"
     fonts.write_text(fonts.read_text().replace("/tmp/fonts", str(folder / "fonts")))
 
 
-def _run(program: Callable[..., Any], *arguments: str, **surroundings: Any) -> None:
-    done = program(arguments, True, capture_output=True, text=True, **surroundings)
+def _run(program: Callable[..., Any], *arguments: str, cwd: Path, **variables: str) -> None:
+    """Run node or npm, which trust whom this machine trusts, as pip does."""
+    env = os.environ | {"NODE_USE_SYSTEM_CA": "1"} | variables
+    done = program(arguments, True, capture_output=True, text=True, cwd=cwd, env=env)
     if done.returncode:
         said = done.stdout + done.stderr
         raise EnvironmentIncomplete(f"the browser of the tests cannot be fetched:\n{said}")
