@@ -95,7 +95,6 @@ def test_an_event_whose_row_was_altered_is_not_told(history: Run, books: Books) 
     assert "neither archived" not in said, "it is there, and not to be believed"
 
 
-@pytest.mark.long
 def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     run: Run, history: Run, books: Books
 ) -> None:
