@@ -24,7 +24,7 @@ from opentelemetry.sdk.resources import Resource
 from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
-from verdict.tracing import sending
+from verdict.tracing import following, sending
 from verdict.tracing.batches import Batches
 from verdict.tracing.following import Spans
 from verdict.tracing.rows import Rows
@@ -173,3 +173,39 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
         f"position {type(AN_EVENT.payload).__name__}": 1,
         "project order_state": 1,
     }
+
+
+@pytest.mark.long
+def test_who_waits_for_a_collector_stays_in_the_group(
+    broker: EmbeddedBroker,
+    collecting: Collecting,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It was thrown out after five minutes, and until then a second one got nothing."""
+    monkeypatch.setattr(sending, "RETRY_S", 0.5)
+    most = {"max.poll.interval.ms": 6000, "session.timeout.ms": 6000}
+    monkeypatch.setattr(following, "FOLLOWING", following.FOLLOWING | most)
+    options: dict[str, str | int] = {"bootstrap.servers": broker.bootstrap_servers}
+    topic = "spans.stays.responses"
+    admin = AdminClient({**options})
+    [made] = admin.create_topics([NewTopic(topic, 1, 1)]).values()
+    made.result(30)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    collecting.refusals, collecting.wanted = 20, 3
+    exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
+    rows = Rows({}, lambda: {})
+    resource = Resource.create({"service.name": "shop"})
+    spans = Spans(options, "stays", {topic: None}, rows, Batches(list), resource, exporter)
+
+    def stopped(seconds: float) -> bool:
+        if seconds == 0 and next(sends, None) is not None:
+            producer.produce(topic, encode(ACCEPTED), "o-1", headers=[("traceparent", SAMPLED)])
+            assert producer.flush(30) == 0
+        return collecting.whole.wait(seconds)
+
+    sends = iter(range(40))
+    assert spans.follow(stopped) >= 3
+
+    assert collecting.refusals == 0
+    assert not [one for one in caplog.records if "Kafka does not answer" in one.getMessage()]

@@ -59,6 +59,33 @@ def test_why_it_is_away_is_said_once_and_when_it_is_back(caplog: pytest.LogCaptu
     ]
 
 
+def test_the_true_reason_is_said_and_not_that_the_exporter_gave_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Refused, 503 and a hanging collector were all told by one line without a reason."""
+
+    class Retrying(Moody):
+        def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+            if self.refusals:
+                why = self.refusals[0]
+                for seconds in (0.93, 2.11):
+                    EXPORTERS.warning(
+                        "Transient error %s encountered while exporting %s batch, retrying in "
+                        "%.2fs.", why, "spans", seconds,
+                    )  # fmt: skip
+                EXPORTERS.error("Failed to export spans batch due to timeout, max retries or ...")
+                self.refusals.pop(0)
+                return SpanExportResult.FAILURE
+            return super().export(spans)
+
+    with Sending(Retrying("refused", "refused", "503"), lambda seconds: False) as sending:
+        assert sending.send(SPANS)
+
+    assert [one.getMessage().rpartition(": ")[2] for one in caplog.records] == [
+        "refused", "503", "the collector takes spans again",
+    ]  # fmt: skip
+
+
 def test_who_is_stopped_meanwhile_says_how_many_were_not_taken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

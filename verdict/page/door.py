@@ -60,7 +60,7 @@ def came_from(request: Request) -> str:
     _, ours, path = referer.partition(f"//{host}/")
     # two slashes at its beginning would name another host, and to browsers a backslash is one
     path = path.lstrip("/\\")
-    return f"/{path}" if ours and path != "token" else "/"
+    return f"/{path}" if ours and not path.startswith("token") else "/"
 
 
 async def guarded(request: Request, call_next: Next, names: Collection[str]) -> Response:

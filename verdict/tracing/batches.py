@@ -72,8 +72,12 @@ class Batches:
                 self._waiting.append(waiting)
 
     def _of(self, place: Source) -> Batch | None:
-        newest_first = pairwise(reversed(self._markers))
-        return next((_batch(*two) for two in newest_first if _holds(*two, place)), None)
+        for marker, before in pairwise(reversed(self._markers)):
+            if at(marker.marker.offsets, place) <= place.offset:
+                return None  # its batch is still to come
+            if _holds(marker, before, place):
+                return _batch(marker, before)
+        return None
 
 
 def _holds(marker: Arrived, before: Arrived, place: Source) -> bool:

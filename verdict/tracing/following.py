@@ -86,12 +86,13 @@ class Spans:
         """
         sent = 0
         try:
-            with Sending(self._collector, stopped) as sending:
+            with Sending(self._collector, stopped, self._stay) as sending:
                 while not stopped(0):
                     found, came = self._found()
                     if not sending.send(found):
                         break
                     sent += len(found)
+                    self._consumer.resume(self._consumer.assignment())
                     if came:
                         self._note_how_far()
         except KafkaException as error:
@@ -108,6 +109,19 @@ class Spans:
         messages = self._consumer.consume(AT_ONCE, POLL_S)
         spans = [*filter(None, map(self._span, messages))]
         return [*spans, *self._batches.passed(), *self._rows.passed()], bool(messages)
+
+    def _stay(self) -> None:
+        """Stay in the group while the collector is away, and read nothing on.
+
+        Who does not poll for five minutes is thrown out, and until then nobody else gets anything.
+        """
+        self._consumer.pause(self._consumer.assignment())
+        message = self._consumer.poll(0)
+        if message is not None and message.error() is None:  # of partitions that have just come
+            place = TopicPartition(
+                str(message.topic()), message.partition() or 0, message.offset() or 0
+            )
+            self._consumer.seek(place)
 
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         """Begin at the ends where nobody of the group ever did, and let Kafka remember that.
@@ -158,6 +172,8 @@ class Spans:
         try:
             self._consumer.commit(asynchronous=False)
         except KafkaException as failed:
+            if failed.args[0].code() == KafkaError._NO_OFFSET:
+                return  # others have our partitions by now
             self._see_that_it_passes(failed.args[0])
 
     def _see_that_it_passes(self, error: KafkaError) -> None:

@@ -1,6 +1,7 @@
 """Hands spans to a collector, few at a time, and tries again until it has taken them."""
 
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -11,6 +12,7 @@ LOG = logging.getLogger("verdict.tracing")
 EXPORTERS = logging.getLogger("opentelemetry")  # they say there why, and return that it failed
 AT_ONCE = 500  # spans: a collector refuses a request of many megabytes, every time
 RETRY_S = 5.0
+TRANSIENT = re.compile(r"^Transient error (.*) encountered while ", re.DOTALL)
 
 
 class Collector(Protocol):
@@ -27,11 +29,18 @@ class Sending:
     Args:
         collector: Takes them.
         stopped: Waits for so many seconds at most; tells whether this shall end.
+        waiting: Called each time that it has to wait.
     """
 
-    def __init__(self, collector: Collector, stopped: Callable[[float], bool]) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        stopped: Callable[[float], bool],
+        waiting: Callable[[], None] = lambda: None,
+    ) -> None:
         self._collector = collector
         self._stopped = stopped
+        self._waiting = waiting
         self._reasons = Reasons()
         self._refused: str | None = None  # what was said of why
 
@@ -48,6 +57,7 @@ class Sending:
         """Return whether the collector took all; tries again until it does, or this is stopped."""
         for start in range(0, len(spans), AT_ONCE):
             while not self._taken(spans[start : start + AT_ONCE]):
+                self._waiting()
                 if self._stopped(RETRY_S):
                     LOG.warning(
                         "%s spans were not taken: those of commands and events are sent at the "
@@ -58,7 +68,7 @@ class Sending:
         return True
 
     def _taken(self, spans: Sequence[ReadableSpan]) -> bool:
-        self._reasons.last = "no reason is known"
+        self._reasons.forget()
         if self._collector.export(spans) is SpanExportResult.SUCCESS:
             if self._refused is not None:
                 LOG.warning("the collector takes spans again")
@@ -71,10 +81,22 @@ class Sending:
 
 
 class Reasons(logging.Handler):
-    """Keeps the last line that exporters log, in place of a second line beside ours."""
+    """Keeps why exporters failed, in place of lines beside ours.
 
-    last = ""
+    What they try again by themselves they say first, with the true reason; that they gave it up
+    comes last, and says nothing more.
+    """
+
+    last = "no reason is known"
+
+    def forget(self) -> None:
+        """Begin with another try."""
+        self.last, self._passing = Reasons.last, False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it."""
-        self.last = record.getMessage()
+        passing = TRANSIENT.search(record.getMessage())
+        if passing is not None:
+            self.last, self._passing = passing[1], True
+        elif not self._passing:
+            self.last = record.getMessage()
