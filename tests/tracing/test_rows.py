@@ -38,7 +38,7 @@ class Seen:
         recorded = Recorded(place, encode_event(AN_EVENT), TRACE, self.now // 1_000_000)
         span = span_of_event(recorded, "position", Resource({}))
         assert span is not None
-        self.rows.wait_for(place, span)
+        self.rows.wait_for(span)
 
     def look(self, at_s: int, **reached: int) -> list[ReadableSpan]:
         self.now = at_s * SECOND

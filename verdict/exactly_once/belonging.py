@@ -1,6 +1,6 @@
 """A marker belongs to one log: to a cluster, and to topics, by the ids that Kafka gave them."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 from verdict.exactly_once.query import Query
@@ -28,7 +28,7 @@ def belonging(marker: Marker, query: Query, kafka: Kafka) -> Marker:
 
 
 def refuse_other_topics(
-    markers: Iterable[tuple[Query, Marker]], kafka: Kafka, topics: Topics
+    markers: Sequence[tuple[Query, Marker]], kafka: Kafka, topics: Topics
 ) -> None:
     """Return if nothing that the markers speak of is gone, or another one; before any is created.
 
@@ -38,13 +38,16 @@ def refuse_other_topics(
         AnotherLog: Something is; all of it is named, so that it can be renewed at once.
         Unreachable: Kafka does not answer.
     """
+    if not markers:
+        return
+    every = frozenset[str]().union(*(query.topics for query, _ in markers))
+    found = Identities(kafka).identity(every)
     refuse_changes(
-        {whose(query): _changes(marker, query, kafka, topics) for query, marker in markers}
+        {whose(query): _changes(marker, query, found, topics) for query, marker in markers}
     )
 
 
-def _changes(marker: Marker, query: Query, kafka: Kafka, topics: Topics) -> list[str]:
-    found = Identities(kafka).identity(query.topics)
+def _changes(marker: Marker, query: Query, found: Identity, topics: Topics) -> list[str]:
     noted = known(marker, query)
     if not marker.topic_ids:
         of_old = {name for read in marker.offsets for name in (read, *topics.beside(read))}

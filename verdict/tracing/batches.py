@@ -27,6 +27,7 @@ PATIENCE_S = 30.0  # a transaction is seen in one partition before another, not 
 class Waiting(NamedTuple):
     """A command whose marker was not seen yet."""
 
+    place: Source
     command: ReadableSpan
     since: float
 
@@ -55,7 +56,7 @@ class Batches:
         Args:
             command: Its span.
         """
-        self._waiting.append(Waiting(command, self._clock()))
+        self._waiting.append(Waiting(place_of(command), command, self._clock()))
 
     def passed(self) -> Iterator[ReadableSpan]:
         """Yield the spans of batches that have come.
@@ -66,7 +67,7 @@ class Batches:
         self._markers += self._arrived()
         for _ in range(len(self._waiting)):
             waiting = self._waiting.popleft()
-            if (batch := self._of(place_of(waiting.command))) is not None:
+            if (batch := self._of(waiting.place)) is not None:
                 yield span_of_batch(waiting.command, batch)
             elif self._clock() - waiting.since < PATIENCE_S:
                 self._waiting.append(waiting)

@@ -164,7 +164,7 @@ class Spans:
             return span
         span = span_of_event(recorded, aggregate_type, self._resource)
         if span is not None:
-            self._rows.wait_for(recorded.place, span)
+            self._rows.wait_for(span)
         return span
 
     def _note_how_far(self) -> None:

@@ -19,7 +19,7 @@ from verdict.model.source import Source
 from verdict.projection.database import parse
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, Sees, reader_of
-from verdict.tracing.spans import span_of_rows
+from verdict.tracing.spans import place_of, span_of_rows
 
 LOG = logging.getLogger("verdict.tracing")
 KEPT = 120  # looks
@@ -91,15 +91,15 @@ class Rows:
             self._blind = False
             self._looks.append(Look(self._clock(), reached))
 
-    def wait_for(self, place: Source, span: ReadableSpan) -> None:
+    def wait_for(self, event: ReadableSpan) -> None:
         """Wait for the rows of an event.
 
         Args:
-            place: Of the event.
-            span: Its span.
+            event: Its span.
         """
+        place = place_of(event)
         models = sorted(self._models.get(place.topic, ()))
-        self._waiting.append(Waiting(place, span, self._clock(), models))
+        self._waiting.append(Waiting(place, event, self._clock(), models))
 
     def passed(self) -> Iterator[ReadableSpan]:
         """Yield the spans of rows that have come since, and of those that are late.

@@ -88,6 +88,7 @@ class Reasons(logging.Handler):
     """
 
     last = "no reason is known"
+    _passing = False
 
     def forget(self) -> None:
         """Begin with another try."""
