@@ -1,8 +1,8 @@
 """`make bench`: what verdict can do on this machine, in the configuration of `verdict up`.
 
 Prints a JSON object per measurement as it is made (and appends it to --out), then all of them as
-tables. Take a machine that does nothing else; a number is worth what its neighbours in the same
-run are worth.
+tables, and its ratios beside the last ones in the repository. Take a machine that does nothing
+else; a number is worth what its neighbours in the same run are worth.
 """
 
 import argparse
@@ -21,15 +21,18 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.clustered import clustered
+from tests.bench.compared import compared
 from tests.bench.cpu import operator_steps
 from tests.bench.idle import idle
 from tests.bench.latency import latency
 from tests.bench.letters import letters
 from tests.bench.reactions import reactions
 from tests.bench.rebuild import rebuild
+from tests.bench.senders import senders
 from tests.bench.shard_state import shard_state
 from tests.bench.startup import startup
 from tests.bench.throughput import hostile_load, throughput
+from tests.bench.timeline import timeline
 from verdict.local.broker import EmbeddedBroker
 
 Result = dict[str, Any]
@@ -41,12 +44,14 @@ SECTIONS = (
     "startup",
     "idle",
     "latency",
+    "timeline",
     "throughput",
     "hostile",
     "cluster",
     "rebuild",
     "reactions",
     "letters",
+    "senders",
 )
 
 
@@ -62,7 +67,7 @@ def main() -> None:
             print(line, flush=True)
             print(line, file=out, flush=True)
             results.append(result)
-    _show(results)
+    _show([*results, *compared(results)])
 
 
 def _measured(options: argparse.Namespace, folder: Path, parts: ExitStack) -> Iterator[Result]:
@@ -87,12 +92,14 @@ def _on_a_broker(servers: str, folder: Path, options: argparse.Namespace) -> Map
         "latency": lambda: chain.from_iterable(
             latency(servers, folder, number, options.seconds) for number in (1, 2)
         ),
+        "timeline": lambda: timeline(servers, folder, options.seconds),
         "throughput": lambda: throughput(servers, folder, count, options.rows, shards),
         "hostile": lambda: hostile_load(servers, folder, count, shards),
         "cluster": lambda: clustered(servers, folder, count, options.rows, shards),
         "rebuild": lambda: rebuild(servers, folder, options.events),
         "reactions": lambda: reactions(servers, folder, options.invoices, shards),
         "letters": lambda: letters(servers, folder, options.letters),
+        "senders": lambda: senders(servers, count),
     }
 
 

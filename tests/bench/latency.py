@@ -58,14 +58,14 @@ def measured(servers: str, deployment: Deployment, rate: float, seconds: float) 
     Raises:
         AssertionError: A command is not answered within `LAST_ANSWERS_S`.
     """
-    topics, due = deployment.topics, _schedule(rate, seconds)
+    topics, due = deployment.topics, schedule(rate, seconds)
     answered: dict[str, float] = {}
     ended = threading.Event()
     consumer = _consumer(servers, topics.responses("order"), topics.partitions)
     receiver = threading.Thread(target=_receive, args=(consumer, answered, ended))
     receiver.start()
     try:
-        sent = _send(servers, topics.commands("order"), due)
+        sent = send(servers, topics.commands("order"), due)
         deadline = time.monotonic() + LAST_ANSWERS_S
         while len(answered) < len(sent) and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -77,7 +77,7 @@ def measured(servers: str, deployment: Deployment, rate: float, seconds: float) 
     return [answered[name] - at for name, at in sent.items() if at >= warm]
 
 
-def _schedule(rate: float, seconds: float) -> list[float]:
+def schedule(rate: float, seconds: float) -> list[float]:
     """Return when each command is due, in seconds from the start, at random with a mean rate."""
     random, at, due = Random(1), 0.0, []
     while at < WARM_UP_S + seconds:
@@ -86,7 +86,7 @@ def _schedule(rate: float, seconds: float) -> list[float]:
     return due
 
 
-def _send(servers: str, topic: str, due: list[float]) -> dict[str, float]:
+def send(servers: str, topic: str, due: list[float]) -> dict[str, float]:
     producer = Producer(
         {
             "bootstrap.servers": servers,

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -16,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
-from tests.bench.workload import Sent, commands, fill
+from tests.bench.workload import Sent, command, commands, fill
 from tests.hostile import hostile
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
@@ -33,6 +34,8 @@ from verdict.spark.source import SOURCE
 AGGREGATES = 100_000
 SEED = 1
 ONE_IN = 20  # is hostile: 5 %
+REFUSED_IN = 5  # is refused: 20 %
+FAR_AHEAD = 10_000  # a version that no order has
 
 REACHED = 'SELECT projection, topic, "partition", next_offset FROM projection_position'
 
@@ -75,20 +78,35 @@ def _compared(servers: str, folder: Path, count: int, zipf: bool, **varied: int)
 
 
 def hostile_load(servers: str, folder: Path, count: int, shards: int) -> Iterator[Result]:
-    """Yield the rate of deciding sound commands, and of as many with 5 % hostile records."""
+    """Yield the rates of sound commands, of 5 % hostile records and of 20 % refused commands."""
     result: Result = {"what": "hostile", "shards": shards}
     sound = commands(count, AGGREGATES, False, SEED)
-    for load, sent in {"clean": sound, "hostile": _mixed(count)}.items():
+    loads = {"clean": sound, "hostile": _mixed(count), "refused": _refused(count)}
+    for load, sent in loads.items():
         settings = settings_for(servers, folder, load, shards=shards)
         filled(servers, settings, sent)
         result[f"{load}_per_s"] = decided(settings, count)["per_s"]
-    yield result | {"hostile_to_clean": round(result["hostile_per_s"] / result["clean_per_s"], 3)}
+        if load != "clean":
+            ratio = result[f"{load}_per_s"] / result["clean_per_s"]
+            result[f"{load}_to_clean"] = round(ratio, 3)
+    yield result
 
 
 def _mixed(count: int) -> Iterator[Sent]:
     bad = hostile(SEED)
     for number, sound in enumerate(commands(count, AGGREGATES, False, SEED)):
         yield sound if number % ONE_IN else Sent("", *next(bad))
+
+
+def _refused(count: int) -> Iterator[Sent]:
+    """Yield commands of which, beside the few stale ones, one in five expects a version ahead."""
+    random, sound = Random(SEED), commands(count, AGGREGATES, False, SEED)
+    for number in range(count):
+        if number % REFUSED_IN:
+            yield next(sound)
+        else:
+            order = f"order-{random.randrange(AGGREGATES):09d}"
+            yield command(order, FAR_AHEAD, number, random)
 
 
 def filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:

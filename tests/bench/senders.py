@@ -1,0 +1,91 @@
+"""What senders can push: commands that one Python client sends, and eight at once.
+
+Nobody decides meanwhile: it is the client that is measured, and the broker that takes them.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from multiprocessing.synchronize import Barrier
+from typing import Any, NamedTuple
+
+from commands.order import PlaceOrder
+from verdict.client.client import Client
+from verdict.kafka.topic_check import TopicAdmin
+from verdict.wire.topics import Topics
+
+CLIENTS = (1, 8)
+WARMING = 1_000  # commands of each client that are not counted
+
+Result = dict[str, Any]
+
+
+class Pushed(NamedTuple):
+    """When a client began and ended, on the clock that all processes share, and what it computed.
+
+    All in seconds.
+    """
+
+    began: float
+    ended: float
+    cpu: float
+
+
+def senders(servers: str, count: int) -> Iterator[Result]:
+    """Yield the commands a second that clients send until Kafka has them all.
+
+    Args:
+        servers: Of the broker.
+        count: Commands in all, of each number of clients.
+    """
+    for clients in CLIENTS:
+        topics = Topics(prefix=f"senders-{clients}-")
+        TopicAdmin({"bootstrap.servers": servers}, topics).create_missing()
+        pushed = _together(servers, topics, clients, count // clients)
+        seconds = max(one.ended for one in pushed) - min(one.began for one in pushed)
+        yield {
+            "what": "senders",
+            "clients": clients,
+            "per_s": round(count / seconds),
+            "cpu_us": round(sum(one.cpu for one in pushed) / count * 1e6),
+        }
+
+
+def _together(servers: str, topics: Topics, clients: int, count: int) -> list[Pushed]:
+    spawned = multiprocessing.get_context("spawn")  # a client does not outlive a fork
+    ready, ended = spawned.Barrier(clients), spawned.SimpleQueue()
+    processes = [
+        spawned.Process(target=_push, args=(servers, topics, number, count, ready, ended))
+        for number in range(clients)
+    ]
+    for process in processes:
+        process.start()
+    pushed = [Pushed(*ended.get()) for _ in processes]
+    for process in processes:
+        process.join()
+    return pushed
+
+
+def _push(
+    servers: str, topics: Topics, number: int, count: int, ready: Barrier, ended: Any
+) -> None:
+    with Client(servers, topics) as client:
+        _send(client, f"warm-{number}", WARMING)
+        ready.wait()
+        began, cpu = time.monotonic(), time.process_time()
+        _send(client, f"order-{number}", count)
+        ended.put(Pushed(began, time.monotonic(), time.process_time() - cpu))
+
+
+def _send(client: Client, name: str, count: int) -> None:
+    """Place so many orders, and return when Kafka has them all."""
+    for number in range(count):
+        order = PlaceOrder(
+            client=f"client-{number % 1000}",
+            ticker="AAPL",
+            side="BUY",
+            quantity=1 + number,
+            limit_price_cents=12_345,
+        )
+        client.send(f"{name}-{number}", order, expected_version=0, actor="service checkout")
+    client.flush()
