@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.bench.cpu import cpu_by_process
 from tests.bench.progress import POLL_S, WARMING, await_rows, query_named, rows_per_s
 from tests.bench.settings import settings_for
-from tests.bench.workload import Sent, command, commands, fill
+from tests.bench.workload import PLAIN, Sent, command, commands, fill
 from tests.hostile import hostile
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
@@ -36,6 +36,7 @@ SEED = 1
 ONE_IN = 20  # is hostile: 5 %
 REFUSED_IN = 5  # is refused: 20 %
 FAR_AHEAD = 10_000  # a version that no order has
+PACKED = {"compression.type": "gzip", "message.max.bytes": 20_000_000}  # else some are refused
 
 REACHED = 'SELECT projection, topic, "partition", next_offset FROM projection_position'
 
@@ -84,7 +85,7 @@ def hostile_load(servers: str, folder: Path, count: int, shards: int) -> Iterato
     loads = {"clean": sound, "hostile": _mixed(count), "refused": _refused(count)}
     for load, sent in loads.items():
         settings = settings_for(servers, folder, load, shards=shards)
-        filled(servers, settings, sent)
+        filled(servers, settings, sent, PACKED)
         result[f"{load}_per_s"] = decided(settings, count)["per_s"]
         if load != "clean":
             ratio = result[f"{load}_per_s"] / result["clean_per_s"]
@@ -109,10 +110,12 @@ def _refused(count: int) -> Iterator[Sent]:
             yield command(order, FAR_AHEAD, number, random)
 
 
-def filled(servers: str, settings: Settings, sent: Iterator[Sent]) -> int:
-    """Write the commands; return the mean size of a value in bytes."""
+def filled(
+    servers: str, settings: Settings, sent: Iterator[Sent], packing: Mapping[str, Any] = PLAIN
+) -> int:
+    """Write the commands as `fill` does; return the mean size of a value in bytes."""
     TopicAdmin({"bootstrap.servers": servers}, settings.topics).create_missing()
-    return fill(servers, settings.topics.commands("order"), sent)
+    return fill(servers, settings.topics.commands("order"), sent, packing)
 
 
 def _whole(settings: Settings, count: int) -> Result:

@@ -24,10 +24,10 @@ BEFORE = ("latestOffset", "walCommit", "getBatch", "queryPlanning")
 PUBLISHING = {
     Step.OUTPUT_COMPUTED: "plan, shuffle, decide",
     Step.BEFORE_COMMIT: "outputs to Kafka",
-    Step.COMMITTED: "commit of the transaction",
+    Step.COMMITTED: "commit of outputs",
 }
 STATE, AFTER, REST = "end of the job", ("commitBatch", "commitOffsets"), "rest of the trigger"
-LONGEST = 40  # of a bar
+LONGEST = 24  # of a bar, in characters
 
 Result = dict[str, Any]
 

@@ -1,10 +1,10 @@
 """The commands that a benchmark sends: orders placed, then modified again and again."""
 
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from confluent_kafka import Producer
@@ -18,6 +18,7 @@ STALE = 0.02  # of all commands; the version that they expect has passed
 ISSUED_AT = 1_795_000_000_000  # any time of day will do, in ms
 ACTOR = "service checkout, region eu-central-1"
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+PLAIN: Mapping[str, Any] = {}
 ZIPF = 1.1  # the exponent: the first of 100,000 aggregates gets about 13 % of the commands
 
 
@@ -82,8 +83,8 @@ def command(order_id: str, version: int, number: int, random: Random) -> Sent:
     return Sent(envelope.command_id, order_id.encode(), value)
 
 
-def fill(servers: str, topic: str, sent: Iterator[Sent]) -> int:
-    """Write the commands to a topic; return the mean size of a value in bytes."""
+def fill(servers: str, topic: str, sent: Iterator[Sent], packing: Mapping[str, Any] = PLAIN) -> int:
+    """Write the commands, with more settings of a producer; return a value's mean size in bytes."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -91,6 +92,7 @@ def fill(servers: str, topic: str, sent: Iterator[Sent]) -> int:
             "linger.ms": 50,
             "partitioner": "murmur2_random",
             "queue.buffering.max.messages": 1_000_000,
+            **packing,
         }
     )
     number = size = 0
