@@ -19,11 +19,18 @@ class Spark:
     """Session, stream, writer and query in one, as PySpark calls them."""
 
     def __init__(self) -> None:
-        self.writeStream = self.sparkContext = self
+        self.writeStream = self.sparkContext = self.sparkSession = self.conf = self
+        self.chosen: dict[str, str] = {}
         self.isActive = False
         self.stops = 0
         self.pools: list[str | None] = [None]
         self.began_in: str | None = None
+
+    def get(self, name: str) -> str:
+        return self.chosen.get(name, "of the session")
+
+    def set(self, name: str, value: str) -> None:
+        self.chosen[name] = value
 
     def queryName(self, name: str) -> "Spark":
         return self
@@ -58,7 +65,7 @@ class Spark:
     def batch(self) -> None:
         """Have a batch taken, and end if that fails."""
         try:
-            self.take(None, 7)
+            self.take(self, 7)
         except Exception:
             self.isActive = False
             raise

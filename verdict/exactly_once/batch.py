@@ -24,6 +24,12 @@ class Batch:
     end: Offsets
     moves: tuple["Move", ...] = ()
 
+    @property
+    def size(self) -> int:
+        """How many offsets it takes; some may hold no record."""
+        begun = sum(sum(offsets) for offsets in self.start.values())
+        return sum(sum(offsets) for offsets in self.end.values()) - begun
+
     def __str__(self) -> str:
         return (
             f"batch {self.batch_id} of Spark query {self.query_id} "

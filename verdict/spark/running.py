@@ -9,6 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import batch_of
+from verdict.spark.interpreting import Interpreting
 from verdict.spark.location import on_disk
 from verdict.spark.pauses import FOLLOWING_MS, Pauses
 from verdict.spark.session import jvm_exit_code
@@ -52,6 +53,7 @@ class SparkQuery:
         self._idle_ms = idle_ms
         self._running: StreamingQuery | None = None
         self._pauses: Pauses | None = None
+        self._interpreting = Interpreting()
         self._failure: BaseException | None = None
 
     def start(self, records: DataFrame, checkpoint: Path, trigger_ms: int) -> None:
@@ -63,6 +65,7 @@ class SparkQuery:
             trigger_ms: The least time between the beginnings of two batches.
         """
         self._failure = None
+        self._interpreting = Interpreting()  # each life has a session of its own
         writer = (
             records.writeStream.queryName(self._name)
             .option("checkpointLocation", on_disk(checkpoint))
@@ -105,7 +108,9 @@ class SparkQuery:
             self._pauses.worked()
         try:
             with under_way(self._name, batch_id):
-                self._take(frame, batch_of(checkpoint, batch_id))
+                batch = batch_of(checkpoint, batch_id)
+                self._interpreting.suit(frame.sparkSession, batch.size)
+                self._take(frame, batch)
         except BaseException as error:
             self._failure = self._failure or error  # Spark would keep its text only
             self.undone = True
