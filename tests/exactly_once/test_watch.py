@@ -13,6 +13,7 @@ from verdict.exactly_once.errors import TakenOver
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.watch import BACK, Watch
 from verdict.kafka.access import Kafka
+from verdict.wire.records import encode
 
 DEADLINE_S = 30
 
@@ -80,6 +81,22 @@ def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Depl
             await_end(others)
 
         watch.check()
+
+
+@pytest.mark.proves("C-18")
+def test_an_old_marker_that_somebody_writes_again_is_no_take_over(deployment: Deployment) -> None:
+    deployment.take_over().close()
+    old = deployment.marker()
+    assert old is not None
+    owner = deployment.take_over()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+    with watching(deployment, owner) as watch:
+        watch.look()
+        deployment.send(deployment.query.markers, encode(old), deployment.query.key)
+
+        for looked in (await_end, Watch.look):
+            with pytest.raises(TakenOver, match=r"an old marker came .* nobody has taken over"):
+                looked(watch)
 
 
 def test_a_watch_without_kafka_says_so(deployment: Deployment) -> None:

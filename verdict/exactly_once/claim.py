@@ -104,3 +104,14 @@ def taken_over(query: Query, marker: Marker) -> TakenOver:
         "nothing since; to decide here again, stop that one and start on its data directory, or, "
         "when that is lost, run `verdict recover`"
     )
+
+
+def gone_back(query: Query, marker: Marker, before: Marker) -> TakenOver:
+    """Return the error for a marker that came after `before` and stands behind it."""
+    return TakenOver(
+        f"an old marker came to {query.markers}: {query.transactional_id} at batch "
+        f"{marker.batch_id} of generation {marker.generation}, by owner {marker.owner}, after "
+        f"batch {before.batch_id} of generation {before.generation}: nobody has taken over, as "
+        "who decides never goes back; this process stops, and published nothing since: see who "
+        "may write there, then run `verdict recover`"
+    )

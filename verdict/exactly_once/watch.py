@@ -1,6 +1,6 @@
 """Notices a take-over without having anything to publish."""
 
-from verdict.exactly_once.claim import taken_over
+from verdict.exactly_once.claim import gone_back, taken_over
 from verdict.exactly_once.marker_feed import MarkerFeed
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
@@ -35,11 +35,11 @@ class Watch:
         What goes wrong on the way is left to those who publish: they know what to do about it.
 
         Raises:
-            TakenOver: It is somebody else's.
+            TakenOver: It is somebody else's, or older than one before it.
         """
         found, whole = self._feed.new()
-        if found:
-            self._last = found[-1].marker
+        for one in found:
+            self._see(one.marker)
         if whole:  # else the owner's claim may be still to come
             self._compare()
 
@@ -47,17 +47,27 @@ class Watch:
         """Return when the newest marker that there is now is the owner's.
 
         Raises:
-            TakenOver: It is somebody else's.
+            TakenOver: It is somebody else's, or older than one before it.
             Unreachable: Kafka does not answer.
         """
         found = read_marker(self._kafka, self._query, wait=False).marker
-        self._last = self._last if found is None else found
+        if found is not None:
+            self._see(found)
         self._compare()
 
     def close(self) -> None:
         """Let the consumer go."""
         self._feed.close()
 
+    def _see(self, marker: Marker) -> None:
+        if self._last is not None and _reached(marker) < _reached(self._last):
+            raise gone_back(self._query, marker, self._last)
+        self._last = marker
+
     def _compare(self) -> None:
         if self._last is not None and self._last.owner != self._owner:
             raise taken_over(self._query, self._last)
+
+
+def _reached(marker: Marker) -> tuple[int, int]:
+    return marker.generation, marker.batch_id
