@@ -101,9 +101,9 @@ class _Told:
         Raises:
             Unreachable, VerdictError: As for `KafkaLog`.
         """
-        note("reading the key's partitions from the beginning")
         before = self._before()  # first: how all of these ended is there then
         with jumping(kafka_options(self._settings), self._settings.topics) as log:
+            note("reading the key's partitions from the beginning")
             commands, responses = (
                 scan(log, self._settings.topics, kind, *self._identity)
                 for kind in (Kind.COMMANDS, Kind.RESPONSES)
