@@ -3,6 +3,9 @@
 import shutil
 from pathlib import Path
 
+import pytest
+from pyspark import SparkContext
+
 from verdict.spark.session import _folder_of_sockets
 
 
@@ -12,7 +15,10 @@ def test_a_short_path_is_taken_as_it_is(tmp_path: Path) -> None:
     assert _folder_of_sockets(short) == short
 
 
-def test_a_long_path_has_one_folder_however_often_its_service_is_killed(tmp_path: Path) -> None:
+def test_a_long_path_has_one_folder_however_often_its_service_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkContext, "_gateway", None)  # whatever other tests have started
     long = tmp_path / ("x" * 100)
     folder = _folder_of_sockets(long)
     (folder / "left.sock").touch()
