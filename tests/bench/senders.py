@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from multiprocessing.synchronize import Barrier
 from typing import Any, NamedTuple
 
-from commands.order import PlaceOrder
+from tests.bench.workload import ACTOR, placing
 from verdict.client.client import Client
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.topics import Topics
@@ -80,12 +80,5 @@ def _push(
 def _send(client: Client, name: str, count: int) -> None:
     """Place so many orders, and return when Kafka has them all."""
     for number in range(count):
-        order = PlaceOrder(
-            client=f"client-{number % 1000}",
-            ticker="AAPL",
-            side="BUY",
-            quantity=1 + number,
-            limit_price_cents=12_345,
-        )
-        client.send(f"{name}-{number}", order, expected_version=0, actor="service checkout")
+        client.send(f"{name}-{number}", placing(number), expected_version=0, actor=ACTOR)
     client.flush()

@@ -63,13 +63,7 @@ def command(order_id: str, version: int, number: int, random: Random) -> Sent:
     """
     payload: Command = ModifyOrder(quantity=1 + number % 1_000_000)
     if version == 0:
-        payload = PlaceOrder(
-            client=f"client-{number % 1000}",
-            ticker="AAPL",
-            side="BUY",
-            quantity=1 + number % 1_000_000,
-            limit_price_cents=12_345,
-        )
+        payload = placing(number)
     envelope = CommandEnvelope(
         command_id=str(UUID(int=random.getrandbits(128), version=4)),
         aggregate_id=order_id,
@@ -81,6 +75,17 @@ def command(order_id: str, version: int, number: int, random: Random) -> Sent:
     )
     value = encode_command("order", envelope, payload)
     return Sent(envelope.command_id, order_id.encode(), value)
+
+
+def placing(number: int) -> PlaceOrder:
+    """Return what places an order; `number` makes client and quantity differ from the next."""
+    return PlaceOrder(
+        client=f"client-{number % 1000}",
+        ticker="AAPL",
+        side="BUY",
+        quantity=1 + number % 1_000_000,
+        limit_price_cents=12_345,
+    )
 
 
 def fill(servers: str, topic: str, sent: Iterator[Sent], packing: Mapping[str, Any] = PLAIN) -> int:
