@@ -209,6 +209,10 @@ def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_
     accepted = [each._replace(behind_hole=True) for each in behind]
     [kept] = snapshots([accepted[0], *(each._replace(passed_over=False) for each in accepted[1:])])
     assert (kept.fault, kept.stand) == (None, whole.stand)
+    assert kept.entry is not None
+    snapshot = snapshot_codec(one.aggregate_type).decode(kept.entry.value)
+    assert kept.lost == (snapshot.state is None)
+    assert not whole.lost
 
 
 def test_versions_that_were_passed_over_and_given_again_are_not_held_against_responses(

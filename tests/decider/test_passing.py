@@ -7,11 +7,11 @@ from confluent_kafka import Producer
 
 from tests.topics import create, drop
 from verdict.errors import VerdictError
-from verdict.event_log.passing import NO_WISH, Log, Wish, planned, refuse_lost
+from verdict.event_log.passing import NO_WISH, Log, Wish, about_lost, planned, refuse_lost
 from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Lost
 from verdict.wire.topics import Topics
 
 COMMANDS, EVENTS = "order.commands", "order.events"
@@ -117,6 +117,17 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
     more = replace(dropped, begins={COMMANDS: [14, 20]})
     with pytest.raises(VerdictError, match=r"order.commands:0 from offset 13 to 13; "):
         planned(DECIDED, more, NO_WISH, plan.decisions)
+
+
+@pytest.mark.proves("C-17")
+def test_what_is_lost_is_said_once_in_the_words_of_who_accepted_it() -> None:
+    place, one, other = Source(EVENTS, 1, 8), Lost("order", "o-1", 7), Lost("order", "o-2", 1)
+    hole = decision(place, place.offset)
+
+    [made] = about_lost([(place, one)], asks(accept_lost=True), [])
+    assert made == replace(hole, lost=one)
+    [again] = about_lost([(place, one), (place, other)], NO_WISH, [hole, made])
+    assert again == replace(hole, lost=other)
 
 
 @pytest.mark.proves("C-17")

@@ -28,6 +28,7 @@ from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.decision.snapshot import snapshot_codec
 from verdict.errors import VerdictError
+from verdict.event_log.decisions import copied_decisions, read_decisions
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.decider_query import decider_query
@@ -41,6 +42,7 @@ from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.shard_state import FOR_EVER, DictState
 from verdict.wire.cloud_events import dead_letter_headers
+from verdict.wire.decision import Lost
 from verdict.wire.headers import joined, pairs
 from verdict.wire.records import encode
 
@@ -191,6 +193,35 @@ def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
         b"o-1": (1, LifeCycle.DELETED),
         b"o-2": (1, LifeCycle.ACTIVE),
     }
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.long
+def test_read_models_forget_what_the_decider_has_for_deleted(
+    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """They had shown it before the archive lost it, too."""
+    books = Books(broker, "forgotten", tmp_path / "data")
+    books.ask("order", "o-1", BOUGHT)
+    books.ask("order", "o-2", BOUGHT)
+    books.settle()
+    books.drop(books.topics.events("order"), books.partition("o-1"), 1)
+    with books.read_side.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM event_archive_v1 WHERE aggregate_id = 'o-1'")
+    ground = new_ground(books.settings)
+
+    accepted = Wish(accept_lost=True, who="ada", why="the disk is gone", at=5)
+    recover(ground, books.settings, wish=accepted)
+    recover(ground, books.settings)
+    copied_decisions(books.options, books.topics, books.read_side.engine)
+    books.project()
+
+    shown = books.read_side.select("SELECT id, version FROM order_state")
+    reached = books.read_side.select("SELECT aggregate_id, version FROM order_state_version")
+    decided = read_decisions(books.options, books.topics)
+    books.close()
+    assert (shown, sorted(reached)) == ([("o-2", 1)], [("o-1", 1), ("o-2", 1)])
+    assert [one.lost for one in decided if one.lost] == [Lost("order", "o-1", 1)]
 
 
 @pytest.mark.proves("C-17")

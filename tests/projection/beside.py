@@ -6,12 +6,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection, create_engine
 
 from tests.projection.read_side import ReadSide, Rows
-from verdict.projection import creation, filling, intervention
+from verdict.projection import creation, filling
 from verdict.projection.amended import amended
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
+from verdict.projection.in_force import in_force
 
 BESIDE = 2
 
@@ -36,12 +37,16 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
     It is built on PostgreSQL when the live one is there, else in memory: tables on a disk cost
     more time than all the rest.
     """
+    deliveries = [*deliveries]
     live, built = read_side.projections[name], declared()[name](BESIDE)
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        decided = intervention.in_force(reading, name)
+        topics = {one.topic for one in deliveries}
+        decided = in_force(reading, name, topics)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
+        if decided.lost:
+            built.unannounced().apply(connection, [*decided.lost.values()])
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

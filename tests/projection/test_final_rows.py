@@ -10,6 +10,7 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
 from verdict.projection.builder import Rebuildable
+from verdict.projection.in_force import NOTHING
 from verdict.read_models.batches import final_rows
 from verdict.read_models.batches.final_rows import (
     CHUNK,
@@ -45,7 +46,7 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
     """Yield what a task makes of `KAFKA_COLUMNS`."""
     table = projection.tables[0]
-    task = FinalRows(Decoder(Topics()), projection.builder, schema_of(table), {})
+    task = FinalRows(Decoder(Topics()), projection.builder, schema_of(table), NOTHING)
     for made in task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))])):
         assert made.num_rows == 1
         yield opened(made.column(CHUNK)[0].as_buffer())

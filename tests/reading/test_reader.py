@@ -193,7 +193,10 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("SELECT * FROM us_holders", "no such table: us_holders; the views are client_"),
+        (
+            "SELECT * FROM us_holders",
+            "no such table: us_holders; the views are aggregate_lost, client_",
+        ),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),
     ],

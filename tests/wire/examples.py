@@ -55,7 +55,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.model.source import Source
 from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Lost
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.records import decode, decode_event, encode, encode_event
 from verdict.wire.response import Rejection, Response, Status
@@ -225,6 +225,7 @@ DECISION = Decision(
     why="a disk had flipped a bit",
     decided_at=NOON,
 )
+LOSS = replace(DECISION, until=AT.offset, lost=Lost("order", "order-1", 7))
 
 
 def recorded(aggregate_type: str, payload: Event, **changed: Any) -> RecordedEvent:
@@ -266,6 +267,7 @@ def _examples() -> Iterator[Example]:
         kind: Any = type(record)
         yield Example(kind.__name__, record, encode, partial(decode, kind))
     yield Example("Marker of a cluster", PLACED_MARKER, encode, partial(decode, Marker))
+    yield Example("Decision about a loss", LOSS, encode, partial(decode, Decision))
     for aggregate_type, happened in EVENTS.items():
         for event in happened:
             yield Example(

@@ -22,6 +22,7 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
 from verdict.kafka.access import kafka_of
+from verdict.projection import lost
 from verdict.projection.database import open_database
 from verdict.read_models.as_of.filling import Records
 from verdict.read_models.as_of.scratch import scratch
@@ -83,8 +84,10 @@ class Auditor:
             yield from self._state(events, settled, audit.incomplete)
             if away is not None:
                 raise Unreachable(f"archive and read models were not looked at: {away}") from away
-            for one in self._read_models(events, parts, folder):
-                if (one.aggregate_type, one.aggregate_id) not in audit.incomplete:
+            records = Records(events, self._settings.topics, partial(reader_of, self._settings))
+            told = {of[:2] for of in map(lost.key_of, records.lost())}
+            for one in self._read_models(records, parts, folder):
+                if (one.aggregate_type, one.aggregate_id) not in audit.incomplete - told:
                     yield one  # else no fold can tell what the row must be
 
     def _archive(self, parts: ExitStack) -> tuple[Archive | None, Unreachable | None]:
@@ -129,11 +132,10 @@ class Auditor:
                 "in with the next commands of their shards"
             )
 
-    def _read_models(self, events: EventLog, parts: ExitStack, folder: Path) -> Iterator[Finding]:
+    def _read_models(self, records: Records, parts: ExitStack, folder: Path) -> Iterator[Finding]:
         refuse_another_read_side(self._settings, self._kafka)
         engine = open_database(database_url(self._settings))
         parts.callback(engine.dispose)
-        records = Records(events, self._settings.topics, partial(reader_of, self._settings))
         only = None if self._only is None else (self._types[0], self._only)
         models = ReadModels(self._settings, engine, records, folder, only, self.looked, self._tell)
         yield from models.findings(self._types)

@@ -53,8 +53,11 @@ class InstantType(TypeDecorator[int]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
         """Return what the database gave as epoch milliseconds."""
-        if isinstance(value, datetime):
-            return (value - EPOCH) // MILLISECOND
-        if value is None:
-            return None
-        return _millis_at(value[:SECONDS]) + int(value[SECONDS + 1 : -1])
+        return None if value is None else time_of(value)
+
+
+def time_of(value: datetime | str) -> int:
+    """Return a time, as a database of either kind gives it, in epoch milliseconds."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // MILLISECOND
+    return _millis_at(value[:SECONDS]) + int(value[SECONDS + 1 : -1])

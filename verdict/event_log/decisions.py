@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog, Options
 from verdict.kafka.writing import write_all
-from verdict.projection import decision
+from verdict.projection import decision, lost
 from verdict.projection.database import failing_in_words
 from verdict.wire.codec import Undecodable
 from verdict.wire.decision import Decision
@@ -85,6 +85,7 @@ def copied_decisions(options: Options, topics: Topics, database: Engine) -> Pass
     decisions = read_decisions(options, topics)
     with failing_in_words(database), database.begin() as connection:
         decision.copy(connection, decisions)
+        lost.copy(connection, decisions)
         return decision.passed_over(connection)
 
 

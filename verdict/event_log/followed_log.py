@@ -16,7 +16,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.projection import decision, followed, position
+from verdict.projection import decision, followed, lost, position
 from verdict.projection.database import (
     failing_in_words,
     is_sqlite,
@@ -205,8 +205,14 @@ def _filled(connection: Connection) -> Filled:
     return Filled(
         position.furthest(connection) if _has(connection, position.table) else {},
         followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
-        decision.load(connection) if _has(connection, decision.table) else [],
+        _decisions(connection),
     )
+
+
+def _decisions(connection: Connection) -> list[Decision]:
+    """Return those that were copied; one of before lacks the tables."""
+    found = decision.load(connection) if _has(connection, decision.table) else []
+    return [*found, *(lost.decisions(connection) if _has(connection, lost.table) else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:

@@ -7,7 +7,7 @@ gets a dead letter with its bytes, and is sent again by itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Lost
 from verdict.wire.letter import RETRY_REACTION
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import KEY_BYTES
@@ -128,6 +128,28 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
 def holes(before: Iterable[Source], wish: Wish) -> list[Decision]:
     """Return that versions may be missing before these places, which pass over nothing."""
     return [_decision(wish, place, place.offset) for place in before]
+
+
+def about_lost(
+    lost: Iterable[tuple[Source, Lost]], wish: Wish, before: Sequence[Decision]
+) -> list[Decision]:
+    """Return that aggregates are lost, as far as nobody has said it yet.
+
+    Args:
+        lost: Each with the place where its events end.
+        wish: That accepts it; a recovery without one goes on as the last hole was accepted.
+        before: All that was decided so far.
+    """
+    known = {one.lost for one in before}
+    if not wish.accept_lost:
+        accepted = [one for one in before if one.source.offset == one.until]
+        word = max(accepted, key=lambda one: one.decided_at, default=None)
+        wish = wish if word is None else Wish(who=word.who, why=word.why, at=word.decided_at)
+    return [
+        replace(_decision(wish, place, place.offset), lost=one)
+        for place, one in lost
+        if one not in known
+    ]
 
 
 def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:

@@ -98,6 +98,12 @@ def snapshot_key(aggregate_type: str, aggregate_id: str) -> bytes:
     return SEPARATOR.join((b"s", aggregate_type.encode(), aggregate_id.encode()))
 
 
+def named(key: bytes) -> tuple[str, str]:
+    """Return whose snapshot a key is of: aggregate type and id."""
+    _, aggregate_type, aggregate_id = key.split(SEPARATOR, 2)
+    return aggregate_type.decode(), aggregate_id.decode()
+
+
 def outcome_key(aggregate_type: str, aggregate_id: str, command_id: str) -> bytes:
     """Return the key of the remembered outcome of one command id of one aggregate."""
     return SEPARATOR.join(

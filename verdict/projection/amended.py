@@ -2,19 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from verdict.model.message import Event
-from verdict.model.recorded_event import RecordedEvent, event_id
-from verdict.model.source import Source
+from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery, Unreadable
-from verdict.projection.intervention import Amendments
+from verdict.projection.in_force import InForce
+from verdict.projection.stand_in import PassedOver, stand_in
 from verdict.wire.payload import payload_from
 
 
-class PassedOver(Event):
-    """Stands for a payload that a projection does without; the aggregate's version moves on."""
-
-
-def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[Delivery]:
+def amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterable[Delivery]:
     """Return the deliveries, events with the payload that is in force.
 
     Args:
@@ -24,54 +19,34 @@ def amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterable[De
     return _amended(deliveries, in_force) if in_force else deliveries
 
 
-def _amended(deliveries: Iterable[Delivery], in_force: Amendments) -> Iterator[Delivery]:
+def _amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterator[Delivery]:
+    instead = in_force.instead
     for delivery in deliveries:
         event = delivery.record
         of = event.event if isinstance(event, Unreadable) else None
-        if of is not None and in_force.get(of, "") is None:
-            event = _nothing(*of)
+        if of is not None and instead.get(of, "") is None:
+            event = stand_in(*of, PassedOver())
         if isinstance(event, RecordedEvent):
             yield from _before(delivery, event, in_force)
             key = event.aggregate_type, event.aggregate_id, event.version
-            if key in in_force:
-                yield delivery._replace(record=_instead(event, in_force[key]))
+            if key in instead:
+                yield delivery._replace(record=_instead(event, instead[key]))
                 continue
         yield delivery
 
 
-def _before(delivery: Delivery, event: RecordedEvent, in_force: Amendments) -> Iterator[Delivery]:
-    """Yield what stands for the versions right before an event that are passed over.
+def _before(delivery: Delivery, event: RecordedEvent, in_force: InForce) -> Iterator[Delivery]:
+    """Yield what stands for the versions right before an event that are passed over, or lost.
 
     They may never have come; of one that has come this is a second one, which is skipped.
     """
-    first = event.version
-    while in_force.get((event.aggregate_type, event.aggregate_id, first - 1), "") is None:
+    aggregate, first = (event.aggregate_type, event.aggregate_id), event.version
+    while in_force.instead.get((*aggregate, first - 1), "") is None:
         first -= 1
+    if (lost := in_force.lost.get((*aggregate, first - 1))) is not None:
+        yield lost
     for version in range(first, event.version):
         yield delivery._replace(record=event._replace(version=version, payload=PassedOver()))
-
-
-def _nothing(aggregate_type: str, aggregate_id: str, version: int) -> RecordedEvent:
-    """Return what stands for an event of which nothing else is known, as it cannot be read."""
-    return RecordedEvent(
-        event_id=event_id(aggregate_type, aggregate_id, version),
-        aggregate_type=aggregate_type,
-        aggregate_id=aggregate_id,
-        version=version,
-        index=0,
-        count=1,
-        command_id="",
-        command_digest=b"",
-        correlation_id="",
-        causation_id="",
-        actor=None,
-        traceparent=None,
-        decided_at=0,
-        source=Source("", 0, 0),
-        handler_version="",
-        previous_hash=b"",
-        payload=PassedOver(),
-    )
 
 
 def _instead(event: RecordedEvent, payload: str | None) -> RecordedEvent | Unreadable:

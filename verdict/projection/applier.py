@@ -2,19 +2,20 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.database.sqlite_file import AnotherFile, is_damaged
-from verdict.projection import decision, holding, intervention, position, versions
+from verdict.projection import decision, holding, intervention, lost, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
-from verdict.projection.intervention import Amendments
+from verdict.projection.in_force import InForce
+from verdict.projection.intervention import EventKey
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
@@ -57,7 +58,8 @@ class Applier:
     and the error is in `projection_stopped`. The next applier tries both again, since the code may
     have been mended, and success takes the error away. Only a key whose newest state is at fault
     waits on, with the error, for a newer one: nothing would bring that state again. Meanwhile
-    people may have an aggregate tried again, or an event replaced or passed over. A projection
+    people may have an aggregate tried again, or an event replaced or passed over. Aggregates of
+    which nobody can tell what they are become as if deleted where their events ended. A projection
     whose tables were filled under other settings than it has now is stopped from the start.
 
     Args:
@@ -93,6 +95,8 @@ class Applier:
             self._positions = position.load(connection, projection)
             known = versions.of(connection, projection)
             self._held = holding.load(connection, projection)
+            self._lost = lost.load(connection, self.topics) if projection.waits_for_events else {}
+        self._not_yet_lost = dict(self._ahead())
         self._tries_again = projection.waits_for_events and any(
             hold.error for hold in self._held.values()
         )
@@ -120,6 +124,11 @@ class Applier:
         """Why it is stopped."""
         return self._failure
 
+    @property
+    def must_lose(self) -> bool:
+        """Whether an aggregate is to become as if deleted at the position, without a record."""
+        return any(self._due(self._positions))
+
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
 
@@ -143,7 +152,7 @@ class Applier:
             if span.end > self._positions.get(place, 0)
         }
         self._released = False
-        if self.is_stopped or not (ends or self._waits or self._was_stopped):
+        if self.is_stopped or not (ends or self._waits or self._was_stopped or self.must_lose):
             return Applied()
         try:
             return self._apply_all_that_can_be(batch, spans, ends)
@@ -205,7 +214,10 @@ class Applier:
             missing = self._missing(connection, self.projection) if waits else ()
             missing = [*amended(missing, decided)]
             new = amended(self._new(batch, spans), decided)
-            applied = apply(connection, [*readable([*sound(missing), *new])])
+            due = dict(self._due(reached))
+            new = lost.in_place(new, due.values()) if due else new
+            overdue = self._overdue(held)
+            applied = apply(connection, [*overdue, *readable([*sound(missing), *new])])
             applied = with_damaged(applied, held, missing)
             held = holding.record(
                 connection, self.projection, applied, self._clock(), held, seen=self._live
@@ -213,6 +225,7 @@ class Applier:
             if self._was_stopped:
                 versions.go_on(connection, self.projection)
         self._positions, self._held = reached, held
+        self._not_yet_lost = {key: self._lost[key] for key in self._not_yet_lost if key not in due}
         self._was_stopped = self._tries_again = False
         self._released = bool(missing)
         return applied
@@ -226,15 +239,36 @@ class Applier:
             held = holding.try_again(connection, self.projection, held)
         return held
 
-    def _decided(self, connection: Connection) -> Amendments:
+    def _decided(self, connection: Connection) -> InForce:
         """Return what people decided about events that may be applied now.
 
         They decide about what the live version holds; so it meets such an event again only as one
         that it holds, while another version may meet it in any batch.
         """
         if self._live and not self._held:
-            return {}
-        return intervention.in_force(connection, self.projection.name)
+            return InForce({}, self._lost)
+        return InForce(intervention.in_force(connection, self.projection.name), self._lost)
+
+    def _due(self, reached: Mapping[Partition, int]) -> Iterator[tuple[EventKey, Delivery]]:
+        """Yield the lost aggregates whose events ended between the position and `reached`."""
+        for key, delivery in self._not_yet_lost.items():
+            place = Partition(*delivery[:2])
+            if delivery.offset <= reached.get(place, 0):
+                yield key, delivery
+
+    def _ahead(self) -> Iterator[tuple[EventKey, Delivery]]:
+        """Yield the lost aggregates whose events ended at the position or behind it."""
+        for key, delivery in self._lost.items():
+            if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0):
+                yield key, delivery
+
+    def _overdue(self, held: Held) -> list[Delivery]:
+        """Return the lost ones among held aggregates: it became known when they were held."""
+        return [
+            delivery
+            for (kind, name, version), delivery in (self._lost.items() if held else ())
+            if (hold := held.get((kind, name))) and hold.version_needed <= version
+        ]
 
     @property
     def _waits(self) -> bool:

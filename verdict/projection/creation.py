@@ -13,6 +13,7 @@ from verdict.projection import (
     intervention,
     layout,
     letter,
+    lost,
     migrations,
     position,
     reader_role,
@@ -25,7 +26,7 @@ from verdict.projection.versions import Role
 
 OWN_METADATA = (
     position.metadata, holding.metadata, sequence.metadata, versions.metadata,
-    intervention.metadata, letter.metadata, decision.metadata, followed.metadata,
+    intervention.metadata, letter.metadata, decision.metadata, lost.metadata, followed.metadata,
 )  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.amended import PassedOver
 from verdict.projection.batch import Delivery
 from verdict.projection.projection import Applied, Gap, Unprojectable
+from verdict.projection.stand_in import AsIfDeleted, PassedOver
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
@@ -107,7 +107,9 @@ class Fold(Generic[Row]):
         self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
     ) -> None:
         early = self._early.get(key, {})
-        if event.version <= change.after.version or event.version in early:
+        if event.payload.__class__ is AsIfDeleted:
+            self._lose(key, change, event, delivery)
+        elif event.version <= change.after.version or event.version in early:
             self._skipped += 1
         elif event.version > change.after.version + 1:
             self._early.setdefault(key, {})[event.version] = delivery
@@ -115,6 +117,21 @@ class Fold(Generic[Row]):
             self._apply_early(key, change, early)
         else:
             self._early.setdefault(key, {})[event.version] = delivery
+
+    def _lose(
+        self, key: Key, change: Change[Row], event: RecordedEvent, delivery: Delivery
+    ) -> None:
+        """Let an aggregate count as deleted at a version, whatever has come up to there."""
+        version, row, _ = change.after
+        if event.version < version or (event.version == version and row is None):
+            self._skipped += 1
+            return
+        early = self._early.get(key, {})
+        for overtaken in [one for one in early if one <= event.version]:
+            del early[overtaken]
+        self._faults.pop(key, None)
+        self._apply(key, change, event, delivery)
+        self._apply_early(key, change, early)
 
     def _apply_early(self, key: Key, change: Change[Row], early: dict[int, Delivery]) -> None:
         """Apply what came before the event that it follows."""
@@ -129,17 +146,19 @@ class Fold(Generic[Row]):
     ) -> bool:
         """Apply an aggregate's next event, or note why that cannot be done."""
         _, row, group = before = change.after
+        kind = event.payload.__class__
         try:
-            if event.payload.__class__ is not PassedOver:
+            if kind is AsIfDeleted:
+                row = group = None
+            elif kind is not PassedOver:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            if self.remains is not None:
+            if self.remains is not None and kind is not AsIfDeleted:
                 change.remains += self._left(before, event, group)
         except Exception as error:
-            kind = type(event.payload).__name__
             fault = self._faults[key] = Unprojectable(
                 delivery,
-                f"{kind}, version {event.version} of {event.aggregate_type} "
+                f"{kind.__name__}, version {event.version} of {event.aggregate_type} "
                 f"{event.aggregate_id!r}: {type(error).__name__}: {error}",
             )
             fault.__cause__ = error

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from verdict.projection import holding, intervention, position, versions
+from verdict.projection import holding, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import AggregateKey, Hold
+from verdict.projection.in_force import in_force
 from verdict.projection.narrowing import narrowly
 from verdict.projection.projection import Projection
 
@@ -50,8 +51,8 @@ def try_again(
         Unprojectable: An event cannot be read.
     """
     held = {key: holding.load(connection, projection)[key]}
-    in_force = intervention.in_force(connection, projection.name)
-    events = [*amended(events, in_force)]
+    topics = {event.topic for event in events}
+    events = [*amended(events, in_force(connection, projection.name, topics))]
     applied = narrowly(projection)(connection, [*readable(sound(events))])
     applied = with_damaged(applied, held, events)
     return holding.record(connection, projection, applied, now, held).get(key)

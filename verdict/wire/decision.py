@@ -6,11 +6,22 @@ from verdict.model.message import Instant
 from verdict.model.source import Source
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An aggregate of which nobody can tell what it is: up to `version` it counts as deleted."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """Places of a partition are passed over, for ever and by whoever reads there.
 
-    They begin at `source` and end before the offset `until`. `who` decided it, `why` and when.
+    They begin at `source` and end before the offset `until`; with nothing between the two, versions
+    before that place may be missing. Such a one may tell of an aggregate that is `lost` by it, at
+    the place where its events end. `who` decided it, `why` and when.
     """
 
     source: Source
@@ -18,3 +29,4 @@ class Decision:
     who: str
     why: str
     decided_at: Instant
+    lost: Lost | None = None

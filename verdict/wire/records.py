@@ -16,7 +16,7 @@ from verdict.model.source import Source
 from verdict.wire.avro_pieces import write_bytes
 from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Lost
 from verdict.wire.marker import Marker, ShardState
 from verdict.wire.response import Rejection, Response, Status
 from verdict.wire.schema_files import newest
@@ -122,6 +122,8 @@ def _made(kind: type[Record], found: dict[str, Any]) -> Record:
         found["source"] = Source(**found["source"])
     if kind is Response and _named(found):
         return kind.trusted(found)
+    if found.get("lost") is not None:
+        found["lost"] = Lost(**found["lost"])
     if "shard_states" in found:
         found["shard_states"] = [ShardState(**one) for one in found["shard_states"]]
     try:

@@ -8,7 +8,7 @@ Records are decoded on the executors, once each.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,10 +29,11 @@ from verdict.exactly_once.checkpoint import starting_offsets
 from verdict.kafka import offsets
 from verdict.operator.batch import outcome_entry
 from verdict.operator.seed import SEED_SCHEMA
-from verdict.operator.shard_state import FOR_EVER
+from verdict.operator.shard_state import FOR_EVER, named
 from verdict.operator.stream import shard_keys, shard_of
 from verdict.spark.location import on_disk
 from verdict.spark.source import Ground, stored
+from verdict.wire.decision import Lost
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
@@ -56,11 +57,19 @@ class BrokenHistory(VerdictError):
         )
 
 
+class LostAt(NamedTuple):
+    """An aggregate of which nobody can tell what it is, and on which partition its events lie."""
+
+    aggregate: Lost
+    partition: int
+
+
 class Seeded(NamedTuple):
-    """What a seed holds."""
+    """What a seed holds; `lost` counts as deleted in it, as somebody has accepted."""
 
     aggregates: int
     remembered: int
+    lost: Sequence[LostAt] = ()
 
 
 class Folding:
@@ -167,7 +176,7 @@ class Folding:
         )
 
     def _checked(self, folder: Path) -> Seeded:
-        schema = f"{SEED_SCHEMA}, fault string, lost string"
+        schema = f"{SEED_SCHEMA}, fault string, lost struct<partition: bigint, version: bigint>"
         seed = self._spark.read.schema(schema).parquet(on_disk(folder))
         whole = F.col("fault").isNull()
         count = seed.agg(
@@ -179,14 +188,16 @@ class Folding:
         if count.faults:
             shown = seed.where(~whole).limit(SHOWN).collect()
             raise BrokenHistory(count.faults, "; ".join(row.fault for row in shown))
-        if count.lost:
-            names = [row.lost for row in seed.where("lost IS NOT NULL").limit(SHOWN).collect()]
+        rows = seed.where("lost IS NOT NULL").collect() if count.lost else []
+        lost = [LostAt(Lost(*named(row.key), row.lost.version), row.lost.partition) for row in rows]
+        if lost:
+            names = (f"{one.aggregate_type} {one.aggregate_id}" for one, _ in lost[:SHOWN])
             LOG.warning(
-                "the last events of %s aggregates are nowhere: as was accepted, they are as if "
-                "deleted, at their last version: %s%s",
-                *(count.lost, ", ".join(names), ", …" if count.lost > SHOWN else ""),
+                "what %s aggregates are nobody can tell: as was accepted, they are as if deleted, "
+                "at their last version: %s%s",
+                *(len(lost), ", ".join(names), ", …" if len(lost) > SHOWN else ""),
             )
-        return Seeded(count.aggregates, count.remembered)
+        return Seeded(count.aggregates, count.remembered, lost)
 
 
 def compared(entries: DataFrame, whole: bool) -> DataFrame:
@@ -200,21 +211,23 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         whole: Whether no response is missing, so that each aggregate must have one.
 
     Returns:
-        `SEED_SCHEMA`, a fault in place of an entry that is not as it must be, the name of an
-        aggregate whose last events are nowhere, as somebody has accepted, and the shard.
+        `SEED_SCHEMA`, a fault in place of an entry that is not as it must be, where an aggregate is
+        lost, as somebody has accepted, and the shard.
     """
     is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
-    entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash")
+    entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "is_lost")
     stand = F.struct("version", "last_hash")
     known = F.col("last_hash").isNotNull()  # older responses lack it
     later = F.struct(F.col("version") == DECIDED.version, "version", known, "offset")
     told = F.when(F.col("instead").isNotNull(), F.struct("version", "offset"))
+    instead = F.struct("version", "instead", "partition")
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
         F.max_by(stand, F.when(~is_entry, later)).alias("said"),
-        F.max_by(F.struct("version", "instead"), told).alias("lost"),
+        F.max_by(instead, told).alias("lost"),
     )
     faulty, lost = F.col("found.fault").isNotNull(), _lost()
+    partition = F.coalesce("found.partition", "lost.partition").alias("partition")
     return one.where("found IS NOT NULL OR said.version > 0").select(
         "shard",
         "key",
@@ -223,7 +236,9 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         F.when(faulty, F.col("found.fault"))
         .when(_contradicted(whole) & ~lost, _contradiction())
         .alias("fault"),
-        F.when(lost, _name()).alias("lost"),
+        F.when(lost, F.struct(partition, F.col("said.version").alias("version")))
+        .when(F.col("found.is_lost"), F.struct(partition, F.col("found.version").alias("version")))
+        .alias("lost"),
     )
 
 

@@ -53,7 +53,8 @@ class Folded(NamedTuple):
     """What one aggregate, or one response, gave: an entry of the state, or why there is none.
 
     `stand` is that of a snapshot, or with neither entry nor fault what a response says of one;
-    `instead` is what the state has if events up to there are nowhere, and that is accepted.
+    `instead` is what the state has if events up to there are nowhere, and that is accepted. `lost`:
+    it is so already, as nobody can tell what the aggregate is behind a hole.
     """
 
     of: Stored
@@ -62,6 +63,7 @@ class Folded(NamedTuple):
     fault: str | None = None
     stand: Stand | None = None
     instead: bytes | None = None
+    lost: bool = False
 
 
 def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
@@ -96,7 +98,7 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
                 continue  # all of it was passed over
             entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
             stand = Stand(snapshot.version, snapshot.last_hash)
-            yield Folded(last, key, entry, stand=stand)
+            yield Folded(last, key, entry, stand=stand, lost=lost and snapshot.state is None)
         except Exception as error:
             assert last is not None
             yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")

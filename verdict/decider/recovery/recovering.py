@@ -14,7 +14,7 @@ harmless, at any point; run it again.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
@@ -26,7 +26,16 @@ from verdict.decider.recovery.missing import marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
 from verdict.decider.recovery.seeding import Seeding
 from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
-from verdict.event_log.passing import NO_WISH, Plan, Wish, holes, letters, planned, read_log
+from verdict.event_log.passing import (
+    NO_WISH,
+    Plan,
+    Wish,
+    about_lost,
+    holes,
+    letters,
+    planned,
+    read_log,
+)
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
@@ -98,10 +107,11 @@ def recover(
         plan, decided = _decided(ground, settings, marker, wish)
         new = genesis(query, marker, plan.offsets, shards or marker.shards)
         new = belonging(new, query, ground.kafka)
-        recovered = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
+        recovered, lost = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
-        jumped = [*_letters(ground, settings, plan)]
-        transactions = write_marker(transactions, query, ground.kafka, new, beside=jumped)
+        # with the marker, as until then the decider goes on with a state in which nothing is lost
+        beside = [*_letters(ground, settings, plan), *_on_record(settings, lost)]
+        transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
     finally:
         transactions.close()
@@ -159,14 +169,19 @@ def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[Out
         yield OutputRecord(settings.topics.dead_letters, one.letter.key, value, headers)
 
 
+def _on_record(settings: Settings, decisions: Iterable[Decision]) -> Iterator[OutputRecord]:
+    for one in decisions:
+        yield OutputRecord(settings.topics.decisions, str(one.source).encode(), encode(one))
+
+
 def _seeded(
     ground: Foundation,
     settings: Settings,
     new: Marker,
     asked: tuple[list[Decision], Wish],
     observers: tuple[Tell, OnRecoveryStep],
-) -> Recovered:
-    """Write the state with which the generation of `new` begins."""
+) -> tuple[Recovered, list[Decision]]:
+    """Write the state with which the generation of `new` begins; return what is lost by it."""
     tell, on_step = observers
     decided, wish = asked
 
@@ -182,9 +197,10 @@ def _seeded(
     with told(tell, "recovering", counts):
         seeded = seeding.write(passed_over(decided), accept if wish.accept_lost else None)
     on_step(RecoveryStep.FOLDED)
-    generation.complete(**seeded._asdict())
+    generation.complete(aggregates=seeded.aggregates, remembered=seeded.remembered)
     on_step(RecoveryStep.SEEDED)
-    return Recovered(
+    ends = ((seeding.end_of(one), one.aggregate) for one in seeded.lost)
+    recovered = Recovered(
         generation=new.generation,
         shards=new.shards,
         events=counts.events.value,
@@ -192,6 +208,7 @@ def _seeded(
         remembered=seeded.remembered,
         seconds=0.0,
     )
+    return recovered, about_lost(ends, wish, decided)
 
 
 def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:

@@ -13,7 +13,7 @@ from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.archived import lay_archived
 from verdict.decider.recovery.bounds import bounds_of
-from verdict.decider.recovery.folding import BrokenHistory, Folding, Seeded
+from verdict.decider.recovery.folding import BrokenHistory, Folding, LostAt, Seeded
 from verdict.decider.recovery.progress import Counts
 from verdict.decider.running import limits_of
 from verdict.errors import Unreachable
@@ -21,7 +21,7 @@ from verdict.model.source import Source
 from verdict.spark.source import Ground
 from verdict.wire.marker import Marker
 from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Span, Spans
+from verdict.wire.spans import Partition, Span, Spans
 
 LOG = logging.getLogger("verdict.recovery")
 
@@ -82,6 +82,13 @@ class Seeding:
         ends = [Source(*place, kept.end) for place, kept in self._bounds.items() if kept.end]
         LOG.warning("folding again, behind the holes that are accepted")
         return self._again(archived, accept(ends))
+
+    def end_of(self, lost: LostAt) -> Source:
+        """Return where events of a lost aggregate ended when this was made."""
+        topic = self._settings.topics.events(lost.aggregate.aggregate_type)
+        end = self._bounds[Partition(topic, lost.partition)].end
+        # at the very first place a decision says that the partition may be a new one
+        return Source(topic, lost.partition, max(end, 1))
 
     def _again(self, archived: Spans, without: PassedOver) -> Seeded:
         self._counts.begin_anew()

@@ -8,12 +8,13 @@ from pyspark import Accumulator
 from verdict.decider.recovery.histories import Folded, Stored
 
 FOLDED_SCHEMA = (
-    "of binary, offset bigint, key binary, entry binary, keep_ms bigint, fault string, "
-    "version bigint, last_hash binary, instead binary"
+    "of binary, partition bigint, offset bigint, key binary, entry binary, keep_ms bigint, "
+    "fault string, version bigint, last_hash binary, instead binary, is_lost boolean"
 )
 ARROW_SCHEMA = pa.schema(
     [
         ("of", pa.binary()),
+        ("partition", pa.int64()),
         ("offset", pa.int64()),
         ("key", pa.binary()),
         ("entry", pa.binary()),
@@ -22,6 +23,7 @@ ARROW_SCHEMA = pa.schema(
         ("version", pa.int64()),
         ("last_hash", pa.binary()),
         ("instead", pa.binary()),
+        ("is_lost", pa.bool_()),
     ]
 )
 ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
@@ -60,8 +62,9 @@ def folded(
 def row_of(folded: Folded) -> tuple[object, ...]:
     """Return the row of `FOLDED_SCHEMA`."""
     entry, stand = folded.entry or NOTHING, folded.stand or NOTHING
-    of, key, fault, instead = folded.of, folded.key, folded.fault, folded.instead
-    return of.key, of.offset, key, *entry, fault, *stand, instead
+    of, key, fault = folded.of, folded.key, folded.fault
+    place = of.key, of.partition, of.offset
+    return *place, key, *entry, fault, *stand, folded.instead, folded.lost
 
 
 def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:

@@ -7,25 +7,30 @@ from functools import partial
 
 from sqlalchemy import Engine
 
+from verdict.database.instant import time_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection import creation, holding
+from verdict.projection import creation, holding, lost
 from verdict.projection.amended import amended
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Delivery, batches
 from verdict.projection.decoding import Decoding
+from verdict.projection.in_force import InForce
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
 from verdict.read_models.as_of.errors import Incomplete
 from verdict.read_models.as_of.moment import Resolved
 from verdict.reading.reader import Reader
+from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 IN_FORCE = """\
 SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
 WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
+LOST = f"""\
+SELECT {", ".join(f'"{column.name}"' for column in lost.table.c)} FROM aggregate_lost"""
 ACCEPTED = """\
 SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
 WHERE projection = :projection AND kind = 'accept'"""
@@ -57,6 +62,15 @@ class Records:
                 return {(kind, name, version): after for kind, name, version, after in rows}
         except Unreachable:
             return {}
+
+    def lost(self) -> list[Decision]:
+        """Return which aggregates count as deleted, as nobody can tell what they are."""
+        try:
+            with self.archive() as reader:
+                rows = reader.select(LOST).rows
+                return [lost.decision_of(*row, time_of(at)) for *row, at in rows]
+        except Unreachable:
+            return []
 
     def accepted(self, projection: Projection) -> set[EventKey]:
         """Return for which events people accepted that the projection is told without them."""
@@ -117,8 +131,10 @@ def fold(
     """
     with engine.begin() as connection:
         creation.create(connection, [projection])
+        lost.copy(connection, (one for one in records.lost() if wanted(lost.as_if_deleted(one))))
     applier = Applier(engine, projection, records.topics, live=False)
-    applied = amended(filter(wanted, records.before(ends)), records.in_force(projection))
+    in_force = InForce(records.in_force(projection), {})
+    applied = amended(filter(wanted, records.before(ends)), in_force)
     for batch in batches(applied, {place: Span(0, end) for place, end in ends.items()}):
         applier.apply(batch)
         if applier.failure is not None:

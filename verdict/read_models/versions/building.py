@@ -7,11 +7,12 @@ from uuid import uuid4
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
-from verdict.projection import filling, holding, intervention, position, versions
+from verdict.projection import filling, holding, lost, position, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.builder import Rebuildable
 from verdict.projection.database import one_line
 from verdict.projection.holding import Held, TooManyAtFault
+from verdict.projection.in_force import in_force
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
@@ -68,16 +69,13 @@ class Building:
         if held:
             self._tell(f"{name}: {len(held):,} aggregates are held, see `verdict projection list`")
         with self._writing(projection, build) as connection:
-            filling.create_indexes(connection, table)
-            projection.complete(connection)
-            position.advance(connection, projection, {}, ends)
-            versions.finish(connection, projection)
+            _complete(connection, projection, ends, held)
         self._on_step(Step.BUILT)
 
     def _folded(self, projection: Rebuildable, ends: Positions) -> Iterator[pa.RecordBatch]:
         with self._engine.connect() as connection:
-            in_force = intervention.in_force(connection, projection.name)
-        return self._fold(projection, ends, in_force)
+            decided = in_force(connection, projection.name, {place.topic for place in ends})
+        return self._fold(projection, ends, decided)
 
     @contextmanager
     def _writing(self, projection: Rebuildable, build: str) -> Iterator[Connection]:
@@ -117,6 +115,18 @@ class Building:
                 )
             except TooManyAtFault as error:
                 raise Stopped(projection, str(error)) from error
+
+
+def _complete(connection: Connection, projection: Rebuildable, ends: Positions, held: Held) -> None:
+    """Make what follows from the rows, and say that the version is whole."""
+    filling.create_indexes(connection, projection.tables[0])
+    projection.complete(connection)
+    if projection.waits_for_events:
+        gone = lost.load(connection, {place.topic for place in ends}).values()
+        applied = projection.unannounced().apply(connection, [*gone])
+        holding.record(connection, projection, applied, wall_clock(), held, seen=False)
+    position.advance(connection, projection, {}, ends)
+    versions.finish(connection, projection)
 
 
 @contextmanager

@@ -1,0 +1,98 @@
+"""Aggregates of which nobody can tell what they are: they count as deleted up to their version.
+
+The decider has them so since a recovery went on without events that nobody has. A projection takes
+that in at the place where their events ended then, whatever it knows of them; so a version that is
+built again holds the same.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
+
+from verdict.database.instant import InstantType
+from verdict.database.statements import add_new
+from verdict.model.source import Source
+from verdict.projection.batch import Delivery
+from verdict.projection.stand_in import AsIfDeleted, stand_in
+from verdict.wire.decision import Decision
+from verdict.wire.decision import Lost as Aggregate
+
+metadata = MetaData()
+table = Table(
+    "aggregate_lost_v1",
+    metadata,
+    Column("aggregate_type", Text, primary_key=True),
+    Column("aggregate_id", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    Column("topic", Text, nullable=False),
+    Column("partition", BigInteger, nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("decided_at", InstantType, nullable=False),
+)
+Lost = Mapping[tuple[str, str, int], Delivery]
+"""By aggregate and version, what a projection takes in its place; it lies where events ended."""
+
+
+def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
+    """Write down which aggregates are lost by these decisions; what is there stays as it is."""
+    rows = {
+        one.lost: {
+            **asdict(one.lost),
+            **asdict(one.source),
+            "who": one.who,
+            "why": one.why,
+            "decided_at": one.decided_at,
+        }
+        for one in decisions
+        if one.lost is not None
+    }
+    add_new(connection, table, [*rows.values()])
+
+
+def decisions(connection: Connection) -> list[Decision]:
+    """Return what was decided, as far as it is copied, in the order of time."""
+    rows = connection.execute(select(table).order_by(table.c.decided_at))
+    return [decision_of(*row) for row in rows]
+
+
+def load(connection: Connection, topics: Collection[str]) -> Lost:
+    """Return what is lost of the aggregates whose events are on `topics`."""
+    rows = connection.execute(select(table).where(table.c.topic.in_(topics)))
+    made = (decision_of(*row) for row in rows)
+    return {key_of(one): as_if_deleted(one) for one in made}
+
+
+def decision_of(aggregate_type: str, aggregate_id: str, version: int, *rest: Any) -> Decision:
+    """Return the decision in a row; the arguments are those of the table, in its order."""
+    topic, partition, offset, who, why, decided_at = rest
+    return Decision(
+        source=Source(topic, partition, offset),
+        until=offset,
+        who=who,
+        why=why,
+        decided_at=decided_at,
+        lost=Aggregate(aggregate_type, aggregate_id, version),
+    )
+
+
+def key_of(made: Decision) -> tuple[str, str, int]:
+    """Return the key of a decision in `Lost`."""
+    assert made.lost is not None
+    return made.lost.aggregate_type, made.lost.aggregate_id, made.lost.version
+
+
+def as_if_deleted(made: Decision) -> Delivery:
+    """Return what a projection takes where the events of a lost aggregate ended."""
+    place, event = made.source, stand_in(*key_of(made), AsIfDeleted(), made.decided_at)
+    return Delivery(place.topic, place.partition, place.offset, event)
+
+
+def in_place(deliveries: Iterable[Delivery], lost: Iterable[Delivery]) -> list[Delivery]:
+    """Return the deliveries with the lost ones before what lies at their places, or behind all."""
+    return sorted(chain(lost, deliveries), key=itemgetter(0, 1, 2))
