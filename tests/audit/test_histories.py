@@ -41,17 +41,20 @@ def audited(
     said: tuple[int, bytes | None] | None = None,
     passed: Sequence[int] = (),
     accepted: int = 0,
+    lost: int = 0,
 ) -> list[Finding]:
     """Return what is found.
 
     Offsets of `passed` are passed over, each by a decision of its own; before `accepted` versions
-    may be missing, and those that responses there tell of.
+    may be missing, and those that responses there tell of. Versions up to `lost` are so.
     """
     ends = [(topic, 0, accepted, accepted) for topic in (EVENTS.topic, "position.responses")]
     each = [(*EVENTS, offset, offset + 1) for offset in passed]
     decided = PassedOver.of([*each, *ends])
     passed_over = partial(decided.count, EVENTS)
-    histories = Histories("position", said is not None, passed_over, decided.is_behind_hole)
+    histories = Histories(
+        "position", said is not None, passed_over, decided.is_behind_hole, lambda name: lost
+    )
     found = [finding for event in events for finding in histories.take(event)]
     if said is not None:
         version, digest = said
@@ -193,6 +196,16 @@ def test_versions_that_people_accepted_as_lost_are_no_finding(
     findings = audited(one, three, accepted=accepted)
 
     assert [finding.version for finding in findings if finding.check is Check.VERSIONS] == found
+
+
+@pytest.mark.proves("C-17")
+def test_versions_of_an_aggregate_that_is_lost_are_no_finding_and_later_ones_are() -> None:
+    one, _, three, four = history(OPENED, PositionClosed(), OPENED, PositionClosed())
+
+    assert audited(one, three, lost=2) == []
+    assert audited(one, three, lost=1) != []
+    assert audited(one, four, lost=2) != []
+    assert audited(one, said=(2, b"a hash"), lost=2) == []
 
 
 @pytest.mark.parametrize("kept", [0, 1])

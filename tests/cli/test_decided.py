@@ -1,5 +1,7 @@
 """Versions that are missing where somebody decided to pass records over."""
 
+from dataclasses import replace
+
 import pytest
 
 from schemas.position import PositionAdjusted
@@ -7,12 +9,14 @@ from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields, chapters, nowhere, reached
 from verdict.event_log.decided import by_decision, in_words
-from verdict.event_log.folding import folded
+from verdict.event_log.folding import Moment, folded
 from verdict.event_log.placed import Placed
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Lost
 
 EVENTS = "order.events"
+FIRST_AT = stored(OPENED)[0].event.decided_at
 FIRST, BEHIND = Source(EVENTS, 0, 10), Source(EVENTS, 0, 20)
 
 
@@ -69,10 +73,45 @@ def test_a_state_goes_on_behind_what_was_passed_over_and_says_so() -> None:
     )
 
     places, snapshot = folded(
-        "position 'p-1'", [first, third], None, None, lambda: [decided(20, 21)], said.append
+        "position 'p-1'", [first, third], Moment(), lambda: [decided(20, 21)], [], said.append
     )
 
     assert (snapshot.version, places[3].offset) == (3, 30)
     assert "position 'p-1': version 2 is passed over: ada decided so" in said[0]
     with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
-        folded("position 'p-1'", [first, third], None, None, lambda: [decided(31, 32)], said.append)
+        folded(
+            "position 'p-1'", [first, third], Moment(), lambda: [decided(31, 32)], [], said.append
+        )
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize(
+    ("moment", "version", "life_cycle"),
+    [
+        (Moment(), 4, LifeCycle.ACTIVE),
+        (Moment(version=3), 3, LifeCycle.DELETED),
+        (Moment(version=1), 1, LifeCycle.ACTIVE),
+        (Moment(until=FIRST_AT), 1, LifeCycle.ACTIVE),
+    ],
+)
+def test_a_state_is_deleted_where_nobody_can_tell_it_and_goes_on_from_there(
+    moment: Moment, version: int, life_cycle: LifeCycle
+) -> None:
+    """Versions 2 and 3 are lost, whatever of them is there; version 4 begins anew."""
+    first, second, _, fourth = (
+        Placed(Source(EVENTS, 0, 10 * one.event.version), "p-1", one.event.version, one)
+        for one in stored(OPENED, PositionAdjusted(amount=7), PositionAdjusted(amount=9), OPENED)
+    )
+    lost = replace(decided(35, 35), decided_at=FIRST_AT + 1, lost=Lost("position", "p-1", 3))
+    said: list[str] = []
+
+    for history in ([first, fourth], [first, second, fourth]):
+        _, snapshot = folded("position 'p-1'", history, moment, list, [lost], said.append)
+        assert (snapshot.version, snapshot.life_cycle) == (version, life_cycle)
+
+    told = "position 'p-1': nobody can tell what it was at version 3, up to which events are lost"
+    assert all(one.startswith(told) for one in said)
+    assert bool(said) == (version > 1)
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [], [lost]) == {2: lost, 3: lost}
+    assert by_decision({1: FIRST}, 3, [], [lost]) == {2: lost, 3: lost}
+    assert by_decision({1: FIRST}, 4, [], [lost]) == {2: lost, 3: lost}

@@ -1,15 +1,20 @@
 """What recovery makes of events and responses is what the operator's state holds."""
 
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from itertools import pairwise
 from operator import attrgetter
 from random import Random
 
 import pytest
 
+from schemas.position import PositionAdjusted
 from tests.decision.desk import command_record
+from tests.decision.test_history import OPENED
+from tests.decision.test_history import stored as recorded_history
 from tests.model import Model, Record
 from tests.traffic import Traffic
+from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
@@ -213,6 +218,29 @@ def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_
     snapshot = snapshot_codec(one.aggregate_type).decode(kept.entry.value)
     assert kept.lost == (snapshot.state is None)
     assert not whole.lost
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize("left", [1, 2])
+def test_who_began_anew_as_if_deleted_is_folded_from_there(left: int) -> None:
+    """Whether the events are there or not: as the decider has gone on, and the chain with it."""
+    placed = [
+        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
+        for one in recorded_history(OPENED, PositionAdjusted(amount=7), OPENED)
+    ]
+    history = [*placed[:left], placed[2]]
+
+    [found] = snapshots(history, {("position", "order-1"): [2]})
+
+    assert (found.fault, found.lost) == (None, False)
+    assert found.entry is not None
+    kept = snapshot_codec("position").decode(found.entry.value)
+    anew = current().aggregate("position").evolve(None, OPENED)
+    assert (kept.version, kept.state) == (3, anew)
+    assert kept.last_hash == sha256(placed[2].value).digest()
+    if left == 1:
+        [refused] = snapshots(history)
+        assert refused.fault is not None
 
 
 def test_versions_that_were_passed_over_and_given_again_are_not_held_against_responses(

@@ -49,6 +49,7 @@ class Histories:
             whose event lay there nobody can read. All together cannot miss more than lie there.
         is_behind_hole: Tells of which places people accepted that versions before them are missing,
             or those that a response there tells of.
+        lost_version: Tells up to which version an aggregate is lost, as people accepted.
 
     Attributes:
         decided: By aggregate, how many of its versions are missing at what was passed over.
@@ -61,12 +62,14 @@ class Histories:
         answered: bool = True,
         passed_over: Callable[[Span], int] = lambda span: 0,
         is_behind_hole: Callable[[Source], bool] = lambda place: False,
+        lost_version: Callable[[str], int] = lambda name: 0,
     ) -> None:
         self.aggregate_type = aggregate_type
         self.decided: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         self._passed_over = passed_over
         self._is_behind_hole = is_behind_hole
+        self._lost_version = lost_version
         self._answered = answered
         self._tips: dict[str, Tip] = {}
         self._said: dict[str, Said] = {}
@@ -182,9 +185,10 @@ class Histories:
         if missing <= self._passed_over(Span(start, end)):
             self.decided[name] += missing
             return True
-        if accepted:
+        if accepted or last <= self._lost_version(name):
             self.accepted[name] += missing
-        return accepted
+            return True
+        return False
 
     def _finding(
         self, check: Check, placed: Placed, what: str, version: int | None = None

@@ -25,7 +25,12 @@ from verdict.event_log.chapters import (
     unended,
     with_ends,
 )
-from verdict.event_log.decided import by_decision, in_words, undecided_in_words
+from verdict.event_log.decided import (
+    by_decision,
+    in_words,
+    lost_in_words,
+    undecided_in_words,
+)
 from verdict.event_log.decisions import jumping, passed_over, read_decisions
 from verdict.event_log.event_log import Gone
 from verdict.event_log.opened import event_log
@@ -124,9 +129,13 @@ class _Told:
                 note(f"whose command this was nobody knows: {undecided_in_words(lost)}")
         place = self._settings.topics.events(self._identity[0]), responses.place[1]
         of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]
-        decided = by_decision(self._places, reached(found), of_it)
+        gone = passed_over(decisions).lost.get(self._identity, ())
+        for one in gone:
+            note(lost_in_words(one))
+        decided = by_decision(self._places, reached(found), of_it, gone)
         for version, decision in decided.items():
-            note(in_words(str(version), decision))
+            if decision not in gone:
+                note(in_words(str(version), decision))
         return found, [*self._lacking, *nowhere(found, self._altered | {*decided})]
 
     def _before(self) -> AnyOffsets:

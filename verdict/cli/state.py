@@ -1,6 +1,6 @@
 """`verdict state`: one aggregate or all of a type, folded from events with their own rules."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
 from itertools import islice
@@ -16,9 +16,9 @@ from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.folding import folded
+from verdict.event_log.event_log import EventLog
+from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
-from verdict.event_log.placed import Placed
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -61,16 +61,16 @@ def state(
         _show_all(settings, aggregate, until, json)
         return
     with ExitStack() as parts:
-        history = event_log(settings, parts, tell=note).history(aggregate, id)
+        events = event_log(settings, parts, tell=note)
         decisions = partial(_decisions, settings)
-        places, snapshot = folded(
-            f"{aggregate} {id!r}", history, at_version, until, decisions, note
-        )
+        about, lost = f"{aggregate} {id!r}", events.lost(aggregate, id)
+        history, moment = events.history(aggregate, id), Moment(at_version, until)
+        places, snapshot = folded(about, history, moment, decisions, lost, note)
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
-    if not places and at_version != 0:
+    if not (places or snapshot.version) and at_version != 0:
         raise VerdictError(f"there is no {aggregate} {id!r}: it has no event, and never had one")
     answer = state_shown(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
@@ -82,9 +82,8 @@ def state(
 def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:
     broken: list[str] = []
     with ExitStack() as parts:
-        every = event_log(settings, parts, tell=note).every(aggregate_type)
-        decisions = cache(partial(_decisions, settings))
-        answers = _answers(every, aggregate_type, until, broken, decisions)
+        events = event_log(settings, parts, tell=note)
+        answers = _answers(settings, events, aggregate_type, until, broken)
         if json:
             for answer in answers:
                 show_json(answer)
@@ -104,24 +103,24 @@ def _show_table(aggregate_type: str, answers: Iterator[dict[str, Any]]) -> None:
 
 
 def _answers(
-    every: Iterable[tuple[str, Iterable[Placed]]],
+    settings: Settings,
+    events: EventLog,
     aggregate_type: str,
     until: int | None,
     broken: list[str],
-    decisions: Callable[[], Sequence[Decision]],
 ) -> Iterator[dict[str, Any]]:
     """Yield what is told of each aggregate that existed then; name those of which nothing can."""
-    for name, history in every:
+    decisions, moment = cache(partial(_decisions, settings)), Moment(until=until)
+    for name, history in events.every(aggregate_type):
+        about, lost = f"{aggregate_type} {name!r}", events.lost(aggregate_type, name)
         try:
-            places, snapshot = folded(
-                f"{aggregate_type} {name!r}", history, None, until, decisions, note
-            )
+            places, snapshot = folded(about, history, moment, decisions, lost, note)
         except VerdictError as error:
             note(str(error))
             broken.append(name)
             continue
         if snapshot.version:
-            yield state_shown(aggregate_type, name, snapshot, places[snapshot.version])
+            yield state_shown(aggregate_type, name, snapshot, places.get(snapshot.version))
 
 
 def _decisions(settings: Settings) -> Sequence[Decision]:

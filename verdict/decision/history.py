@@ -54,6 +54,7 @@ def fold(
     at_version: int | None = None,
     at: int | None = None,
     jumped: Collection[int] = (),
+    start: Snapshot[Any] = NEVER_EXISTED,
 ) -> Snapshot[Any]:
     """Return what one aggregate is after its events, or was.
 
@@ -63,6 +64,7 @@ def fold(
         at_version: Stop after this version.
         at: Stop before the first event that was decided later than this, in epoch milliseconds.
         jumped: Versions that count though those right before them are missing, as people decided.
+        start: What it was at first, if nothing before that counts.
 
     Returns:
         The snapshot; its version is less than `at_version` when there are no more events.
@@ -71,7 +73,7 @@ def fold(
         Broken: Versions have a gap, or are there twice with other events, the chain of hashes does
             not hold, or the rules fail.
     """
-    snapshot: Snapshot[Any] = NEVER_EXISTED
+    snapshot = start
     seen: dict[int, str] = {}
     if at_version == 0:
         return snapshot

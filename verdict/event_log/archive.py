@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from verdict.database.instant import time_of
 from verdict.decision.recording import StoredEvent
 from verdict.errors import VerdictError
 from verdict.event_log.placed import Laid, Placed, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
+from verdict.projection.lost import decision_of
 from verdict.reading.reader import Reader
+from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
 COLUMNS = """\
@@ -64,6 +67,11 @@ OUTCOMES = """\
 SELECT topic, "partition", "offset", aggregate_id, status, duplicate FROM outcome
 WHERE topic = :topic AND "partition" = :partition AND "offset" >= :start
 ORDER BY "offset" LIMIT :page"""
+
+LOST = """\
+SELECT aggregate_type, aggregate_id, version, topic, "partition", "offset", who, why, decided_at
+FROM aggregate_lost"""
+LOST_ONE = f"{LOST} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"
 
 FROM_POSITION = f"""\
 SELECT {COLUMNS} FROM event_archive
@@ -151,6 +159,12 @@ class Archive:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+
+    def lost(self, aggregate_type: str = "", aggregate_id: str = "") -> list[Decision]:
+        """Return by which decisions aggregates count as deleted: all, or those about one."""
+        one = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+        found = self._reader.select(*((LOST_ONE, one) if aggregate_id else (LOST,)))
+        return [decision_of(*row, time_of(at)) for *row, at in found.rows]
 
     def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in the order of their versions, as they are asked for."""

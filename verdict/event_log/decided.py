@@ -10,7 +10,10 @@ from verdict.wire.spans import Partition, Span
 
 
 def by_decision(
-    places: Mapping[int, Source], reached: int, decisions: Sequence[Decision]
+    places: Mapping[int, Source],
+    reached: int,
+    decisions: Sequence[Decision],
+    lost: Sequence[Decision] = (),
 ) -> dict[int, Decision]:
     """Return those of an aggregate's missing versions that are so by a decision, with that one.
 
@@ -22,6 +25,7 @@ def by_decision(
         places: By version, where the events lie that are there.
         reached: The last version that is known of.
         decisions: About the partition on which they lie.
+        lost: Those by which this aggregate counts as deleted: all up to a version may be missing.
     """
     found: dict[int, Decision] = {}
     last = start = 0
@@ -33,6 +37,8 @@ def by_decision(
             found |= dict.fromkeys(missing, between[0])
         elif version in places and (holes := [one for one in decisions if _is_hole(one, end)]):
             found |= dict.fromkeys(missing, holes[0])
+        for one in lost:
+            found |= {v: one for v in missing if one.lost is not None and v <= one.lost.version}
         last, start = version, end + 1
     return found
 
@@ -41,6 +47,16 @@ def in_words(versions: str, decision: Decision) -> str:
     """Return who decided that some versions are passed over, where and why."""
     who, why = decision.who, decision.why
     return f"version {versions} is passed over: {who} decided so about {decision.source} ({why})"
+
+
+def lost_in_words(decision: Decision) -> str:
+    """Return who decided that an aggregate counts as deleted, at which version and why."""
+    lost, who, why = decision.lost, decision.who, decision.why
+    assert lost is not None
+    return (
+        f"nobody can tell what it was at version {lost.version}, up to which events are lost: it "
+        f"counts as deleted, as {who} decided ({why})"
+    )
 
 
 def undecided_in_words(decision: Decision) -> str:

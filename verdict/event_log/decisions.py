@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from sqlalchemy import Engine
 
@@ -90,10 +91,16 @@ def copied_decisions(options: Options, topics: Topics, database: Engine) -> Pass
 
 
 def passed_over(decisions: Iterable[Decision]) -> PassedOver:
-    """Return the places of the decisions."""
-    return PassedOver.of(
+    """Return the places of the decisions, and what is lost by them."""
+    decisions = [*decisions]
+    places = PassedOver.of(
         (one.source.topic, one.source.partition, one.source.offset, one.until) for one in decisions
     )
+    lost: dict[tuple[str, str], list[Decision]] = {}
+    for one in decisions:
+        if one.lost is not None:
+            lost.setdefault((one.lost.aggregate_type, one.lost.aggregate_id), []).append(one)
+    return replace(places, lost=lost)
 
 
 def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:

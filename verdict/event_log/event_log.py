@@ -5,7 +5,7 @@ Kafka drops records before they are read, the archive is asked again; what neith
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from verdict.event_log.archive import Archive, Standing
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
+from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -68,6 +69,10 @@ class EventLog:
         self.archive = archive
         self._tell = tell
         self._without: Unreachable | None = None
+
+    def lost(self, aggregate_type: str, aggregate_id: str) -> Sequence[Decision]:
+        """Return by which decisions an aggregate counts as deleted; raises as Kafka does."""
+        return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
 
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.

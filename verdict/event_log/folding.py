@@ -1,40 +1,62 @@
 """An aggregate folded from its events, over the versions that people decided to pass over."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import Snapshot
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import in_ranges
-from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.decided import by_decision, in_words, lost_in_words
 from verdict.event_log.placed import Placed
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 
 
+class Moment(NamedTuple):
+    """Which events count: up to a version, or those decided up to a time (epoch milliseconds)."""
+
+    version: int | None = None
+    until: int | None = None
+
+    def knows(self, made: Decision) -> bool:
+        """Tell whether the aggregate that is lost by a decision was so then."""
+        assert made.lost is not None
+        is_so = self.version is None or self.version >= made.lost.version
+        return is_so and (self.until is None or self.until >= made.decided_at)
+
+
 def folded(
     about: str,
     history: Iterable[Placed],
-    at_version: int | None,
-    until: int | None,
+    moment: Moment,
     decisions: Callable[[], Sequence[Decision]],
+    lost: Sequence[Decision],
     tell: Callable[[str], None],
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return the place of each version that was read, and what the aggregate was then.
 
     What people decided is asked for where a version is missing only, and told.
 
+    Args:
+        about: The aggregate, for people.
+        history: Its events.
+        moment: Which of them count.
+        decisions: Gives all.
+        lost: Those by which this aggregate counts as deleted.
+        tell: Told of decisions that count.
+
     Raises:
         VerdictError: The events do not hold together, and nobody decided so.
     """
     places: dict[int, Source] = {}
-    jumped = set[int]()
+    start = _start([one for one in lost if moment.knows(one)], about, tell)
+    jumped = {start.version + 1} if start.version else set[int]()
 
     def noted() -> Iterator[StoredEvent]:
         for placed in history:
-            is_behind_gap = placed.version > max(places, default=0) + 1
+            is_behind_gap = placed.version > max([start.version, *places]) + 1
             places.setdefault(placed.version, placed.place)
             if is_behind_gap and (words := _passed_over(places, placed, decisions())):
                 tell(f"{about}: {words}")
@@ -42,9 +64,19 @@ def folded(
             yield placed.stored
 
     try:
-        return places, fold(noted(), at_version, until, jumped)
+        return places, fold(noted(), *moment, jumped, start)
     except Broken as broken:
         raise VerdictError(f"{about}: {broken}; no state can be told") from broken
+
+
+def _start(lost: Sequence[Decision], about: str, tell: Callable[[str], None]) -> Snapshot[Any]:
+    """Return what the aggregate was at first; told where nothing before that counts."""
+    versions = {one.lost.version: one for one in lost if one.lost is not None}
+    if not versions:
+        return NEVER_EXISTED
+    version, made = max(versions.items())
+    tell(f"{about}: {lost_in_words(made)}")
+    return Snapshot(version, None, b"", made.decided_at)
 
 
 def _passed_over(

@@ -11,7 +11,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.chapters import Fields, chapters, nowhere, place_of
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.folding import folded
+from verdict.event_log.folding import Moment, folded
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
@@ -121,16 +121,18 @@ def state_at(
     """
     about = f"{aggregate_type} {aggregate_id!r}"
     with reader_of(settings, Sees.AUDITOR) as reader:
-        placed = [*Archive(reader).history(aggregate_type, aggregate_id)]
+        archive = Archive(reader)
+        placed = [*archive.history(aggregate_type, aggregate_id)]
+        lost = archive.lost(aggregate_type, aggregate_id)
     places, snapshot = folded(
         about,
         placed,
-        version,
-        until,
+        Moment(version, until),
         lambda: read_decisions(kafka_options(settings), settings.topics),
+        lost,
         LOG.warning,
     )
-    if not placed:
+    if not (placed or lost):
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         raise NotThere(f"{about} is archived up to version {snapshot.version}, not {version}")

@@ -1,17 +1,19 @@
 """Places of the log that people decided to pass over, for who reads it; pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verdict.model.source import Source
+from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
 
 @dataclass(frozen=True)
 class PassedOver:
-    """The places, as spans of their partitions."""
+    """The places, as spans of their partitions; and by which decisions aggregates are lost."""
 
     spans: Mapping[Partition, tuple[Span, ...]] = field(default_factory=dict)
+    lost: Mapping[tuple[str, str], Sequence[Decision]] = field(default_factory=dict)
 
     @staticmethod
     def of(decided: Iterable[tuple[str, int, int, int]]) -> "PassedOver":
@@ -28,6 +30,11 @@ class PassedOver:
             return False
         spans = self.spans.get(Partition(topic, partition), ())
         return any(span.start <= offset < span.end for span in spans)
+
+    def lost_version(self, aggregate_type: str, aggregate_id: str) -> int:
+        """Return up to which version an aggregate is lost; 0 where it is not."""
+        found = self.lost.get((aggregate_type, aggregate_id), ())
+        return max((one.lost.version for one in found if one.lost), default=0)
 
     def count(self, place: Partition, wanted: Span) -> int:
         """Return how many offsets of a span are passed over."""

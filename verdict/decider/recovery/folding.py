@@ -131,7 +131,10 @@ class Folding:
         return self._checked(folder)
 
     def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
-        fold = partial(folded, snapshots, self._counts.events, self._counts.aggregates)
+        every = self._passed_over.lost.items()
+        lost = {key: [one.lost.version for one in made if one.lost] for key, made in every}
+        one = partial(snapshots, lost=lost)
+        fold = partial(folded, one, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
             self._stored(self._topics.events, bounds, archived)

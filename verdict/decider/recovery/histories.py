@@ -1,9 +1,10 @@
 """From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from verdict.decision import history
@@ -42,6 +43,9 @@ class Stand(NamedTuple):
     last_hash: bytes | None
 
 
+Lost = Mapping[tuple[str, str], Collection[int]]
+"""By aggregate type and id, versions at which it counts as deleted."""
+
 HOLE = (
     "name the read side whose archive has what is missing with --database-url, or go on behind the "
     "hole with `verdict recover --accept-lost --why …`"
@@ -66,11 +70,12 @@ class Folded(NamedTuple):
     lost: bool = False
 
 
-def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
+def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
     """Yield the snapshot of each aggregate; holds one event and one state at a time.
 
     Args:
         events: By aggregate, each one's by partition and offset.
+        lost: Up to which versions aggregates count as deleted, since a recovery of before.
 
     Yields:
         The entry of the shard's state, byte for byte what the operator would have stored; a
@@ -79,14 +84,16 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
         the rules cannot tell what an aggregate is behind a hole, it is as one that was deleted.
     """
     by_aggregate = attrgetter("aggregate_type", "key")
-    for (aggregate_type, _), events_of_one in groupby(events, key=by_aggregate):
-        last, snapshot, jumped, decided, lost = None, NEVER_EXISTED, False, False, False
+    for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
+        last, snapshot, jumped, decided, doubted = None, NEVER_EXISTED, False, False, False
+        gone = lost.get((aggregate_type, (name or b"").decode(errors="replace")), ())
         try:
             for last in events_of_one:
                 counts = _counts(snapshot, last, jumped)
                 if counts:
-                    version, snapshot = snapshot.version, after(snapshot, last, jumped, lost)
-                    lost |= last.behind_hole and snapshot.version > version + 1
+                    version = snapshot.version
+                    snapshot = after(snapshot, last, jumped, doubted, gone)
+                    doubted |= last.behind_hole and snapshot.version > version + 1
                     # versions that were passed over are given again: old responses tell of them
                     decided |= jumped and snapshot.version == version + 1
                 jumped = not counts
@@ -98,14 +105,18 @@ def snapshots(events: Iterable[Stored]) -> Iterator[Folded]:
                 continue  # all of it was passed over
             entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
             stand = Stand(snapshot.version, snapshot.last_hash)
-            yield Folded(last, key, entry, stand=stand, lost=lost and snapshot.state is None)
+            yield Folded(last, key, entry, stand=stand, lost=doubted and snapshot.state is None)
         except Exception as error:
             assert last is not None
             yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")
 
 
 def after(
-    snapshot: Snapshot[Any], stored: Stored, jumped: bool = False, lost: bool = False
+    snapshot: Snapshot[Any],
+    stored: Stored,
+    jumped: bool = False,
+    doubted: bool = False,
+    gone: Collection[int] = (),
 ) -> Snapshot[Any]:
     """Return the aggregate after its next event.
 
@@ -113,7 +124,8 @@ def after(
         snapshot: What it was before.
         stored: The event.
         jumped: What lies before that is passed over.
-        lost: There was an accepted hole before, so the rules may fail.
+        doubted: There was an accepted hole before, so the rules may fail.
+        gone: Versions at which it counts as deleted.
 
     Raises:
         Broken: The event does not follow on the ones before it.
@@ -125,12 +137,15 @@ def after(
     found = StoredEvent(event, stored.value)
     missing = event.version - snapshot.version - 1
     hole = stored.behind_hole and missing > 0
-    if (jumped and missing >= 0) or hole:
+    anew = event.version - 1 in gone
+    if (jumped and missing >= 0) or hole or (anew and missing > 0):
         snapshot = history.right_before(snapshot, found)
+    if anew:
+        snapshot = snapshot._replace(state=None)
     try:
         return history.after(snapshot, found)
     except RulesFail:
-        if not (hole or lost):
+        if not (hole or doubted):
             raise
         return Snapshot(event.version, None, sha256(stored.value).digest(), event.decided_at)
 

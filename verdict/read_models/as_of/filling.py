@@ -7,8 +7,8 @@ from functools import partial
 
 from sqlalchemy import Engine
 
-from verdict.database.instant import time_of
 from verdict.errors import Unreachable, VerdictError
+from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding, lost
@@ -29,8 +29,6 @@ from verdict.wire.topics import Topics
 IN_FORCE = """\
 SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
 WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
-LOST = f"""\
-SELECT {", ".join(f'"{column.name}"' for column in lost.table.c)} FROM aggregate_lost"""
 ACCEPTED = """\
 SELECT aggregate_type, aggregate_id, event_version FROM projection_intervention
 WHERE projection = :projection AND kind = 'accept'"""
@@ -67,8 +65,7 @@ class Records:
         """Return which aggregates count as deleted, as nobody can tell what they are."""
         try:
             with self.archive() as reader:
-                rows = reader.select(LOST).rows
-                return [lost.decision_of(*row, time_of(at)) for *row, at in rows]
+                return Archive(reader).lost()
         except Unreachable:
             return []
 
