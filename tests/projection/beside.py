@@ -8,11 +8,11 @@ from sqlalchemy import Connection, create_engine
 from tests.projection.read_side import ReadSide, Rows
 from verdict.projection import creation, filling
 from verdict.projection.amended import amended
+from verdict.projection.amendments import in_force
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
-from verdict.projection.in_force import in_force
 
 BESIDE = 2
 

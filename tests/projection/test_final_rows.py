@@ -9,8 +9,8 @@ from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
+from verdict.projection.amendments import NOTHING
 from verdict.projection.builder import Rebuildable
-from verdict.projection.in_force import NOTHING
 from verdict.read_models.batches import final_rows
 from verdict.read_models.batches.final_rows import (
     CHUNK,

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from verdict.model.recorded_event import RecordedEvent
+from verdict.projection.amendments import Changed
 from verdict.projection.batch import Delivery, Unreadable
-from verdict.projection.in_force import InForce
 from verdict.projection.stand_in import PassedOver, stand_in
 from verdict.wire.payload import payload_from
 
 
-def amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterable[Delivery]:
+def amended(deliveries: Iterable[Delivery], in_force: Changed) -> Iterable[Delivery]:
     """Return the deliveries, events with the payload that is in force.
 
     Args:
@@ -19,7 +19,7 @@ def amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterable[Deliv
     return _amended(deliveries, in_force) if in_force else deliveries
 
 
-def _amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterator[Delivery]:
+def _amended(deliveries: Iterable[Delivery], in_force: Changed) -> Iterator[Delivery]:
     instead = in_force.instead
     for delivery in deliveries:
         event = delivery.record
@@ -35,7 +35,7 @@ def _amended(deliveries: Iterable[Delivery], in_force: InForce) -> Iterator[Deli
         yield delivery
 
 
-def _before(delivery: Delivery, event: RecordedEvent, in_force: InForce) -> Iterator[Delivery]:
+def _before(delivery: Delivery, event: RecordedEvent, in_force: Changed) -> Iterator[Delivery]:
     """Yield what stands for the versions right before an event that are passed over, or lost.
 
     They may never have come; of one that has come this is a second one, which is skipped.

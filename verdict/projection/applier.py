@@ -10,11 +10,11 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from verdict.database.sqlite_file import AnotherFile, is_damaged
 from verdict.projection import decision, holding, intervention, lost, position, versions
 from verdict.projection.amended import amended
+from verdict.projection.amendments import Changed
 from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
-from verdict.projection.in_force import InForce
 from verdict.projection.intervention import EventKey
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
@@ -239,15 +239,15 @@ class Applier:
             held = holding.try_again(connection, self.projection, held)
         return held
 
-    def _decided(self, connection: Connection) -> InForce:
+    def _decided(self, connection: Connection) -> Changed:
         """Return what people decided about events that may be applied now.
 
         They decide about what the live version holds; so it meets such an event again only as one
         that it holds, while another version may meet it in any batch.
         """
         if self._live and not self._held:
-            return InForce({}, self._lost)
-        return InForce(intervention.in_force(connection, self.projection.name), self._lost)
+            return Changed({}, self._lost)
+        return Changed(intervention.in_force(connection, self.projection.name), self._lost)
 
     def _due(self, reached: Mapping[Partition, int]) -> Iterator[tuple[EventKey, Delivery]]:
         """Yield the lost aggregates whose events ended between the position and `reached`."""

@@ -6,11 +6,11 @@ from sqlalchemy import Connection
 
 from verdict.projection import holding, position, versions
 from verdict.projection.amended import amended
+from verdict.projection.amendments import in_force
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import AggregateKey, Hold
-from verdict.projection.in_force import in_force
 from verdict.projection.narrowing import narrowly
 from verdict.projection.projection import Projection
 

@@ -196,8 +196,8 @@ class Folding:
         if lost:
             names = (f"{one.aggregate_type} {one.aggregate_id}" for one, _ in lost[:SHOWN])
             LOG.warning(
-                "what %s aggregates are nobody can tell: as was accepted, they are as if deleted, "
-                "at their last version: %s%s",
+                "nobody can tell what these aggregates are, %s in all: as was accepted, they count "
+                "as deleted, at their last version: %s%s",
                 *(len(lost), ", ".join(names), ", …" if len(lost) > SHOWN else ""),
             )
         return Seeded(count.aggregates, count.remembered, lost)

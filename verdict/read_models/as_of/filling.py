@@ -13,10 +13,10 @@ from verdict.event_log.event_log import EventLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding, lost
 from verdict.projection.amended import amended
+from verdict.projection.amendments import Changed
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Delivery, batches
 from verdict.projection.decoding import Decoding
-from verdict.projection.in_force import InForce
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
 from verdict.read_models.as_of.errors import Incomplete
@@ -130,7 +130,7 @@ def fold(
         creation.create(connection, [projection])
         lost.copy(connection, (one for one in records.lost() if wanted(lost.as_if_deleted(one))))
     applier = Applier(engine, projection, records.topics, live=False)
-    in_force = InForce(records.in_force(projection), {})
+    in_force = Changed(records.in_force(projection), {})
     applied = amended(filter(wanted, records.before(ends)), in_force)
     for batch in batches(applied, {place: Span(0, end) for place, end in ends.items()}):
         applier.apply(batch)

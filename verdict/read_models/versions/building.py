@@ -8,11 +8,11 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from verdict.projection import filling, holding, lost, position, versions
+from verdict.projection.amendments import in_force
 from verdict.projection.applier import wall_clock
 from verdict.projection.builder import Rebuildable
 from verdict.projection.database import one_line
 from verdict.projection.holding import Held, TooManyAtFault
-from verdict.projection.in_force import in_force
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection

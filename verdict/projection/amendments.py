@@ -10,7 +10,7 @@ from verdict.projection.intervention import Amendments
 from verdict.projection.lost import Lost
 
 
-class InForce(NamedTuple):
+class Changed(NamedTuple):
     """What is taken in the place of events, and which aggregates are lost up to which version."""
 
     instead: Amendments
@@ -20,9 +20,9 @@ class InForce(NamedTuple):
         return bool(self.instead or self.lost)
 
 
-NOTHING = InForce({}, {})
+NOTHING = Changed({}, {})
 
 
-def in_force(connection: Connection, name: str, topics: Collection[str]) -> InForce:
+def in_force(connection: Connection, name: str, topics: Collection[str]) -> Changed:
     """Return what counts for the projection `name`, which follows `topics`."""
-    return InForce(intervention.in_force(connection, name), lost.load(connection, topics))
+    return Changed(intervention.in_force(connection, name), lost.load(connection, topics))
