@@ -118,7 +118,10 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("SELECT * FROM us_holders", '"us_holders" does not exist; the views are client_'),
+        (
+            "SELECT * FROM us_holders",
+            '"us_holders" does not exist; the views are aggregate_lost, client_',
+        ),
         ("SELECT FROM WHERE", "syntax error at or near"),
         ("SELECT 1; DROP VIEW us_holder", "multiple commands"),
         ("SELECT offset FROM outcome", 'wants the column "offset" in double quotes'),

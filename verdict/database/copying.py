@@ -6,7 +6,7 @@ stays, empty, as long as the connection: a new one each time would fill the syst
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BindParameter,
@@ -20,13 +20,15 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import visitors
 from sqlalchemy.types import TypeEngine
 
 from verdict.database.rows import Row, Rows
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 Computed = Mapping[str, ColumnElement[Any]]
 
@@ -43,7 +45,7 @@ def insert_copied(
     table: Table,
     rows: Rows,
     computed: Computed,
-    on_conflict: Callable[[postgresql.Insert], Insert],
+    on_conflict: "Callable[[postgresql.Insert], Insert]",
 ) -> int:
     """Insert the rows; return how many were written.
 
@@ -62,6 +64,8 @@ def insert_copied(
         visitors.replacement_traverse(expression, {}, _from_row(staged))
         for expression in computed.values()
     ]
+    from sqlalchemy.dialects import postgresql  # which others need not wait for
+
     insert = postgresql.insert(table).from_select([*given, *computed], select(*values))
     counted = {"preserve_rowcount": True}  # else an insert from a query says -1
     written = connection.execute(on_conflict(insert), execution_options=counted).rowcount

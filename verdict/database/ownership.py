@@ -7,8 +7,18 @@ under one of our names is never taken for ours, nor touched.
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, inspect, select, text
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import (
+    TEXT,
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    inspect,
+    select,
+    text,
+)
 
 from verdict.database.statements import put
 
@@ -76,7 +86,7 @@ def collate(made: Table) -> None:
     """Let the texts of a table on PostgreSQL be ordered by their code points."""
     for column in made.columns:
         if type(column.type) is Text:
-            column.type = postgresql.TEXT(collation="C")
+            column.type = TEXT(collation="C")
 
 
 def exists(connection: Connection, schema: str | None, name: str) -> bool:

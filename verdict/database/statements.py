@@ -1,7 +1,8 @@
 """The few statements whose form differs between databases, each one whatever the number of rows."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 from sqlalchemy import (
@@ -17,13 +18,15 @@ from sqlalchemy import (
     literal,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from verdict.database import copying
 from verdict.database.rows import Rows, Values, rows_of
 
-Upsert = sqlite.Insert | postgresql.Insert
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    Upsert = sqlite.Insert | postgresql.Insert
 
 
 def is_any_of(
@@ -123,7 +126,7 @@ def put(
     names = {*given.names, *(computed or {})} - set(table.primary_key.columns.keys())
     columns = [one.name for one in table.columns if one.name in names and one.name not in but]
 
-    def overwriting(insert: Upsert) -> Insert:
+    def overwriting(insert: "Upsert") -> Insert:
         overwritten = {name: insert.excluded[name] for name in columns}
         return insert.on_conflict_do_update(index_elements=[*table.primary_key], set_=overwritten)
 
@@ -158,7 +161,8 @@ def insert_each(connection: Connection, statement: Insert, rows: Rows) -> int:
 
 def _insert(
     connection: Connection, table: Table, computed: Mapping[str, ColumnElement[Any]] | None = None
-) -> Upsert:
-    on_postgresql = connection.dialect.name == "postgresql"
-    insert = postgresql.insert(table) if on_postgresql else sqlite.insert(table)
+) -> "Upsert":
+    # of the one that is used, as the other takes long to import
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+    insert: Upsert = dialect.insert(table)
     return insert.values(dict(computed)) if computed else insert

@@ -23,13 +23,14 @@ from sqlalchemy import (
 )
 
 from verdict.database.instant import InstantType
+from verdict.database.json_type import JsonType
 from verdict.model.aggregate import Aggregate
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message, made_of
 from verdict.model.read_model import ReadModel
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.described import View, described
-from verdict.projection.event_archive import JsonType, archive_table
+from verdict.projection.event_archive import archive_table
 from verdict.projection.masking import for_who_may_see
 from verdict.projection.row_projection import RowProjection, version_view
 from verdict.projection.state_field import StateField, state_fields

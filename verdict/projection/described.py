@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import Boolean, Integer, LargeBinary, Select, Text
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 from verdict.database.instant import InstantType
+from verdict.database.json_type import JsonType
 
 Query = Select[*tuple[Any, ...]]
-
-DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
 class ViewColumn(NamedTuple):
@@ -74,7 +72,7 @@ def _shown(type_: TypeEngine[Any]) -> str:
     """Return what readers get, in one word."""
     if isinstance(type_, InstantType):
         return "time"
-    if isinstance(type_.dialect_impl(DIALECT), postgresql.JSONB):
+    if isinstance(type_, JsonType):
         return "json"
     words = {Integer: "integer", Boolean: "boolean", LargeBinary: "bytes", Text: "text"}
     return next((word for kind, word in words.items() if isinstance(type_, kind)), str(type_))

@@ -22,12 +22,12 @@ from sqlalchemy import (
     cast,
     select,
 )
-from sqlalchemy.dialects import postgresql
 
 from verdict.application import current
 from verdict.database import sequence
 from verdict.database.instant import InstantType
 from verdict.database.json_field import JsonField
+from verdict.database.json_type import JsonType
 from verdict.database.rows import Rows
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
@@ -41,7 +41,6 @@ from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
 PositionType = BigInteger().with_variant(Integer, "sqlite")
-JsonType = Text().with_variant(postgresql.JSONB(), "postgresql")
 
 CORRELATION = "correlation_id"
 

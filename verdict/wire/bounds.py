@@ -9,8 +9,6 @@ Array items that take no bytes (null, a record without fields) come in any numbe
 from collections.abc import Iterator
 from typing import Any
 
-import fastavro
-
 
 class UnboundedSchema(ValueError):
     """A few bytes of this schema could take any amount of memory, or the process with them."""
@@ -29,6 +27,8 @@ def check_bounded(name: str, schema: Any) -> None:
     Raises:
         UnboundedSchema: Says which part of it breaks that.
     """
+    import fastavro  # which who reads no schema need not wait for
+
     named: dict[str, Any] = {}
     parsed = fastavro.parse_schema(schema, named_schemas=named)  # spells every name in full
     for reason in _reasons(parsed, named, ()):

@@ -4,15 +4,15 @@ This is Confluent's wire format, so its deserializers and every Kafka UI can rea
 """
 
 from io import BytesIO
-from typing import Any
-
-import fastavro
-from fastavro.types import Schema
+from typing import TYPE_CHECKING, Any
 
 from verdict.application import of_the_application
 from verdict.wire.avro_reader import Reader, avro_reader
 from verdict.wire.avro_writer import avro_writer
 from verdict.wire.schema_files import FIRST_FREE_ID, SchemaVersion, newest, subjects, versions_of
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 MAGIC = b"\0"
 HEADER_BYTES = 5
@@ -81,6 +81,7 @@ class Codec:
 
     def _read_older(self, schema_id: int) -> Reader:
         """Return what reads bytes of an older schema as one of the newest would be."""
+        import fastavro  # which nobody else waits for
 
         def read(value: bytes, start: int) -> tuple[Any, int]:
             body = BytesIO(value)
@@ -125,8 +126,10 @@ def codec(subject: str) -> Codec:
 
 
 @of_the_application
-def _parsed(schema_id: int) -> Schema:
+def _parsed(schema_id: int) -> "Schema":
     """Parse a schema without its logical types: times stay integers, which is much faster."""
+    import fastavro
+
     return fastavro.parse_schema(_plain(_schema(schema_id)))
 
 
