@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
@@ -15,7 +15,7 @@ from verdict.projection.batch import Batch, Delivery
 from verdict.projection.builder import readable
 from verdict.projection.damaged import sound, with_damaged
 from verdict.projection.holding import Held, Missing, nothing_missing
-from verdict.projection.intervention import EventKey
+from verdict.projection.lost import Losing
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
@@ -95,8 +95,8 @@ class Applier:
             self._positions = position.load(connection, projection)
             known = versions.of(connection, projection)
             self._held = holding.load(connection, projection)
-            self._lost = lost.load(connection, self.topics) if projection.waits_for_events else {}
-        self._not_yet_lost = dict(self._ahead())
+            gone = lost.load(connection, self.topics) if projection.waits_for_events else {}
+        self._losing = Losing(gone, self._positions)
         self._tries_again = projection.waits_for_events and any(
             hold.error for hold in self._held.values()
         )
@@ -127,7 +127,7 @@ class Applier:
     @property
     def must_lose(self) -> bool:
         """Whether an aggregate is to become as if deleted at the position, without a record."""
-        return any(self._due(self._positions))
+        return bool(self._losing.due(self._positions))
 
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.
@@ -214,9 +214,9 @@ class Applier:
             missing = self._missing(connection, self.projection) if waits else ()
             missing = [*amended(missing, decided)]
             new = amended(self._new(batch, spans), decided)
-            due = dict(self._due(reached))
+            due = self._losing.due(reached)
             new = lost.in_place(new, due.values()) if due else new
-            overdue = self._overdue(held)
+            overdue = self._losing.overdue(held)
             applied = apply(connection, [*overdue, *readable([*sound(missing), *new])])
             applied = with_damaged(applied, held, missing)
             held = holding.record(
@@ -225,7 +225,7 @@ class Applier:
             if self._was_stopped:
                 versions.go_on(connection, self.projection)
         self._positions, self._held = reached, held
-        self._not_yet_lost = {key: self._lost[key] for key in self._not_yet_lost if key not in due}
+        self._losing.settle(due)
         self._was_stopped = self._tries_again = False
         self._released = bool(missing)
         return applied
@@ -246,29 +246,9 @@ class Applier:
         that it holds, while another version may meet it in any batch.
         """
         if self._live and not self._held:
-            return Changed({}, self._lost)
-        return Changed(intervention.in_force(connection, self.projection.name), self._lost)
-
-    def _due(self, reached: Mapping[Partition, int]) -> Iterator[tuple[EventKey, Delivery]]:
-        """Yield the lost aggregates whose events ended between the position and `reached`."""
-        for key, delivery in self._not_yet_lost.items():
-            place = Partition(*delivery[:2])
-            if delivery.offset <= reached.get(place, 0):
-                yield key, delivery
-
-    def _ahead(self) -> Iterator[tuple[EventKey, Delivery]]:
-        """Yield the lost aggregates whose events ended at the position or behind it."""
-        for key, delivery in self._lost.items():
-            if delivery.offset >= self._positions.get(Partition(*delivery[:2]), 0):
-                yield key, delivery
-
-    def _overdue(self, held: Held) -> list[Delivery]:
-        """Return the lost ones among held aggregates: it became known when they were held."""
-        return [
-            delivery
-            for (kind, name, version), delivery in (self._lost.items() if held else ())
-            if (hold := held.get((kind, name))) and hold.version_needed <= version
-        ]
+            return Changed({}, self._losing.lost)
+        instead = intervention.in_force(connection, self.projection.name)
+        return Changed(instead, self._losing.lost)
 
     @property
     def _waits(self) -> bool:

@@ -17,9 +17,11 @@ from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
 from verdict.model.source import Source
 from verdict.projection.batch import Delivery
+from verdict.projection.holding import Held
 from verdict.projection.stand_in import AsIfDeleted, stand_in
 from verdict.wire.decision import Decision
 from verdict.wire.decision import Lost as Aggregate
+from verdict.wire.spans import Partition
 
 metadata = MetaData()
 table = Table(
@@ -96,3 +98,43 @@ def as_if_deleted(made: Decision) -> Delivery:
 def in_place(deliveries: Iterable[Delivery], lost: Iterable[Delivery]) -> list[Delivery]:
     """Return the deliveries with the lost ones before what lies at their places, or behind all."""
     return sorted(chain(lost, deliveries), key=itemgetter(0, 1, 2))
+
+
+class Losing:
+    """Lets aggregates become as if deleted where their events ended, each one once.
+
+    Args:
+        lost: Those of the types that a projection follows.
+        positions: Where it stands; what lies before was taken in there.
+    """
+
+    def __init__(self, lost: Lost, positions: Mapping[Partition, int]) -> None:
+        self.lost = lost
+        self._ahead = {
+            key: one for key, one in lost.items() if one.offset >= positions.get(_place_of(one), 0)
+        }
+
+    def due(self, reached: Mapping[Partition, int]) -> Lost:
+        """Return those whose events ended before the offsets that are `reached`, or there."""
+        return {
+            key: one
+            for key, one in self._ahead.items()
+            if one.offset <= reached.get(_place_of(one), 0)
+        }
+
+    def overdue(self, held: Held) -> list[Delivery]:
+        """Return those that are held for what is lost: it became known when they were."""
+        return [
+            one
+            for (kind, name, version), one in (self.lost.items() if held else ())
+            if (hold := held.get((kind, name))) and hold.version_needed <= version
+        ]
+
+    def settle(self, due: Collection[tuple[str, str, int]]) -> None:
+        """Note that these were taken in."""
+        for key in due:
+            del self._ahead[key]
+
+
+def _place_of(one: Delivery) -> Partition:
+    return Partition(one.topic, one.partition)
