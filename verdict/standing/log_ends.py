@@ -52,5 +52,7 @@ def _existing(
     settings: Settings, topics: Collection[str]
 ) -> Iterator[tuple[KafkaLog, list[Partition]]]:
     with KafkaLog(kafka_options(settings)) as log:
-        # one by one, as Kafka leaves out of a whole list what we may not see
-        yield log, log.places([topic for topic in sorted(topics) if log.exists(topic)])
+        listed = log.topics()
+        # the others one by one, as Kafka leaves out of a whole list what we may not see
+        there = [one for one in sorted(topics) if one in listed or log.exists(one)]
+        yield log, log.places(there)
