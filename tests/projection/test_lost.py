@@ -254,3 +254,20 @@ def test_as_of_a_time_it_is_so_once_that_was_decided(
     with engine.connect() as connection:
         found = connection.exec_driver_sql("SELECT client, positions FROM us_holder").all()
     assert dict(map(tuple, found)) == holders
+
+
+def test_what_had_come_behind_a_gap_is_overtaken(read_side: ReadSide) -> None:
+    """Version 1 never came, so version 2 waited; both are lost with version 3."""
+    made = Losing("us_holder", 1)
+    made.log.add_unseen("a-1", opened("ada"))
+    made.log.add("a-1", PositionRelisted(exchange="IEX"))
+    made.log.add_unseen("a-1", PositionClosed())
+    made.decided("a-1", 3)
+    made.log.add("a-1", opened("bob"))
+    made.copy(read_side)
+
+    applied = read_side.applier("us_holder").apply(made.log.everything())
+
+    assert (applied.gaps, applied.reached) == ([], {("position", "a-1"): 4})
+    assert read_side.holders() == {"bob": 1}
+    assert all(one.equal for one in compared(read_side, "us_holder", made.log.deliveries))
