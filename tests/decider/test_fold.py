@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from schemas.position import PositionAdjusted
+from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
 from tests.decision.desk import command_record
 from tests.decision.test_history import OPENED
 from tests.decision.test_history import stored as recorded_history
@@ -20,6 +20,7 @@ from verdict.decider.recovery.histories import DECIDED, Folded, Stand, Stored, s
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import snapshot_codec
+from verdict.model.message import Event
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry
@@ -201,7 +202,7 @@ def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
 def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_again(
     events: list[Stored], left: int
 ) -> None:
-    """What is missing may be passed over instead; what cannot be told then is as if deleted."""
+    """What is missing may be passed over instead; it is as if deleted then, and begins anew."""
     one = next(one for at, one in enumerate(events) if {at, at + 1, at + 2} <= {*followed(events)})
     history = [each for each in events if each[0] == one[0] and each.key == one.key]
     [whole] = snapshots(history)
@@ -214,10 +215,40 @@ def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_
     accepted = [each._replace(behind_hole=True) for each in behind]
     [kept] = snapshots([accepted[0], *(each._replace(passed_over=False) for each in accepted[1:])])
     assert (kept.fault, kept.stand) == (None, whole.stand)
-    assert kept.entry is not None
-    snapshot = snapshot_codec(one.aggregate_type).decode(kept.entry.value)
-    assert kept.lost == (snapshot.state is None)
+    assert kept.lost
     assert not whole.lost
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.parametrize(
+    ("behind", "lost", "state"),
+    [
+        ([PositionAdjusted(amount=9)], 3, None),
+        ([OPENED], 2, OPENED),
+        ([PositionAdjusted(amount=9), PositionClosed(), OPENED], 4, OPENED),
+        ([OPENED, PositionClosed()], 2, None),
+    ],
+)
+def test_behind_a_hole_nobody_knows_what_an_aggregate_was(
+    behind: list[Event], lost: int, state: PositionOpened | None
+) -> None:
+    """Though the rules might go on: with a state that never was."""
+    told = recorded_history(OPENED, PositionAdjusted(amount=7), *behind)
+    placed = [
+        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
+        for one in told
+    ]
+    behind_hole = [one._replace(behind_hole=True) for one in [placed[0], *placed[2:]]]
+
+    [found] = snapshots(behind_hole)
+
+    assert (found.fault, found.lost) == (None, lost)
+    assert found.entry is not None
+    kept = snapshot_codec("position").decode(found.entry.value)
+    anew = None if state is None else current().aggregate("position").evolve(None, state)
+    assert (kept.version, kept.state) == (len(told), anew)
+    [again] = snapshots(behind_hole, {("position", "order-1"): lost})
+    assert again.entry == found.entry
 
 
 @pytest.mark.proves("C-17")
@@ -230,9 +261,9 @@ def test_who_began_anew_as_if_deleted_is_folded_from_there(left: int) -> None:
     ]
     history = [*placed[:left], placed[2]]
 
-    [found] = snapshots(history, {("position", "order-1"): [2]})
+    [found] = snapshots(history, {("position", "order-1"): 2})
 
-    assert (found.fault, found.lost) == (None, False)
+    assert (found.fault, found.lost) == (None, 0)
     assert found.entry is not None
     kept = snapshot_codec("position").decode(found.entry.value)
     anew = current().aggregate("position").evolve(None, OPENED)

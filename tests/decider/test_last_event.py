@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from hashlib import sha256
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pytest
@@ -14,12 +15,15 @@ from schemas.position import PositionAdjusted
 from tests.decider.test_fold import ALL, decided, stored, traffic
 from verdict.decider.recovery.folding import compared
 from verdict.decider.recovery.histories import Stored, snapshots
+from verdict.decider.recovery.outcomes import on_record as recorded
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, row_of
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.model.recorded_event import event_id
+from verdict.model.source import Source
 from verdict.operator.shard_state import named
+from verdict.wire.decision import Decision, Lost
 from verdict.wire.records import decode, decode_event, encode, encode_event
 from verdict.wire.response import Response
 
@@ -140,11 +144,21 @@ def faults_of(
     }
 
 
-def entries_of(spark: SparkSession, cases: Mapping[str, Topics], *, whole: bool) -> DataFrame:
+def entries_of(
+    spark: SparkSession,
+    cases: Mapping[str, Topics],
+    *,
+    whole: bool,
+    on_record: Mapping[str, Decision] = MappingProxyType({}),
+) -> DataFrame:
     rows = [
         (*row_of(one), shard)
-        for shard, topics in enumerate(cases.values())
-        for one in chain(snapshots(topics.events), outcomes(topics.responses, Limits(), 0, ALL))
+        for shard, (name, topics) in enumerate(cases.items())
+        for one in chain(
+            snapshots(topics.events),
+            outcomes(topics.responses, Limits(), 0, ALL),
+            map(recorded, [on_record[name]] if name in on_record else []),
+        )
     ]
     return compared(spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int"), whole)
 
@@ -204,6 +218,38 @@ def test_whose_last_event_is_nowhere_is_as_if_deleted_once_that_is_accepted(
     at = kept.decided_at
     assert kept == Snapshot(EVENT.version, None, sha256(LAST.value).digest(), at)
     assert at >= EVENT.decided_at  # of its last answer
+
+
+@pytest.mark.proves("C-17", "C-04")
+def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
+    spark: SparkSession,
+) -> None:
+    """Else its versions would be given again; who has gone on since is what it is."""
+    cases = {name: unanswered(WHOLE[name]) for name in ("cut off", "gone", "healthy")}
+    on_record = {
+        name: Decision(
+            source=Source(LAST.topic, LAST.partition, 10**6),
+            until=10**6,
+            who="ada",
+            why="the disk is gone",
+            decided_at=5,
+            lost=Lost(*LOST, EVENT.version - (name == "healthy")),
+        )
+        for name in cases
+    }
+
+    entries = entries_of(spark, cases, whole=False, on_record=on_record)
+
+    rows = [row for row in entries.collect() if named(bytes(row.key)) == LOST]
+    codec = snapshot_codec(LAST.aggregate_type)
+    kept = {[*cases][row.shard]: codec.decode(bytes(row.entry)) for row in rows}
+    gone = Snapshot(EVENT.version, None, b"", 5)
+    assert (kept["cut off"], kept["gone"]) == (gone, gone)
+    assert kept["healthy"].version == EVENT.version
+    assert {row.shard: row.lost and row.lost.version for row in rows} == {
+        0: EVENT.version, 1: EVENT.version, 2: None,
+    }  # fmt: skip
+    assert [row.fault for row in rows] == [None] * 3
 
 
 @pytest.mark.proves("C-16")

@@ -56,6 +56,10 @@ class LogAudit:
     tell: Tell
     incomplete: set[tuple[str, str]] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        """Begin with those that are on record, of which responses may not tell any more."""
+        self.incomplete.update(self.log.passed_over.lost)
+
     def findings(self, aggregate_types: Iterable[str]) -> Iterator[Finding]:
         """Yield what is wrong with events, outcomes and archive of these types."""
         outcomes = {name: self._outcomes(name) for name in aggregate_types}

@@ -31,6 +31,10 @@ class PassedOver:
         spans = self.spans.get(Partition(topic, partition), ())
         return any(span.start <= offset < span.end for span in spans)
 
+    def lost_versions(self) -> dict[tuple[str, str], int]:
+        """Return up to which version each aggregate is lost that is."""
+        return {key: self.lost_version(*key) for key in self.lost}
+
     def lost_version(self, aggregate_type: str, aggregate_id: str) -> int:
         """Return up to which version an aggregate is lost; 0 where it is not."""
         found = self.lost.get((aggregate_type, aggregate_id), ())

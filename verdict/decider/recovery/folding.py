@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import DECIDED, Stored, snapshots
-from verdict.decider.recovery.outcomes import outcomes
+from verdict.decider.recovery.outcomes import on_record, outcomes
 from verdict.decider.recovery.progress import Counts
-from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded
+from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded, row_of
 from verdict.decision.handle import Limits
 from verdict.errors import VerdictError
 from verdict.exactly_once.checkpoint import starting_offsets
@@ -117,6 +117,7 @@ class Folding:
         """
         with _small_batches(self._spark):
             entries = self._snapshots(bounds, archived).unionByName(self._outcomes(bounds))
+            entries = entries.unionByName(self._on_record())
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
             answers = {*map(self._topics.responses, current().aggregate_types)}
@@ -131,9 +132,7 @@ class Folding:
         return self._checked(folder)
 
     def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
-        every = self._passed_over.lost.items()
-        lost = {key: [one.lost.version for one in made if one.lost] for key, made in every}
-        one = partial(snapshots, lost=lost)
+        one = partial(snapshots, lost=self._passed_over.lost_versions())
         fold = partial(folded, one, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
@@ -142,6 +141,12 @@ class Folding:
             .sortWithinPartitions("topic", "key", "partition", "offset")
             .mapInArrow(fold, FOLDED_SCHEMA)
         )
+
+    def _on_record(self) -> DataFrame:
+        """Return what is lost since a recovery of before, whatever responses tell of it by now."""
+        made = (one for each in self._passed_over.lost.values() for one in each)
+        rows = [row_of(one) for one in map(on_record, made)]
+        return self._spark.createDataFrame(rows, FOLDED_SCHEMA)
 
     def _outcomes(self, bounds: Spans) -> DataFrame:
         responses = self._stored(self._topics.responses, bounds)
@@ -194,10 +199,13 @@ class Folding:
         rows = seed.where("lost IS NOT NULL").collect() if count.lost else []
         lost = [LostAt(Lost(*named(row.key), row.lost.version), row.lost.partition) for row in rows]
         if lost:
-            names = (f"{one.aggregate_type} {one.aggregate_id}" for one, _ in lost[:SHOWN])
+            names = (
+                f"{one.aggregate_type} {one.aggregate_id} version {one.version}"
+                for one, _ in lost[:SHOWN]
+            )
             LOG.warning(
-                "nobody can tell what these aggregates are, %s in all: as was accepted, they count "
-                "as deleted, at their last version: %s%s",
+                "nobody can tell what these %s aggregates were: as was accepted, they count as "
+                "deleted up to that version: %s%s",
                 *(len(lost), ", ".join(names), ", …" if len(lost) > SHOWN else ""),
             )
         return Seeded(count.aggregates, count.remembered, lost)
@@ -218,20 +226,25 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         lost, as somebody has accepted, and the shard.
     """
     is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
-    entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "is_lost")
+    is_on_record = ~is_entry & F.col("lost").isNotNull()
+    entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "lost")
     stand = F.struct("version", "last_hash")
     known = F.col("last_hash").isNotNull()  # older responses lack it
     later = F.struct(F.col("version") == DECIDED.version, "version", known, "offset")
-    told = F.when(F.col("instead").isNotNull(), F.struct("version", "offset"))
+    told = F.when(F.col("instead").isNotNull() & ~is_on_record, F.struct("version", "offset"))
     instead = F.struct("version", "instead", "partition")
+    recorded = F.struct(F.col("lost").alias("version"), "instead", "partition")
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
-        F.max_by(stand, F.when(~is_entry, later)).alias("said"),
-        F.max_by(instead, told).alias("lost"),
+        F.max_by(stand, F.when(~is_entry & ~is_on_record, later)).alias("said"),
+        F.max_by(instead, told).alias("accepted"),
+        F.max_by(recorded, F.when(is_on_record, F.col("lost"))).alias("recorded"),
     )
+    further = F.col("recorded.version") > F.coalesce("accepted.version", F.lit(0))
+    one = one.withColumn("lost", F.when(further, F.col("recorded")).otherwise(F.col("accepted")))
     faulty, lost = F.col("found.fault").isNotNull(), _lost()
     partition = F.coalesce("found.partition", "lost.partition").alias("partition")
-    return one.where("found IS NOT NULL OR said.version > 0").select(
+    return one.where("found IS NOT NULL OR said.version > 0 OR lost.version > 0").select(
         "shard",
         "key",
         F.when(lost, F.col("lost.instead")).otherwise(F.col("found.entry")).alias("entry"),
@@ -239,17 +252,16 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         F.when(faulty, F.col("found.fault"))
         .when(_contradicted(whole) & ~lost, _contradiction())
         .alias("fault"),
-        F.when(lost, F.struct(partition, F.col("said.version").alias("version")))
-        .when(F.col("found.is_lost"), F.struct(partition, F.col("found.version").alias("version")))
+        F.when(lost, F.struct(partition, F.col("lost.version").alias("version")))
+        .when(F.col("found.lost") > 0, F.struct(partition, F.col("found.lost").alias("version")))
         .alias("lost"),
     )
 
 
 def _lost() -> Column:
-    """Whether events end before what the last response tells of, and that is accepted."""
-    before = F.coalesce("found.version", F.lit(0)) < F.col("said.version")
-    accepted = F.col("lost.version").eqNullSafe(F.col("said.version"))
-    # without a response there is nothing to compare with
+    """Whether events end before what is lost, as is accepted, or on record since it was."""
+    before = F.coalesce("found.version", F.lit(0)) < F.col("lost.version")
+    accepted = F.col("lost.version") >= F.coalesce("said.version", F.lit(0))
     return F.coalesce(F.col("found.fault").isNull() & before & accepted, F.lit(False))
 
 

@@ -1,6 +1,6 @@
 """From an aggregate's recorded events to its snapshot, checked on the way. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
@@ -43,8 +43,8 @@ class Stand(NamedTuple):
     last_hash: bytes | None
 
 
-Lost = Mapping[tuple[str, str], Collection[int]]
-"""By aggregate type and id, versions at which it counts as deleted."""
+Lost = Mapping[tuple[str, str], int]
+"""By aggregate type and id, up to which version it is lost."""
 
 HOLE = (
     "name the read side whose archive has what is missing with --database-url, or go on behind the "
@@ -57,8 +57,8 @@ class Folded(NamedTuple):
     """What one aggregate, or one response, gave: an entry of the state, or why there is none.
 
     `stand` is that of a snapshot, or with neither entry nor fault what a response says of one;
-    `instead` is what the state has if events up to there are nowhere, and that is accepted. `lost`:
-    it is so already, as nobody can tell what the aggregate is behind a hole.
+    `instead` is what the state has if events up to there are nowhere, and that is accepted. Up to
+    the version `lost` that is so already, as nobody can tell what it is behind a hole.
     """
 
     of: Stored
@@ -67,7 +67,14 @@ class Folded(NamedTuple):
     fault: str | None = None
     stand: Stand | None = None
     instead: bytes | None = None
-    lost: bool = False
+    lost: int = 0
+
+
+class Reached(NamedTuple):
+    """What an aggregate is on the way through its events, and up to which version it is lost."""
+
+    snapshot: Snapshot[Any] = NEVER_EXISTED
+    lost: int = 0
 
 
 def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
@@ -75,57 +82,49 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
 
     Args:
         events: By aggregate, each one's by partition and offset.
-        lost: Up to which versions aggregates count as deleted, since a recovery of before.
+        lost: What is on record as lost, since a recovery of before.
 
     Yields:
         The entry of the shard's state, byte for byte what the operator would have stored; a
         fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
-        Where one was passed over, the next event counts whatever its version and its hash. Where
-        the rules cannot tell what an aggregate is behind a hole, it is as one that was deleted.
+        Where one was passed over, the next event counts whatever its version and its hash. Behind a
+        hole an aggregate is as one that was deleted, and begins anew as soon as the rules let it.
     """
     by_aggregate = attrgetter("aggregate_type", "key")
     for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
-        last, snapshot, jumped, decided, doubted = None, NEVER_EXISTED, False, False, False
-        gone = lost.get((aggregate_type, (name or b"").decode(errors="replace")), ())
+        last, reached, jumped, decided = None, Reached(), False, False
+        known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
         try:
             for last in events_of_one:
-                counts = _counts(snapshot, last, jumped)
+                counts = _counts(reached.snapshot, last, jumped)
                 if counts:
-                    version = snapshot.version
-                    snapshot = after(snapshot, last, jumped, doubted, gone)
-                    doubted |= last.behind_hole and snapshot.version > version + 1
+                    version, reached = reached.snapshot.version, after(reached, last, jumped, known)
                     # versions that were passed over are given again: old responses tell of them
-                    decided |= jumped and snapshot.version == version + 1
+                    decided |= jumped and reached.snapshot.version == version + 1
                 jumped = not counts
             assert last is not None  # a group has at least one
             key = _key_of(last)
             if decided or jumped:
                 yield Folded(last, key, None, stand=DECIDED)
+            snapshot, gone = reached
             if snapshot.version == 0:
                 continue  # all of it was passed over
             entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
             stand = Stand(snapshot.version, snapshot.last_hash)
-            yield Folded(last, key, entry, stand=stand, lost=doubted and snapshot.state is None)
+            yield Folded(last, key, entry, stand=stand, lost=gone)
         except Exception as error:
             assert last is not None
             yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")
 
 
-def after(
-    snapshot: Snapshot[Any],
-    stored: Stored,
-    jumped: bool = False,
-    doubted: bool = False,
-    gone: Collection[int] = (),
-) -> Snapshot[Any]:
+def after(reached: Reached, stored: Stored, jumped: bool = False, known: int = 0) -> Reached:
     """Return the aggregate after its next event.
 
     Args:
-        snapshot: What it was before.
+        reached: What it was before.
         stored: The event.
         jumped: What lies before that is passed over.
-        doubted: There was an accepted hole before, so the rules may fail.
-        gone: Versions at which it counts as deleted.
+        known: Up to which version it is on record as lost.
 
     Raises:
         Broken: The event does not follow on the ones before it.
@@ -135,19 +134,28 @@ def after(
     if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
         raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
     found = StoredEvent(event, stored.value)
+    snapshot, lost = reached
     missing = event.version - snapshot.version - 1
+    if missing >= 0 and event.version <= known:
+        return Reached(_as_deleted(found), lost)
     hole = stored.behind_hole and missing > 0
-    anew = event.version - 1 in gone
-    if (jumped and missing >= 0) or hole or (anew and missing > 0):
+    anew = event.version == known + 1 > 1
+    if missing > 0 and (jumped or hole or anew):
         snapshot = history.right_before(snapshot, found)
-    if anew:
+    if hole or anew:
         snapshot = snapshot._replace(state=None)
+    lost = event.version - 1 if hole else lost
     try:
-        return history.after(snapshot, found)
+        return Reached(history.after(snapshot, found), lost)
     except RulesFail:
-        if not (hole or doubted):
+        if not (lost and stored.behind_hole):
             raise
-        return Snapshot(event.version, None, sha256(stored.value).digest(), event.decided_at)
+        return Reached(_as_deleted(found), event.version)
+
+
+def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
+    digest = sha256(found.value).digest()
+    return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
 def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool) -> bool:

@@ -12,6 +12,7 @@ from verdict.model.source import Source
 from verdict.operator.batch import outcome_entry
 from verdict.operator.shard_state import outcome_key, snapshot_key
 from verdict.wire.codec import Undecodable
+from verdict.wire.decision import Decision
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 
@@ -56,16 +57,31 @@ def outcomes(
             yield Folded(stored, snapshot_key(*identity), None, stand=said, instead=instead)
 
 
+def on_record(made: Decision) -> Folded:
+    """Return what stands for an aggregate that is lost since a recovery of before."""
+    of, place = made.lost, made.source
+    assert of is not None
+    name = of.aggregate_id.encode()
+    stored = Stored(of.aggregate_type, place.topic, place.partition, place.offset, name, b"")
+    instead = _deleted(of.aggregate_type, of.version, b"", made.decided_at)
+    key = snapshot_key(of.aggregate_type, of.aggregate_id)
+    return Folded(stored, key, None, instead=instead, lost=of.version)
+
+
 def _as_deleted(response: Response) -> bytes | None:
     """Return the snapshot of an aggregate whose last event nobody has, so no version comes twice.
 
     What the rules made of it nobody can tell.
     """
-    if not response.to_version:
+    if not (version := response.to_version):
         return None
     last_hash, decided_at = response.last_hash or b"", response.decided_at
-    lost: Snapshot[Any] = Snapshot(response.to_version, None, last_hash, decided_at)
-    return snapshot_codec(response.aggregate_type).encode(lost)
+    return _deleted(response.aggregate_type, version, last_hash, decided_at)
+
+
+def _deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int) -> bytes:
+    lost: Snapshot[Any] = Snapshot(version, None, last_hash, decided_at)
+    return snapshot_codec(aggregate_type).encode(lost)
 
 
 def _ahead(source: Source, end: int) -> str:

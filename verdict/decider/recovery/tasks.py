@@ -9,7 +9,7 @@ from verdict.decider.recovery.histories import Folded, Stored
 
 FOLDED_SCHEMA = (
     "of binary, partition bigint, offset bigint, key binary, entry binary, keep_ms bigint, "
-    "fault string, version bigint, last_hash binary, instead binary, is_lost boolean"
+    "fault string, version bigint, last_hash binary, instead binary, lost bigint"
 )
 ARROW_SCHEMA = pa.schema(
     [
@@ -23,7 +23,7 @@ ARROW_SCHEMA = pa.schema(
         ("version", pa.int64()),
         ("last_hash", pa.binary()),
         ("instead", pa.binary()),
-        ("is_lost", pa.bool_()),
+        ("lost", pa.int64()),
     ]
 )
 ROWS = 1000  # of a batch between Spark and its workers: a record may have a megabyte
@@ -64,7 +64,7 @@ def row_of(folded: Folded) -> tuple[object, ...]:
     entry, stand = folded.entry or NOTHING, folded.stand or NOTHING
     of, key, fault = folded.of, folded.key, folded.fault
     place = of.key, of.partition, of.offset
-    return *place, key, *entry, fault, *stand, folded.instead, folded.lost
+    return *place, key, *entry, fault, *stand, folded.instead, folded.lost or None
 
 
 def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored]:
