@@ -71,7 +71,10 @@ def state(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
     if not (places or snapshot.version) and at_version != 0:
-        raise VerdictError(f"there is no {aggregate} {id!r}: it has no event, and never had one")
+        raise VerdictError(
+            f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
+            f"`verdict history {aggregate} {id}` tells whether it ever had one"
+        )
     answer = state_shown(aggregate, id, snapshot, places.get(snapshot.version))
     if json:
         show_json(answer)

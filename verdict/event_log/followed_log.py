@@ -12,6 +12,7 @@ from verdict.configuration.settings import Settings
 from verdict.database import ownership
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
+from verdict.event_log.last_archived import ARCHIVE, Archived, last_archived, others_in_place
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
 from verdict.kafka.log import KafkaLog
@@ -34,6 +35,13 @@ FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
 REMEDY = (
     "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
     "or name a database that is empty, which is filled from this Kafka's log"
+)
+
+LOST = (
+    "If Kafka has lost what it had, bring that back (a replica, or the broker's directory as it "
+    "was) and keep this database: its archive has the events, and with another database their "
+    "offsets would be given a second time. Else start with the Kafka and the database that belong "
+    "together (bootstrap_servers, database_url)"
 )
 
 
@@ -105,15 +113,19 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
     One that does not answer is for those to name who need it. Nothing is written down.
 
     Raises:
-        AnotherLog: As for `follow_this_log`, a topic that is missing counted as an empty one.
+        AnotherLog: As for `follow_this_log`, a topic that is missing counted as an empty one; or
+            Kafka has another record in the place of the last one that is archived.
         VerdictError: The database is none that verdict knows, or of a newer version.
         Unreachable: Kafka does not answer.
     """
     try:
-        found = filled(settings)
+        found, last = filled(settings), _last_archived(settings)
     except (Unreachable, EnvironmentIncomplete):
         return
     refuse_another_filling(settings, kafka, found)
+    if said := [*others_in_place(kafka, last)]:
+        whose = f"the read side {shown(parse(database_url(settings)))}"
+        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
 
 
 def refuse_another_filling(settings: Settings, kafka: Kafka, filling: Filled) -> None:
@@ -200,6 +212,16 @@ def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
         engine.dispose()
 
 
+def _last_archived(settings: Settings) -> Archived:
+    with _database_if_any(settings) as engine:
+        if engine is None:
+            return {}
+        with failing_in_words(engine), snapshot(engine) as connection:
+            if not _has(connection, ARCHIVE):
+                return {}
+            return last_archived(connection, position.furthest(connection))
+
+
 def _filled(connection: Connection) -> Filled:
     """Return how far it was filled, and from what; a new one, and an old one, lack the tables."""
     return Filled(
@@ -240,7 +262,7 @@ def _refuse(
     (reached, noted), (found, ends) = filled, there_is
     refuse_other_topics(whose, noted, topics, found)
     if said := beyond(reached, ends):
-        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {REMEDY}")
+        raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
 
 
 def _ends(kafka: Kafka, topics: Collection[str]) -> Offsets:

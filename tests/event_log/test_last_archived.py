@@ -1,0 +1,40 @@
+"""G-01: a log that began anew under the same ids, and has come past where the former was read."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.audit.books import PLACE, Books
+from verdict.event_log.followed_log import refuse_another_database
+from verdict.kafka.access import Kafka
+from verdict.kafka.identity import AnotherLog
+from verdict.local.broker import EmbeddedBroker
+
+OTHER = """\
+UPDATE event_archive_v1 SET hash = '0123456789abcdef' WHERE aggregate_id = 'o-1' AND version = 1"""
+
+
+@pytest.mark.proves("G-01")
+def test_another_record_in_the_place_of_the_last_archived_event_is_refused(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """Else the events before that place would never be read, and nothing would say so."""
+    books = Books(broker, "last-archived", tmp_path / "data")
+    books.ask("order", "o-1", PLACE)
+    books.settle()
+    topic, number = books.topics.events("order"), books.partition("o-1")
+    kafka = Kafka(settings=books.options)
+    refuse_another_database(books.settings, kafka)
+
+    with books.read_side.engine.begin() as connection:
+        connection.exec_driver_sql(OTHER)
+    said = rf"{topic}:{number}:0 was archived with the SHA-256 0123456789abcdef…, and Kafka has"
+    with pytest.raises(AnotherLog, match=said):
+        refuse_another_database(books.settings, kafka)
+    books.ask("order", "o-1", {"type": "ModifyOrder", "quantity": 5})
+    books.settle()
+    refuse_another_database(books.settings, kafka)  # the last one is as it was archived
+
+    books.drop(topic, number, books.bounds(topic)[number][1])
+    refuse_another_database(books.settings, kafka)
+    books.close()
