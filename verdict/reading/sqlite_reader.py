@@ -61,10 +61,14 @@ class SqliteReader:
             self._connection.set_progress_handler(self._watch.look, STEPS)
             self._gate.learn(self._connection)
         except sqlite3.DatabaseError as error:
-            raise Unreachable(
-                f"no read side can be read at {path} ({error}): is it the right data "
-                "directory, and did `verdict up` start once?"
-            ) from error
+            # SQLite says so of a full disk, too, on which it cannot share what is written
+            io_failed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+            advice = (
+                "see that its disk works, and has room"
+                if io_failed
+                else "is it the right data directory, and did `verdict up` start once?"
+            )
+            raise Unreachable(f"no read side can be read at {path} ({error}): {advice}") from error
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT.
