@@ -1,5 +1,6 @@
 """What an audit cannot look at is not taken for clean."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Never
@@ -8,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from verdict.application import current
-from verdict.audit.finding import Looked
+from verdict.audit.finding import Check, Looked
 from verdict.audit.read_models import NO_FUNCTION_OF_THE_LOG, ReadModels
 from verdict.cli.verify import judged, not_seen, summary
 from verdict.configuration.settings import Settings
@@ -90,13 +91,15 @@ def test_what_could_not_be_looked_at_is_not_clean() -> None:
         "could not be looked at: outcome: gone", "not looked at: 2 places",
     ]  # fmt: skip
     with pytest.raises(VerdictError, match="as it was written, and 1 could not be looked at"):
-        judged(looked, 0)
-    with pytest.raises(VerdictError, match="3 findings"):
-        judged(looked, 3)
+        judged(looked, Counter())
+    with pytest.raises(
+        VerdictError, match="3 findings: .* `verdict projection rebuild NAME` makes"
+    ):
+        judged(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
 
 
 def test_what_is_passed_over_or_lies_elsewhere_is_clean() -> None:
     most = Looked(not_checked=["2 places"])
 
     assert summary(most, 0)["clean"] is True
-    assert judged(most, 0) == "all that was looked at is as it was written"
+    assert judged(most, Counter()) == "all that was looked at is as it was written"

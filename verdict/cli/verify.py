@@ -1,12 +1,13 @@
 """`verdict verify`: the audit, for people and for cron."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from verdict.audit.auditor import Auditor
-from verdict.audit.finding import Looked
+from verdict.audit.finding import Check, Looked
 from verdict.cli.options import Json, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.progress import progress
@@ -45,26 +46,26 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     """
     with progress("verify") as tell:
         auditor = Auditor(settings_of(), aggregate, id, tell)
-        count = _told(auditor, json)
+        found = _told(auditor, json)
     if json:
-        show_json(summary(auditor.looked, count))
+        show_json(summary(auditor.looked, found.total()))
     for line in not_seen(auditor.looked):
         note(line)
-    note(judged(auditor.looked, count))
+    note(judged(auditor.looked, found))
 
 
-def _told(auditor: Auditor, json: bool) -> int:
-    """Print the findings as they come, and return how many there are."""
-    findings, count = auditor.findings(), 0
-    for finding in findings:
-        count += 1
+def _told(auditor: Auditor, json: bool) -> Counter[Check]:
+    """Print the findings as they come, and return how many there are of each kind."""
+    found = Counter[Check]()
+    for count, finding in enumerate(auditor.findings(), 1):
+        found[finding.check] += 1
         if json:
             show_json(finding.facts())
         elif count <= SHOWN:
             show(str(finding))
-    if count > SHOWN and not json:
-        note(f"and {count - SHOWN:,} more: --json shows all")
-    return count
+    if found.total() > SHOWN and not json:
+        note(f"and {found.total() - SHOWN:,} more: --json shows all")
+    return found
 
 
 def summary(looked: Looked, findings: int) -> dict[str, Any]:
@@ -87,14 +88,17 @@ def not_seen(looked: Looked) -> Iterator[str]:
         yield f"not looked at: {one}"
 
 
-def judged(looked: Looked, findings: int) -> str:
+def judged(looked: Looked, found: Counter[Check]) -> str:
     """Return what to say of an audit that is clean.
 
     Raises:
         VerdictError: It is not: it found something, or could not look at something.
     """
-    if findings:
-        raise VerdictError(f"{findings:,} findings: see what each says")
+    if found:
+        advice = "see what each says"
+        if found[Check.READ_MODELS]:
+            advice += "; `verdict projection rebuild NAME` makes a read model of the log again"
+        raise VerdictError(f"{found.total():,} findings: {advice}")
     if looked.unavailable:
         raise VerdictError(
             "all that was looked at is as it was written, and "
