@@ -93,7 +93,7 @@ def test_what_could_not_be_looked_at_is_not_clean() -> None:
     with pytest.raises(VerdictError, match="as it was written, and 1 could not be looked at"):
         judged(looked, Counter())
     with pytest.raises(
-        VerdictError, match="3 findings: .* `verdict projection rebuild NAME` makes"
+        VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` makes"
     ):
         judged(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
 
