@@ -7,6 +7,7 @@ from verdict.decider import generation as module
 from verdict.decider.generation import Generation, newest_generation
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
+from verdict.exactly_once.errors import DamagedCheckpoint
 
 SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
 
@@ -86,3 +87,13 @@ def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     monkeypatch.setattr(module, "snapshot_formats", lambda: now)
 
     assert recovered.outdated() == ["order"]
+
+
+def test_damaged_formats_are_named_with_what_to_do(tmp_path: Path) -> None:
+    recovered = Generation(tmp_path, 2)
+    recovered.note_formats()
+    (file,) = recovered.folder.glob("*formats.json")
+    file.write_text(file.read_text()[:10])
+
+    with pytest.raises(DamagedCheckpoint, match=r"formats\.json is damaged .*`verdict recover`"):
+        recovered.outdated()

@@ -17,7 +17,7 @@ from tests.projection.read_side import ReadSide
 from verdict.model.message import Event
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
-from verdict.projection import creation, lost
+from verdict.projection import creation, holding, lost
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Delivery
 from verdict.projection.comparison import content
@@ -228,14 +228,25 @@ def test_what_was_decided_is_shown_and_copied_once(read_side: ReadSide) -> None:
         assert lost.decisions(connection) == made.decisions
 
 
-@pytest.mark.parametrize(("millis", "holders"), [(START - 1, {"ada": 1}), (START, {})])
-def test_as_of_a_time_it_is_so_once_that_was_decided(
-    read_side: ReadSide, millis: int, holders: dict[str, int]
+@pytest.mark.parametrize("markers", [0, 1], ids=["no marker behind the events", "a marker"])
+@pytest.mark.parametrize("millis", [START - 1, START])
+def test_as_of_a_time_it_is_so_once_that_was_decided_and_behind_a_hole_before(
+    read_side: ReadSide, millis: int, markers: int
 ) -> None:
+    """Of a-1 the last event is lost, of a-2 one in the middle: nobody can tell that one before."""
     made, engine = Losing("us_holder", 1), create_engine("sqlite://")
     made.log.add("a-1", opened("ada"))
+    made.log.add("a-2", opened("bob"))
+    made.log.add_unseen("a-2", PositionRelisted(exchange="LON"))
+    made.log.add("a-2", PositionRelisted(exchange="IEX"))
+    ends = dict(made.log.ends)
+    for _ in range(markers):
+        for place in made.log.partitions:
+            made.log.pass_over(place)
     made.decided("a-1", 2)
+    made.decided("a-2", 3)
     made.copy(read_side)
+    holders = {"ada": 1} if millis < START else {}
 
     class Said:
         topics = Topics()
@@ -249,9 +260,10 @@ def test_as_of_a_time_it_is_so_once_that_was_decided(
         assert isinstance(event, RecordedEvent)
         return event.payload.__class__ is not AsIfDeleted or event.decided_at <= millis
 
-    fold(engine, us_holder(), cast(Records, Said()), made.log.ends, wanted)
+    fold(engine, us_holder(), cast(Records, Said()), ends, wanted, millis)
 
     with engine.connect() as connection:
+        assert holding.load(connection, us_holder()) == {}
         found = connection.exec_driver_sql("SELECT client, positions FROM us_holder").all()
     assert dict(map(tuple, found)) == holders
 

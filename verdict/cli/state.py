@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
-from itertools import islice
+from heapq import merge
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
@@ -114,7 +116,10 @@ def _answers(
 ) -> Iterator[dict[str, Any]]:
     """Yield what is told of each aggregate that existed then; name those of which nothing can."""
     decisions, moment = cache(partial(_decisions, settings)), Moment(until=until)
-    for name, history in events.every(aggregate_type):
+    lost_as_a_whole = ((name, ()) for name in events.every_lost(aggregate_type))
+    both = merge(events.every(aggregate_type), lost_as_a_whole, key=itemgetter(0))
+    for name, found in groupby(both, key=itemgetter(0)):
+        history = chain.from_iterable(one for _, one in found)
         about, lost = f"{aggregate_type} {name!r}", events.lost(aggregate_type, name)
         try:
             places, snapshot = folded(about, history, moment, decisions, lost, note)

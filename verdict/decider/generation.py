@@ -13,6 +13,7 @@ from pathlib import Path
 from verdict.application import current
 from verdict.decider.manifest import check_manifest, write_manifest
 from verdict.exactly_once.checkpoint import CheckpointPosition
+from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.exactly_once.fit import FIRST_GENERATION
 from verdict.wire.marker import Marker
 
@@ -111,7 +112,13 @@ class Generation:
         """Return the aggregates whose stored snapshots the rules of today cannot read."""
         if not self._formats.exists():
             return []
-        stored: dict[str, int] = json.loads(self._formats.read_text())
+        try:
+            stored: dict[str, int] = json.loads(self._formats.read_text())
+        except ValueError as error:
+            raise DamagedCheckpoint(
+                f"{self._formats} is damaged ({error}): restore the data directory as it was, or "
+                "rebuild the state from Kafka with `verdict recover`"
+            ) from error
         now = snapshot_formats()
         return [name for name in sorted(now) if stored.get(name, now[name]) != now[name]]
 

@@ -74,6 +74,10 @@ class EventLog:
         """Return by which decisions an aggregate counts as deleted; raises as Kafka does."""
         return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
 
+    def every_lost(self, aggregate_type: str) -> list[str]:
+        """Return the ids of all of a type that are, sorted."""
+        return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)
+
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
 

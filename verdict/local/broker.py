@@ -236,7 +236,10 @@ class EmbeddedBroker:
         deadline = time.monotonic() + READY_S
         while time.monotonic() < deadline:
             if self._guardian.poll() is not None:
-                raise VerdictError(f"the embedded broker died at start; {self._last_lines()}")
+                raise VerdictError(
+                    f"the embedded broker died at start; {self._last_lines()}; where a file of it "
+                    "is missing or damaged, bring its folder back as it was"
+                )
             with contextlib.suppress(KafkaException):
                 if admin.list_topics(timeout=1).brokers:
                     return

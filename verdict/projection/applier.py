@@ -126,8 +126,8 @@ class Applier:
 
     @property
     def must_lose(self) -> bool:
-        """Whether an aggregate is to become as if deleted at the position, without a record."""
-        return bool(self._losing.due(self._positions))
+        """Whether an aggregate is to become as if deleted where this stands, without a record."""
+        return bool(self._losing.due(self._positions) or self._losing.overdue(self._held))
 
     def apply(self, batch: Batch) -> Applied:
         """Apply what of `batch` lies beyond the position; all of it and the position, or nothing.

@@ -107,10 +107,10 @@ def recover(
         plan, decided = _decided(ground, settings, marker, wish)
         new = genesis(query, marker, plan.offsets, shards or marker.shards)
         new = belonging(new, query, ground.kafka)
-        recovered, lost = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
+        recovered, made = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the marker, as until then the decider goes on with a state in which nothing is lost
-        beside = [*_letters(ground, settings, plan), *_on_record(settings, lost)]
+        beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
     finally:
@@ -181,14 +181,15 @@ def _seeded(
     asked: tuple[list[Decision], Wish],
     observers: tuple[Tell, OnRecoveryStep],
 ) -> tuple[Recovered, list[Decision]]:
-    """Write the state with which the generation of `new` begins; return what is lost by it."""
+    """Write the state with which the generation of `new` begins; return what is decided by it."""
     tell, on_step = observers
     decided, wish = asked
 
+    accepted: list[Decision] = []
+
     def accept(places: list[Source]) -> PassedOver:
-        made = holes(places, wish)
-        write_decisions(ground.kafka.settings, settings.topics, made)
-        return passed_over([*decided, *made])
+        accepted.extend(holes(places, wish))
+        return passed_over([*decided, *accepted])
 
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
@@ -208,7 +209,7 @@ def _seeded(
         remembered=seeded.remembered,
         seconds=0.0,
     )
-    return recovered, about_lost(ends, wish, decided)
+    return recovered, [*accepted, *about_lost(ends, wish, [*decided, *accepted])]
 
 
 def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:

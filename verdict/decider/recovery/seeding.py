@@ -26,7 +26,7 @@ from verdict.wire.spans import Partition, Span, Spans
 LOG = logging.getLogger("verdict.recovery")
 
 Accept = Callable[[list[Source]], PassedOver]
-"""Puts on record that versions may be missing before these places, or are told of by responses
+"""Notes that versions may be missing before these places, or are told of by responses
 there; returns all that is decided."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sqlalchemy import Engine
@@ -15,7 +15,7 @@ from verdict.projection import creation, holding, lost
 from verdict.projection.amended import amended
 from verdict.projection.amendments import Changed
 from verdict.projection.applier import Applier
-from verdict.projection.batch import Delivery, batches
+from verdict.projection.batch import NOTHING, Delivery, batches
 from verdict.projection.decoding import Decoding
 from verdict.projection.intervention import Amendments, EventKey
 from verdict.projection.projection import Projection
@@ -26,6 +26,7 @@ from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
+NOWHERE = 2**62  # an offset that nothing reaches
 IN_FORCE = """\
 SELECT aggregate_type, aggregate_id, event_version, after FROM projection_intervention
 WHERE projection = :projection AND kind IN ('edit', 'evict') ORDER BY seq"""
@@ -102,7 +103,8 @@ def fill(engine: Engine, projection: Projection, records: Records, resolved: Res
             cannot be applied, or its newest state cannot.
         Gone, VerdictError: As `fold`.
     """
-    fold(engine, projection, records, resolved.ends, partial(_is_in, resolved.until))
+    wanted = partial(_is_in, resolved.until)
+    fold(engine, projection, records, resolved.ends, wanted, resolved.until)
     _see_that_nothing_is_held(engine, projection, records.accepted(projection))
 
 
@@ -112,6 +114,7 @@ def fold(
     records: Records,
     ends: Mapping[Partition, int],
     wanted: Callable[[Delivery], bool],
+    until: int | None = None,
 ) -> None:
     """Make the tables and apply what lies before `ends`; what waits there is held, as live.
 
@@ -121,6 +124,7 @@ def fold(
         records: All there are.
         ends: The next offset of every partition that the projection follows.
         wanted: Tells which records count.
+        until: The time that `ends` stand for, if they do, in epoch milliseconds.
 
     Raises:
         Gone: Neither Kafka nor the archive has all of it.
@@ -128,7 +132,7 @@ def fold(
     """
     with engine.begin() as connection:
         creation.create(connection, [projection])
-        lost.copy(connection, (one for one in records.lost() if wanted(lost.as_if_deleted(one))))
+        lost.copy(connection, (_placed(one, ends, wanted, until) for one in records.lost()))
     applier = Applier(engine, projection, records.topics, live=False)
     in_force = Changed(records.in_force(projection), {})
     applied = amended(filter(wanted, records.before(ends)), in_force)
@@ -139,6 +143,29 @@ def fold(
                 f"{projection.name} cannot be told: {applier.failure}; see "
                 f"`verdict projection verify {projection.name}` and `verdict status`"
             )
+    if applier.must_lose:
+        applier.apply(NOTHING)
+
+
+def _placed(
+    made: Decision,
+    ends: Mapping[Partition, int],
+    wanted: Callable[[Delivery], bool],
+    until: int | None,
+) -> Decision:
+    """Return a decision about a lost aggregate at the place where it counts.
+
+    Before it was made, only whose events wait at a hole is lost, as nobody can tell that one then.
+    As of a time behind it, all are, though `ends` are those of the events up to that time.
+    """
+    place = Partition(made.source.topic, made.source.partition)
+    if not wanted(lost.as_if_deleted(made)):
+        offset = NOWHERE
+    elif until is None:
+        return made
+    else:
+        offset = min(made.source.offset, ends.get(place, made.source.offset))
+    return replace(made, source=replace(made.source, offset=offset), until=offset)
 
 
 def _is_in(until: int | None, delivery: Delivery) -> bool:
