@@ -1,5 +1,6 @@
 """G-01: a log that began anew under the same ids, and has come past where the former was read."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog
 from verdict.local.broker import EmbeddedBroker
 
-OTHER = """\
-UPDATE event_archive_v1 SET hash = '0123456789abcdef' WHERE aggregate_id = 'o-1' AND version = 1"""
+ALTERED = "UPDATE event_archive_v1 SET value = ? WHERE aggregate_id = 'o-1' AND version = 1"
+OTHER = "UPDATE event_archive_v1 SET hash = ? WHERE aggregate_id = 'o-1' AND version = 1"
 
 
 @pytest.mark.proves("G-01")
@@ -26,9 +27,13 @@ def test_another_record_in_the_place_of_the_last_archived_event_is_refused(
     kafka = Kafka(settings=books.options)
     refuse_another_database(books.settings, kafka)
 
+    other = sha256(b"another event").hexdigest()
     with books.read_side.engine.begin() as connection:
-        connection.exec_driver_sql(OTHER)
-    said = rf"{topic}:{number}:0 was archived with the SHA-256 0123456789abcdef…, and Kafka has"
+        connection.exec_driver_sql(ALTERED, (b"another event",))
+    refuse_another_database(books.settings, kafka)  # which is for the audit to name
+    with books.read_side.engine.begin() as connection:
+        connection.exec_driver_sql(OTHER, (other,))
+    said = rf"{topic}:{number}:0 was archived with the SHA-256 {other[:16]}…, and Kafka has"
     with pytest.raises(AnotherLog, match=said):
         refuse_another_database(books.settings, kafka)
     books.ask("order", "o-1", {"type": "ModifyOrder", "quantity": 5})
