@@ -174,7 +174,7 @@ def test_an_aggregate_that_never_was_is_said_not_to_be(story: Run) -> None:
     found = story("state", "order", "nobody's", "--json")
 
     assert (found.exit_code, found.lines) == (1, [])
-    assert 'there is no order "nobody\'s": it has no event' in found.stderr
+    assert 'there is no order "nobody\'s": neither the archive nor Kafka' in found.stderr
 
 
 def test_a_version_that_is_not_there_yet_is_named(story: Run) -> None:

@@ -65,8 +65,9 @@ def state(
     with ExitStack() as parts:
         events = event_log(settings, parts, tell=note)
         decisions = partial(_decisions, settings)
-        about, lost = f"{aggregate} {id!r}", events.lost(aggregate, id)
-        history, moment = events.history(aggregate, id), Moment(at_version, until)
+        about, moment = f"{aggregate} {id!r}", Moment(at_version, until)
+        history, of_the_past = events.history(aggregate, id), moment != Moment()
+        lost = events.lost(aggregate, id, of_the_past)
         places, snapshot = folded(about, history, moment, decisions, lost, note)
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(

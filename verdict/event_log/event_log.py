@@ -70,8 +70,21 @@ class EventLog:
         self._tell = tell
         self._without: Unreachable | None = None
 
-    def lost(self, aggregate_type: str, aggregate_id: str) -> Sequence[Decision]:
-        """Return by which decisions an aggregate counts as deleted; raises as Kafka does."""
+    def lost(
+        self, aggregate_type: str, aggregate_id: str, of_the_past: bool = False
+    ) -> Sequence[Decision]:
+        """Return by which decisions an aggregate counts as deleted.
+
+        Args:
+            aggregate_type: Of the aggregate.
+            aggregate_id: Its id.
+            of_the_past: What the archive knows of them is enough, and needs no Kafka.
+
+        Raises:
+            Unreachable: Kafka, which knows all, does not answer.
+        """
+        if of_the_past and (archive := self._archive()) is not None:
+            return archive.lost(aggregate_type, aggregate_id)
         return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
 
     def every_lost(self, aggregate_type: str) -> list[str]:
