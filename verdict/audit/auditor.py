@@ -86,8 +86,9 @@ class Auditor:
                 raise Unreachable(f"archive and read models were not looked at: {away}") from away
             records = Records(events, self._settings.topics, partial(reader_of, self._settings))
             told = {of[:2] for of in map(lost.key_of, records.lost())}
+            untold = audit.incomplete - told
             for one in self._read_models(records, parts, folder):
-                if (one.aggregate_type, one.aggregate_id) not in audit.incomplete - told:
+                if (one.aggregate_type, one.aggregate_id) not in untold:
                     yield one  # else no fold can tell what the row must be
 
     def _archive(self, parts: ExitStack) -> tuple[Archive | None, Unreachable | None]:

@@ -3,8 +3,6 @@
 import errno
 import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +14,7 @@ from verdict.cli.own_verbs import verbs_by_text
 from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
 from verdict.model.verb import Verb
+from verdict.operator.collector import collector_paused
 
 RUN = "Run"
 ASK = "Commands and what became of them"
@@ -124,25 +123,14 @@ class Verbs(TyperGroup):
             sys.exit(VerdictError.exit_code)
 
 
-@contextmanager
-def modules_unwatched() -> Iterator[None]:
-    """Keep Python's collector from looking through what modules are made of, none of which dies.
-
-    It would do so two hundred times, which is a tenth of what a verb takes that only reads.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def loaded(verb: Verb) -> Any:
     """Return the command of a verb, or the group of its commands."""
     try:
-        with modules_unwatched():
+        # what modules are made of never dies, and would be looked through two hundred times: a
+        # tenth of what a verb takes that only reads
+        with collector_paused():
             command = typer.main.get_command(import_module(verb.module).app)
+            gc.freeze()
     except ModuleNotFoundError as error:
         if (extra := EXTRAS.get((error.name or "").partition(".")[0])) is None:
             raise
