@@ -64,7 +64,7 @@ print(encode_command("order", envelope, CancelOrder())[:1])
 
 @pytest.mark.process
 def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
-    """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads all that it names."""
+    """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
     script = """
 import compose.application
 from verdict import load_settings
