@@ -23,6 +23,7 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
 from verdict.local.broker import EmbeddedBroker
+from verdict.local.jars import s3_jars
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
 from verdict.spark.probe import Executors
@@ -162,6 +163,14 @@ def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker |
     return embedded.bootstrap_servers, embedded
 
 
+def _store_options(settings: Settings) -> dict[str, str]:
+    if not settings.in_object_store:
+        return {}
+    from verdict.storage.object_store import hadoop_options  # what it takes not everybody has
+
+    return hadoop_options(os.environ)
+
+
 def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
     if settings.spark_master is None:
         return None
@@ -182,7 +191,8 @@ def _spark(settings: Settings, place: Place, locks: Sequence[DataDirectoryLock])
         settings.shards,
         settings.driver_memory,
         place.home / SPARK,
-        extra=cluster_options(settings),
+        extra=_store_options(settings) | cluster_options(settings),
+        more_jars=s3_jars() if settings.in_object_store else (),
         master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )
