@@ -105,9 +105,8 @@ class LogAudit:
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
         whole = not self.cut.kept[responses].start
-        is_behind_hole = self.log.passed_over.is_behind_hole
         lost_version = partial(self.log.passed_over.lost_version, aggregate_type)
-        histories = Histories(aggregate_type, whole, passed_over, is_behind_hole, lost_version)
+        histories = Histories(aggregate_type, whole, passed_over, lost_version)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
             response = yield from self._decoded(Response, record, aggregate_type)
