@@ -63,6 +63,21 @@ print(encode_command("order", envelope, CancelOrder())[:1])
 
 
 @pytest.mark.process
+def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
+    """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
+    script = """
+import compose.application
+from verdict import load_settings
+from verdict.reading.reader import Sees, views_for
+print("scattered_key" in views_for(load_settings(), Sees.AUDITOR))
+print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
+"""
+    ran = run(script)
+
+    assert (ran.stdout, ran.stderr) == ("True\n[]\n", "")
+
+
+@pytest.mark.process
 def test_an_application_in_memory_starts_neither_kafka_nor_spark() -> None:
     """Nor waits until their packages are loaded: that is what takes a start its time."""
     script = """

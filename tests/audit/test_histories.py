@@ -40,21 +40,16 @@ def audited(
     *events: Placed,
     said: tuple[int, bytes | None] | None = None,
     passed: Sequence[int] = (),
-    accepted: int = 0,
     lost: int = 0,
 ) -> list[Finding]:
     """Return what is found.
 
-    Offsets of `passed` are passed over, each by a decision of its own; before `accepted` versions
-    may be missing, and those that responses there tell of. Versions up to `lost` are so.
+    Offsets of `passed` are passed over, each by a decision of its own. Versions up to `lost` are
+    accepted as lost.
     """
-    ends = [(topic, 0, accepted, accepted) for topic in (EVENTS.topic, "position.responses")]
-    each = [(*EVENTS, offset, offset + 1) for offset in passed]
-    decided = PassedOver.of([*each, *ends])
+    decided = PassedOver.of((*EVENTS, offset, offset + 1) for offset in passed)
     passed_over = partial(decided.count, EVENTS)
-    histories = Histories(
-        "position", said is not None, passed_over, decided.is_behind_hole, lambda name: lost
-    )
+    histories = Histories("position", said is not None, passed_over, lambda name: lost)
     found = [finding for event in events for finding in histories.take(event)]
     if said is not None:
         version, digest = said
@@ -186,18 +181,6 @@ def test_events_of_a_command_that_kafka_has_dropped_need_its_outcome() -> None:
     ]
 
 
-@pytest.mark.parametrize(("accepted", "found"), [(OFFSET + 4, []), (OFFSET + 3, [3])])
-def test_versions_that_people_accepted_as_lost_are_no_finding(
-    accepted: int, found: list[int]
-) -> None:
-    """Before the place that the decision names; what is lost since then is."""
-    one, _, three = history(OPENED, PositionClosed(), OPENED)
-
-    findings = audited(one, three, accepted=accepted)
-
-    assert [finding.version for finding in findings if finding.check is Check.VERSIONS] == found
-
-
 @pytest.mark.proves("C-17")
 def test_versions_of_an_aggregate_that_is_lost_are_no_finding_and_later_ones_are() -> None:
     one, _, three, four = history(OPENED, PositionClosed(), OPENED, PositionClosed())
@@ -212,8 +195,8 @@ def test_versions_of_an_aggregate_that_is_lost_are_no_finding_and_later_ones_are
 def test_last_events_that_people_accepted_as_lost_are_no_finding(kept: int) -> None:
     events = history(OPENED, PositionClosed())[:kept]
 
-    assert audited(*events, said=(2, b"a hash"), accepted=2) == []
-    assert audited(*events, said=(2, b"a hash"), accepted=1) != []
+    assert audited(*events, said=(2, b"a hash"), lost=2) == []
+    assert audited(*events, said=(2, b"a hash"), lost=1) != []
 
 
 def test_who_never_existed_and_was_told_so_misses_nothing() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
 
 from schemas.position import PositionAdjusted, PositionClosed
 from tests.cli.conftest import Run, Verdict
@@ -52,14 +53,16 @@ def nowhere() -> Archive:
     raise Unreachable("there is no read side")
 
 
-def keep(archive: ReadSide, topics: Topics, events: list[Placed]) -> None:
-    """Archive these events, as if they were all that there was."""
+def keep(archive: ReadSide, topics: Topics, events: list[Placed], behind: int = 0) -> None:
+    """Archive these events, as if they were all that there was up to an offset, else the last's."""
     deliveries = [
         Delivery(p.place.topic, p.place.partition, p.place.offset, p.stored.event, p.stored.value)
         for p in events
     ]
     last = events[-1].place
-    batch = Batch(deliveries, {Partition(last.topic, last.partition): Span(0, last.offset + 1)})
+    batch = Batch(
+        deliveries, {Partition(last.topic, last.partition): Span(0, behind or last.offset + 1)}
+    )
     applier = Applier(archive.engine, archive.projections["event_archive"], topics)
     assert applier.apply(batch).applied == len(events)
 
@@ -111,6 +114,29 @@ def test_a_version_that_is_neither_archived_nor_in_kafka_is_named(
 
     assert found.exit_code == 1
     assert found.stderr.endswith(f"order '{ORDER}' is at version 4, there is no 5 yet\n")
+
+
+@pytest.mark.proves("G-07")
+def test_no_state_is_told_of_now_when_the_last_events_are_lost(
+    verdict: Run, archive: ReadSide, topics: Topics, ordered: list[Placed]
+) -> None:
+    """It was that of the version before, as if nothing had come since."""
+    keep(archive, topics, ordered[:3], ordered[3].place.offset + 1)
+    response = {
+        "command_id": "DeleteOrder", "aggregate_type": "order", "aggregate_id": ORDER,
+        "status": "ACCEPTED", "from_version": 3, "to_version": 4, "duplicate": False,
+        "correlation_id": "c", "topic": topics.commands("order"), "partition": 0, "offset": 0,
+        "decided_at": 0,
+    }  # fmt: skip
+    with archive.engine.begin() as connection:
+        connection.execute(insert(archive.projections["outcome"].tables[0]).values(response))
+
+    now = state(verdict, archive, "order", ORDER)
+    [then] = state(verdict, archive, "order", ORDER, "--at-version", 3).lines
+
+    assert (now.exit_code, now.lines) == (1, [])
+    assert "an outcome tells of version 4, and events end with version 3" in now.stderr
+    assert then["version"] == 3
 
 
 def test_an_archive_with_a_gap_tells_no_state(verdict: Run, archive: ReadSide) -> None:

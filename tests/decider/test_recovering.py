@@ -225,6 +225,46 @@ def test_read_models_forget_what_the_decider_has_for_deleted(
 
 
 @pytest.mark.proves("C-17")
+@pytest.mark.long
+def test_what_is_accepted_of_one_aggregate_is_of_no_other_and_of_nothing_later(
+    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """Be it on the same partition, and before the end that events had then."""
+    books = Books(broker, "ofone", tmp_path / "data")
+    others = (f"o-{number}" for number in count(2))
+    other = next(one for one in others if books.partition(one) == books.partition("o-1"))
+    books.ask("order", "o-1", BOUGHT)
+    books.ask("order", other, BOUGHT, {"type": "ModifyOrder", "quantity": 5})
+    books.settle()
+    ground, topic = new_ground(books.settings), books.topics.events("order")
+    books.drop(topic, books.partition("o-1"), 2)
+
+    def lose(name: str, version: int) -> None:
+        with books.read_side.engine.begin() as connection:
+            connection.exec_driver_sql(
+                "DELETE FROM event_archive_v1 WHERE aggregate_id = ? AND version = ?",
+                (name, version),
+            )
+
+    lose("o-1", 1)
+    accepted = Wish(accept_lost=True, who="ada", why="o-1 is gone", at=5)
+    recover(ground, books.settings, wish=accepted)
+    lose(other, 1)
+    with pytest.raises(BrokenHistory, match=f"'{other}'.* version 2 follows version 0"):
+        recover(ground, books.settings)
+    more = Wish(accept_lost=True, who="bea", why="so is the other", at=6)
+    recover(ground, books.settings, wish=more)
+    decided = read_decisions(books.options, books.topics)
+    books.close()
+
+    assert [(one.who, one.lost) for one in decided if one.lost] == [
+        ("ada", Lost("order", "o-1", 1)),
+        ("bea", Lost("order", other, 2)),
+    ]
+    assert [one for one in decided if one.source.offset == one.until and not one.lost] == []
+
+
+@pytest.mark.proves("C-17")
 @pytest.mark.thorough
 def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on_record(
     new_ground: NewGround, compacted: Compacted

@@ -35,7 +35,6 @@ class Said:
     version: int
     digest: bytes | None
     place: Source
-    accepted: bool  # that events up to there may be missing
 
 
 class Histories:
@@ -47,8 +46,6 @@ class Histories:
         passed_over: Says how many offsets of a span people decided to pass over. Versions that are
             missing are no finding where as many lie between the events before and behind them:
             whose event lay there nobody can read. All together cannot miss more than lie there.
-        is_behind_hole: Tells of which places people accepted that versions before them are missing,
-            or those that a response there tells of.
         lost_version: Tells up to which version an aggregate is lost, as people accepted.
 
     Attributes:
@@ -61,14 +58,12 @@ class Histories:
         aggregate_type: str,
         answered: bool = True,
         passed_over: Callable[[Span], int] = lambda span: 0,
-        is_behind_hole: Callable[[Source], bool] = lambda place: False,
         lost_version: Callable[[str], int] = lambda name: 0,
     ) -> None:
         self.aggregate_type = aggregate_type
         self.decided: Counter[str] = Counter()
         self.accepted: Counter[str] = Counter()
         self._passed_over = passed_over
-        self._is_behind_hole = is_behind_hole
         self._lost_version = lost_version
         self._answered = answered
         self._tips: dict[str, Tip] = {}
@@ -99,11 +94,7 @@ class Histories:
         """Take the next response in."""
         if response.duplicate or response.to_version is None:
             return
-        version, former = response.to_version, self._said.get(response.aggregate_id)
-        accepted = self._is_behind_hole(place) or (
-            former is not None and former.accepted and former.version == version
-        )
-        said = Said(version, response.last_hash, place, accepted)
+        said = Said(response.to_version, response.last_hash, place)
         self._said[response.aggregate_id] = said
 
     def close(self) -> Iterator[Finding]:
@@ -114,7 +105,7 @@ class Histories:
                 if tip is not None and self._answered:
                     yield self._end(name, tip, "no outcome tells of it or of any before")
             elif tip is None or tip.version < said.version:
-                if not self._is_decided(name, tip, said.version, None, accepted=said.accepted):
+                if not self._is_decided(name, tip, said.version, None):
                     yield self._cut_off(name, tip, said)
             elif tip.version > said.version:
                 what = f"no outcome tells of it: the last one, at {said.place}, says version "
@@ -139,7 +130,7 @@ class Histories:
     def _followed(self, tip: Tip, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
         if placed.version > tip.version + 1:
             name, behind, last = placed.aggregate_id, placed.place, placed.version - 1
-            if self._is_decided(name, tip, last, behind, accepted=self._is_behind_hole(behind)):
+            if self._is_decided(name, tip, last, behind):
                 return
             lacking = f"{tip.version + 1}"
             if placed.version > tip.version + 2:
@@ -165,9 +156,7 @@ class Histories:
                 place=tip.place,
             )
 
-    def _is_decided(
-        self, name: str, tip: Tip | None, last: int, behind: Source | None, *, accepted: bool
-    ) -> bool:
+    def _is_decided(self, name: str, tip: Tip | None, last: int, behind: Source | None) -> bool:
         """Tell whether the versions behind `tip` up to `last` are missing by a decision.
 
         Args:
@@ -175,7 +164,6 @@ class Histories:
             tip: Where its events end before them.
             last: Of the missing ones.
             behind: Of the next event; None where none has come.
-            accepted: Whether people accepted that they are missing.
         """
         missing = last - (tip.version if tip else 0)
         if not missing:  # it never existed, and was told so
@@ -185,7 +173,7 @@ class Histories:
         if missing <= self._passed_over(Span(start, end)):
             self.decided[name] += missing
             return True
-        if accepted or last <= self._lost_version(name):
+        if last <= self._lost_version(name):
             self.accepted[name] += missing
             return True
         return False

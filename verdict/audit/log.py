@@ -65,8 +65,15 @@ class LogAudit:
         outcomes = {name: self._outcomes(name) for name in aggregate_types}
         yield from self._letters(outcomes)
         for aggregate_type, seen in outcomes.items():
+            passed, lost = Counter[str](), Counter[str]()
             for number in self._numbers(self.topics.events(aggregate_type)):
-                yield from self._partition(aggregate_type, number, seen)
+                histories = yield from self._partition(aggregate_type, number, seen)
+                passed.update(histories.decided)
+                lost.update(histories.accepted)
+            where = "at places that people decided to pass over"
+            self._tell_of(passed, aggregate_type, where)
+            self._tell_of(lost, aggregate_type, "which people accepted as lost")
+            self.incomplete.update((aggregate_type, name) for name in lost)
             self._from_the_view(aggregate_type, seen)
             yield from self._rejections(aggregate_type, seen)
             yield from self._commands(aggregate_type, seen)
@@ -100,14 +107,16 @@ class LogAudit:
                 if seen.counts(source) and self.only in (None, name):
                     self.looked.at["outcomes from SQL"] += seen.fill_in(what, source)
 
-    def _partition(self, aggregate_type: str, number: int, seen: Outcomes) -> Iterator[Finding]:
+    def _partition(
+        self, aggregate_type: str, number: int, seen: Outcomes
+    ) -> Generator[Finding, None, Histories]:
+        """Yield what is wrong with a partition of events and its responses; return what came."""
         responses = Partition(self.topics.responses(aggregate_type), number)
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
         whole = not self.cut.kept[responses].start
-        is_behind_hole = self.log.passed_over.is_behind_hole
         lost_version = partial(self.log.passed_over.lost_version, aggregate_type)
-        histories = Histories(aggregate_type, whole, passed_over, is_behind_hole, lost_version)
+        histories = Histories(aggregate_type, whole, passed_over, lost_version)
         yield from self._events(aggregate_type, number, histories, seen)
         for record in self._records(responses):
             response = yield from self._decoded(Response, record, aggregate_type)
@@ -122,12 +131,8 @@ class LogAudit:
             histories.answer(response, place)
             self._count(response)
         yield from histories.close()
-        self._tell_of(
-            histories.decided, aggregate_type, "at places that people decided to pass over"
-        )
-        self._tell_of(histories.accepted, aggregate_type, "which people accepted as lost")
-        self.incomplete.update((aggregate_type, name) for name in histories.accepted)
         self.looked.at["aggregates"] += histories.aggregates
+        return histories
 
     def _tell_of(self, missing: Counter[str], aggregate_type: str, why: str) -> None:
         if missing:

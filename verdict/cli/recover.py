@@ -123,7 +123,8 @@ def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
     if why is None or others:
         alone = "it needs --why, and goes with no other of --skip, --accept-lost, --shards, --begin"
         raise typer.BadParameter(alone, param_hint=option)
-    return Wish(who=decided_by(by, why).who, why=why, at=wall_clock())
+    person = decided_by(by, why)
+    return Wish(who=person.who, why=person.why or "", at=wall_clock())
 
 
 def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
@@ -150,7 +151,13 @@ def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -
                 f"{text!r} is no place, such as order.commands:2:17", param_hint="--skip"
             )
         places.append(place)
-    return Wish(places=places, accept_lost=accept_lost, who=person.who, why=why, at=wall_clock())
+    return Wish(
+        places=places,
+        accept_lost=accept_lost,
+        who=person.who,
+        why=person.why or "",
+        at=wall_clock(),
+    )
 
 
 def own_alone(settings: Settings, wish: Wish) -> None:

@@ -16,11 +16,13 @@ from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
+from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
+from verdict.model.source import Source
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -62,13 +64,7 @@ def state(
     if id is None:
         _show_all(settings, aggregate, until, json)
         return
-    with ExitStack() as parts:
-        events = event_log(settings, parts, tell=note)
-        decisions = partial(_decisions, settings)
-        about, moment = f"{aggregate} {id!r}", Moment(at_version, until)
-        history, of_the_past = events.history(aggregate, id), moment != Moment()
-        lost = events.lost(aggregate, id, of_the_past)
-        places, snapshot = folded(about, history, moment, decisions, lost, note)
+    places, snapshot = _folded(settings, aggregate, id, Moment(at_version, until))
     if at_version is not None and snapshot.version < at_version:
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
@@ -83,6 +79,26 @@ def state(
         show_json(answer)
     else:
         show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
+
+
+def _folded(
+    settings: Settings, aggregate: str, name: str, moment: Moment
+) -> tuple[dict[int, Source], Snapshot[Any]]:
+    """Return what `folded` does, if events go as far as outcomes tell."""
+    about, is_now = f"{aggregate} {name!r}", moment == Moment()
+    with ExitStack() as parts:
+        events = event_log(settings, parts, tell=note)
+        answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
+        history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
+        decisions = partial(_decisions, settings)
+        places, snapshot = folded(about, history, moment, decisions, lost, note)
+    if snapshot.version < answered:
+        raise VerdictError(
+            f"{about}: an outcome tells of version {answered}, and events end with version "
+            f"{snapshot.version}: the last ones are lost, so what it is now nobody can tell; see "
+            f"`verdict verify`, or --at-version {snapshot.version} for what it was"
+        )
+    return places, snapshot
 
 
 def _show_all(settings: Settings, aggregate_type: str, until: int | None, json: bool) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -125,6 +126,9 @@ class Verbs(TyperGroup):
 
 def loaded(verb: Verb) -> Any:
     """Return the command of a verb, or the group of its commands."""
+    # else the first model looks for plugins in the metadata of every package that is installed;
+    # who wants theirs sets it to nothing
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         # what modules are made of never dies, and would be looked through two hundred times: a
         # tenth of what a verb takes that only reads

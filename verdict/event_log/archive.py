@@ -73,6 +73,10 @@ SELECT aggregate_type, aggregate_id, version, topic, "partition", "offset", who,
 FROM aggregate_lost"""
 LOST_ONE = f"{LOST} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"
 
+ANSWERED = """\
+SELECT coalesce(max(to_version), 0) FROM outcome
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
+
 FROM_POSITION = f"""\
 SELECT {COLUMNS} FROM event_archive
 WHERE global_position > :after AND global_position <= :last
@@ -165,6 +169,12 @@ class Archive:
         one = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
         found = self._reader.select(*((LOST_ONE, one) if aggregate_id else (LOST,)))
         return [decision_of(*row, time_of(at)) for *row, at in found.rows]
+
+    def answered(self, aggregate_type: str, aggregate_id: str) -> int:
+        """Return the last version of an aggregate that an outcome tells of; 0: none does."""
+        asked = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+        [(version,)] = self._reader.select(ANSWERED, asked).rows
+        return int(version)
 
     def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in the order of their versions, as they are asked for."""

@@ -19,7 +19,7 @@ def by_decision(
 
     Whose event lay at such a place nobody can read: versions count as long as no more of them are
     missing between two events than places are passed over there. Or somebody has accepted that
-    versions are lost before a place that lies behind the next event.
+    all up to a version are lost.
 
     Args:
         places: By version, where the events lie that are there.
@@ -35,8 +35,6 @@ def by_decision(
         missing = range(last + 1, version)
         if missing and len(missing) <= _count(between, Span(start, end)):
             found |= dict.fromkeys(missing, between[0])
-        elif version in places and (holes := [one for one in decisions if _is_hole(one, end)]):
-            found |= dict.fromkeys(missing, holes[0])
         for one in lost:
             found |= {v: one for v in missing if one.lost is not None and v <= one.lost.version}
         last, start = version, end + 1
@@ -64,10 +62,6 @@ def undecided_in_words(decision: Decision) -> str:
     source, who, why = decision.source, decision.who, decision.why
     upto = f" to {decision.until - 1}" if decision.until > source.offset + 1 else ""
     return f"{source}{upto} is passed over undecided: {who} decided so ({why})"
-
-
-def _is_hole(decision: Decision, offset: int) -> bool:
-    return decision.source.offset == decision.until > offset
 
 
 def _count(decisions: Sequence[Decision], span: Span) -> int:

@@ -87,6 +87,14 @@ class EventLog:
             return archive.lost(aggregate_type, aggregate_id)
         return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
 
+    def answered(self, aggregate_type: str, aggregate_id: str) -> int:
+        """Return the last version of an aggregate that an outcome tells of, as far as SQL has it.
+
+        Events of that version and those before it are there, as they came in one transaction.
+        """
+        archive = self._archive()
+        return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
+
     def every_lost(self, aggregate_type: str) -> list[str]:
         """Return the ids of all of a type that are, sorted."""
         return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)

@@ -125,11 +125,6 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     return Plan(decisions, jumped, offsets)
 
 
-def holes(before: Iterable[Source], wish: Wish) -> list[Decision]:
-    """Return that versions may be missing before these places, which pass over nothing."""
-    return [_decision(wish, place, place.offset) for place in before]
-
-
 def about_lost(
     lost: Iterable[tuple[Source, Lost]], wish: Wish, before: Sequence[Decision]
 ) -> list[Decision]:
@@ -137,19 +132,13 @@ def about_lost(
 
     Args:
         lost: Each with the place where its events end.
-        wish: That accepts it; a recovery without one goes on as the last hole was accepted.
+        wish: That accepts it, when there are new ones.
         before: All that was decided so far.
     """
     known = {one.lost for one in before}
-    if not wish.accept_lost:
-        accepted = [one for one in before if one.source.offset == one.until]
-        word = max(accepted, key=lambda one: one.decided_at, default=None)
-        wish = wish if word is None else Wish(who=word.who, why=word.why, at=word.decided_at)
-    return [
-        replace(_decision(wish, place, place.offset), lost=one)
-        for place, one in lost
-        if one not in known
-    ]
+    new = [(place, one) for place, one in lost if one not in known]
+    assert wish.accept_lost or not new, f"nobody has accepted that these are lost: {new}"
+    return [replace(_decision(wish, place, place.offset), lost=one) for place, one in new]
 
 
 def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:

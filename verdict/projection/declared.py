@@ -1,6 +1,6 @@
 """Which read models there are: the engine's own two, the application's, and aggregates' states."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from verdict.application import current, of_the_application
 from verdict.model.aggregate import Misdeclared
@@ -58,6 +58,15 @@ def projections(
     """
     known = live or {}
     return [at(known.get(name, FIRST)) for name, at in declared(chosen).items()]
+
+
+@of_the_application
+def first_versions() -> Sequence[Projection]:
+    """Return the read models for who asks what there is: topics, views and their columns.
+
+    Nothing is chosen, as that changes rows, and neither topics nor views.
+    """
+    return tuple(projections())
 
 
 def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersion:

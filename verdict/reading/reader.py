@@ -11,7 +11,7 @@ from sqlalchemy import URL
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.projection.database import driver_missing, is_sqlite, parse
-from verdict.projection.declared import projections
+from verdict.projection.declared import first_versions
 from verdict.projection.described import View
 from verdict.projection.processor_tables import views_of
 from verdict.projection.roles import READER
@@ -136,7 +136,7 @@ def views_for(settings: Settings, sees: Sees) -> Mapping[str, View]:
         settings: As for `reader_of`.
         sees: How much.
     """
-    every = views_of(projections(settings.chosen))
+    every = views_of(first_versions())
     return {name: every[name] for name in settings.roles.open_to(_role(settings, sees), [*every])}
 
 

@@ -7,7 +7,7 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
-from verdict.projection.declared import projections
+from verdict.projection.declared import first_versions
 from verdict.projection.letter import FOLLOWER, PARKED, WAITING
 from verdict.projection.versions import Role
 from verdict.reading.reader import Reader, Sees, reader_of
@@ -65,8 +65,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
     """
     with reader_of(settings, Sees.OPERATOR) as reader:
         told = Told(reader)
-    declared = projections(settings.chosen)
-    followed = {model.name: {*model.topics(settings.topics)} for model in declared}
+    followed = {model.name: {*model.topics(settings.topics)} for model in first_versions()}
     read = {topic for _, _, topic, *_ in told.positions}
     ends = _ends(settings, read.union(*followed.values()))
     return ReadSideStanding(

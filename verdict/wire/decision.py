@@ -19,9 +19,9 @@ class Lost:
 class Decision:
     """Places of a partition are passed over, for ever and by whoever reads there.
 
-    They begin at `source` and end before the offset `until`; with nothing between the two, versions
-    before that place may be missing. Such a one may tell of an aggregate that is `lost` by it, at
-    the place where its events end. `who` decided it, `why` and when.
+    They begin at `source` and end before the offset `until`. With nothing between the two it tells
+    of an aggregate that is `lost`, at the place where its events end: of no other may versions be
+    missing. `who` decided it, `why` and when.
     """
 
     source: Source

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from verdict.model.source import Source
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
@@ -56,25 +55,6 @@ class PassedOver:
             if span.start <= reached < span.end:
                 reached = span.end
         return reached
-
-    def is_behind_hole(self, place: Source) -> bool:
-        """Tell whether versions may be missing before a record, as `holes` has it."""
-        spans = self.spans.get(Partition(place.topic, place.partition), ())
-        return any(span.start == span.end > place.offset for span in spans)
-
-    def holes(self) -> str:
-        """Return what is true of a record before which versions may be missing, as Spark's SQL.
-
-        Or those that it tells of, if it is a response. That is decided by places that pass over
-        nothing: all before them in their partition.
-        """
-        each = (
-            f"(topic = '{place.topic}' AND partition = {place.partition} AND offset < {span.end})"
-            for place, spans in self.spans.items()
-            for span in spans
-            if span.start == span.end
-        )
-        return " OR ".join(each) or "false"
 
     def condition(self) -> str:
         """Return what is true of one of Kafka's records that is passed over, as Spark's SQL."""

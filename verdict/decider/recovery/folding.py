@@ -82,9 +82,10 @@ class Folding:
         counts: Take in how far the workers have come.
         passed_over: Places that do not count.
         decided: How far commands are decided.
+        accept_lost: Whether somebody accepts, with this run, that versions may be missing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (each is a fact that all of a fold needs)
         self,
         ground: Ground,
         topics: Topics,
@@ -92,6 +93,8 @@ class Folding:
         counts: Counts,
         passed_over: PassedOver,
         decided: offsets.Offsets,
+        *,
+        accept_lost: bool = False,
     ) -> None:
         self._spark = ground.spark
         self._source = ground.source
@@ -100,6 +103,7 @@ class Folding:
         self._counts = counts
         self._passed_over = passed_over
         self._decided = decided
+        self._accept_lost = accept_lost
 
     def write(
         self, bounds: Spans, shards: int, folder: Path, archived: Path | None = None
@@ -180,7 +184,7 @@ class Folding:
             names[F.col("topic")].alias("aggregate_type"),
             *Stored._fields[1:-2],
             F.expr(self._passed_over.condition()).alias(Stored._fields[-2]),
-            F.expr(self._passed_over.holes()).alias(Stored._fields[-1]),
+            F.lit(self._accept_lost).alias(Stored._fields[-1]),
         )
 
     def _checked(self, folder: Path) -> Seeded:

@@ -18,8 +18,8 @@ from verdict.wire.records import decode_event
 class Stored(NamedTuple):
     """A record of an events or responses topic, which people may have decided to pass over.
 
-    `behind_hole`: they have accepted that versions before it may be missing, or those that it
-    tells of.
+    `behind_hole`: it is accepted with this run that versions before it may be missing, or those
+    that it tells of.
     """
 
     aggregate_type: str
@@ -96,7 +96,7 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
         known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
         try:
             for last in events_of_one:
-                counts = _counts(reached.snapshot, last, jumped)
+                counts = _counts(reached.snapshot, last, jumped, known)
                 if counts:
                     version, reached = reached.snapshot.version, after(reached, last, jumped, known)
                     # versions that were passed over are given again: old responses tell of them
@@ -158,7 +158,7 @@ def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
     return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
-def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool) -> bool:
+def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool, known: int) -> bool:
     """Tell whether a record counts; a good event behind a hole does, when that is accepted.
 
     Raises:
@@ -174,7 +174,7 @@ def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool) -> bool:
     missing = event.version - snapshot.version - 1
     if jumped or missing <= 0 or event.aggregate_id.encode() != stored.key:
         return False
-    if stored.behind_hole:
+    if stored.behind_hole or event.version <= known + 1:
         return True
     raise Broken(
         f"version {event.version} is as verdict wrote it, and those behind version "

@@ -31,7 +31,6 @@ from verdict.event_log.passing import (
     Plan,
     Wish,
     about_lost,
-    holes,
     letters,
     planned,
     read_log,
@@ -46,13 +45,11 @@ from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
-from verdict.model.source import Source
 from verdict.operator.seed import stamp_of
 from verdict.operator.stream import shard_keys
 from verdict.wire.decision import Decision
 from verdict.wire.headers import joined
 from verdict.wire.marker import Marker, ShardState
-from verdict.wire.passed_over import PassedOver
 from verdict.wire.records import encode
 
 LOG = logging.getLogger("verdict.recovery")
@@ -185,18 +182,12 @@ def _seeded(
     tell, on_step = observers
     decided, wish = asked
 
-    accepted: list[Decision] = []
-
-    def accept(places: list[Source]) -> PassedOver:
-        accepted.extend(holes(places, wish))
-        return passed_over([*decided, *accepted])
-
     generation = Generation(settings.durable_dir, new.generation)
     generation.clear()
     counts = Counts(ground.spark.sparkContext)
     seeding = Seeding(ground, settings, new, counts)
     with told(tell, "recovering", counts):
-        seeded = seeding.write(passed_over(decided), accept if wish.accept_lost else None)
+        seeded = seeding.write(passed_over(decided), accept_lost=wish.accept_lost)
     on_step(RecoveryStep.FOLDED)
     generation.complete(aggregates=seeded.aggregates, remembered=seeded.remembered)
     on_step(RecoveryStep.SEEDED)
@@ -209,7 +200,7 @@ def _seeded(
         remembered=seeded.remembered,
         seconds=0.0,
     )
-    return recovered, [*accepted, *about_lost(ends, wish, [*decided, *accepted])]
+    return recovered, about_lost(ends, wish, decided)
 
 
 def _seeded_states(ground: Foundation, settings: Settings, new: Marker) -> list[ShardState]:

@@ -6,7 +6,6 @@ over only when a person has accepted that.
 """
 
 import logging
-from collections.abc import Callable
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
@@ -24,10 +23,6 @@ from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Partition, Span, Spans
 
 LOG = logging.getLogger("verdict.recovery")
-
-Accept = Callable[[list[Source]], PassedOver]
-"""Notes that versions may be missing before these places, or are told of by responses
-there; returns all that is decided."""
 
 
 class Seeding:
@@ -51,12 +46,12 @@ class Seeding:
         self._counts = counts
         self._generation = Generation(settings.durable_dir, new.generation)
 
-    def write(self, without: PassedOver, accept: Accept | None) -> Seeded:
+    def write(self, without: PassedOver, *, accept_lost: bool) -> Seeded:
         """Write the seed.
 
         Args:
             without: Places that do not count.
-            accept: Given when a person goes on without what Kafka has dropped.
+            accept_lost: Whether a person goes on without what is nowhere.
 
         Raises:
             BrokenHistory: A history does not hold together; names where, and how many do not.
@@ -76,12 +71,10 @@ class Seeding:
             faults, archived = broken, whole
         except Unreachable as away:
             LOG.warning("there is no archive: %s", away)
-        if accept is None:
+        if not accept_lost:
             raise faults
-        # of events, and of responses: those that they tell of may be missing
-        ends = [Source(*place, kept.end) for place, kept in self._bounds.items() if kept.end]
         LOG.warning("folding again, behind the holes that are accepted")
-        return self._again(archived, accept(ends))
+        return self._again(archived, without, accept_lost=True)
 
     def end_of(self, lost: LostAt) -> Source:
         """Return where events of a lost aggregate ended when this was made."""
@@ -90,15 +83,18 @@ class Seeding:
         # at the very first place a decision says that the partition may be a new one
         return Source(topic, lost.partition, max(end, 1))
 
-    def _again(self, archived: Spans, without: PassedOver) -> Seeded:
+    def _again(self, archived: Spans, without: PassedOver, *, accept_lost: bool = False) -> Seeded:
         self._counts.begin_anew()
-        return self._folded(archived, without)
+        return self._folded(archived, without, accept_lost=accept_lost)
 
-    def _folded(self, archived: Spans, without: PassedOver) -> Seeded:
+    def _folded(self, archived: Spans, without: PassedOver, *, accept_lost: bool = False) -> Seeded:
         file = self._generation.folder / "archived.parquet"
         limits, decided = limits_of(self._settings), self._new.offsets
         topics = self._settings.topics
-        folding = Folding(self._ground, topics, limits, self._counts, without, decided)
+        folding = Folding(
+            *(self._ground, topics, limits, self._counts, without, decided),
+            accept_lost=accept_lost,
+        )
         try:
             laid = lay_archived(self._settings, archived, without, file)
             seed = self._generation.seed
