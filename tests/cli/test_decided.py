@@ -40,12 +40,13 @@ def test_what_no_decision_explains_is_missing() -> None:
     assert by_decision({1: FIRST, 4: BEHIND}, 4, [decided(12, 13)]) == {}, "one place, two versions"
 
 
-def test_versions_before_a_place_that_was_accepted_as_a_hole_are_missing_by_that() -> None:
-    hole = decided(BEHIND.offset + 1, BEHIND.offset + 1)
-    at_it = decided(BEHIND.offset, BEHIND.offset)
+def test_versions_of_who_is_lost_are_missing_by_that_and_later_ones_are_not() -> None:
+    end = decided(BEHIND.offset + 1, BEHIND.offset + 1)
+    lost = replace(end, lost=Lost("position", "p-1", 3))
 
-    assert by_decision({1: FIRST, 4: BEHIND}, 4, [hole]) == {2: hole, 3: hole}
-    assert by_decision({1: FIRST, 4: BEHIND}, 4, [at_it]) == {}, "lost since then"
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [lost], [lost]) == {2: lost, 3: lost}
+    assert by_decision({1: FIRST, 4: BEHIND}, 6, [lost], [lost]) == {2: lost, 3: lost}
+    assert by_decision({1: FIRST, 4: BEHIND}, 4, [lost]) == {}, "it is another that is lost"
 
 
 @pytest.mark.proves("G-07")
