@@ -73,6 +73,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     place = place or whole_place(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
+    _see_that_the_store_answers(settings)
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
@@ -161,6 +162,13 @@ def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker |
         return service.bootstrap_servers, None
     embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
     return embedded.bootstrap_servers, embedded
+
+
+def _see_that_the_store_answers(settings: Settings) -> None:
+    if settings.in_object_store:
+        from verdict.storage.object_store import see_that_it_answers  # as below
+
+        see_that_it_answers(settings.durable_dir)
 
 
 def _store_options(settings: Settings) -> dict[str, str]:

@@ -7,7 +7,6 @@ request writes a file, safe and whole, or not at all.
 import os
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,5 +55,4 @@ def remove(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         return
     stored: Any = folder
-    with suppress(FileNotFoundError):
-        stored.fs.rm(stored.path, recursive=True)
+    stored.remove_all()
