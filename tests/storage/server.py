@@ -5,10 +5,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from pyarrow.fs import S3FileSystem
 
@@ -16,69 +15,80 @@ from tests.e2e.secured.broker import HOST, free_ports
 
 WEED = str(Path(sys.executable).with_name("weed"))
 PARTS = ("master", "volume", "filer", "s3")
+# which would be taken on every machine at the same place
+NONE = ("-s3.port.lance=0", "-s3.port.iceberg=0")
 READY_S = 60
 KEY, SECRET = "tests", "only for tests"
-ALLOWED = ["Admin", "Read", "List", "Tagging", "Write"]
 BUCKET = "verdict"
 
 
-class Store(NamedTuple):
-    """A store that runs; `environment` says where and who we are, as AWS's tools take it."""
+class Store:
+    """A store that keeps its files in a folder; started as often as one likes.
 
-    process: "subprocess.Popen[bytes]"
-    environment: Mapping[str, str]
+    Attributes:
+        environment: Where it is and who we are, as AWS's tools take it.
+    """
 
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        who = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
+        allowed = {"actions": ["Admin", "Read", "List", "Tagging", "Write"]}
+        config = folder / "identities.json"
+        config.write_text(json.dumps({"identities": [who | allowed]}))
+        ports = free_ports(2 * len(PARTS))
+        names = [f"-{part}.port{kind}" for part in PARTS for kind in (".grpc", "")]
+        listening = [f"{name}={port}" for name, port in zip(names, ports, strict=True)]
+        self._command = [
+            *(WEED, "server", "-s3", f"-s3.config={config}", f"-ip={HOST}", f"-dir={folder}"),
+            *("-master.volumeSizeLimitMB=64", "-volume.max=16", *NONE, *listening),
+        ]
+        self._endpoint, self._log = f"{HOST}:{ports[-1]}", folder / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+        self.environment = {
+            "AWS_ENDPOINT_URL": f"http://{self._endpoint}",
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",  # else Arrow asks a machine of Amazon's
+        }
 
-@contextmanager
-def object_store(folder: Path) -> Iterator[Store]:
-    """Give a store with one empty bucket, which keeps its files in `folder`."""
-    folder.mkdir(parents=True)
-    who = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
-    config = folder / "identities.json"
-    config.write_text(json.dumps({"identities": [who | {"actions": ALLOWED}]}))
-    ports = free_ports(2 * len(PARTS))  # and none of those that are the same everywhere
-    listening = [f"-{part}.port{kind}={ports.pop()}" for part in PARTS for kind in ("", ".grpc")]
-    at = next(one.partition("=")[2] for one in listening if one.startswith("-s3.port="))
-    command = [
-        *(WEED, "server", "-s3", f"-s3.config={config}", f"-ip={HOST}", f"-dir={folder}"),
-        *(
-            "-s3.allowEmptyFolder=false",
-            "-s3.port.lance=0",
-            "-s3.port.iceberg=0",
-            "-master.volumeSizeLimitMB=64",
-            "-volume.max=16",
-            *listening,
-        ),
-    ]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
-        try:
-            _make_bucket(f"{HOST}:{at}", folder / "log")
-            environment = {
-                "AWS_ENDPOINT_URL": f"http://{HOST}:{at}",
-                "AWS_REGION": "us-east-1",
-                "AWS_ACCESS_KEY_ID": KEY,
-                "AWS_SECRET_ACCESS_KEY": SECRET,
-                "AWS_EC2_METADATA_DISABLED": "true",
-            }
-            yield Store(process, environment)
-        finally:
-            process.kill()
+    def start(self) -> None:
+        """Return when it takes files into its bucket."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stderr=log)
+        deadline = time.monotonic() + READY_S
+        while not self._takes_files():
+            assert time.monotonic() < deadline, self._log.read_text()[-2000:]
+            time.sleep(0.2)
 
+    def kill(self) -> None:
+        """End it at once, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
-def _make_bucket(endpoint: str, log: Path) -> None:
-    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # else Arrow asks a machine of Amazon's
-    deadline = time.monotonic() + READY_S
-    while True:
+    def _takes_files(self) -> bool:
+        os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
         try:
             store = S3FileSystem(
                 access_key=KEY, secret_key=SECRET, region="us-east-1", scheme="http",
-                endpoint_override=endpoint, allow_bucket_creation=True,
+                endpoint_override=self._endpoint, allow_bucket_creation=True,
             )  # fmt: skip
             store.create_dir(BUCKET)
             with store.open_output_stream(f"{BUCKET}/.ready") as file:
                 file.write(b"yes")
             store.delete_file(f"{BUCKET}/.ready")
-            return
         except OSError:
-            assert time.monotonic() < deadline, log.read_text()[-2000:]
-            time.sleep(0.2)
+            return False
+        return True
+
+
+@contextmanager
+def object_store(folder: Path) -> Iterator[Store]:
+    """Give a store that runs, with one empty bucket; it is killed at the end."""
+    store = Store(folder)
+    store.start()
+    try:
+        yield store
+    finally:
+        store.kill()

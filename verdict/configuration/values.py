@@ -63,8 +63,14 @@ def cluster_url(value: str) -> str:
     return value
 
 
-def folder_or_file_url(value: Any) -> Any:
+def folder_or_file_url(
+    value: Any, beside: str = "; object stores and HDFS by themselves are not supported"
+) -> Any:
     """Return a folder, also one that is named as `file:///mnt/verdict`.
+
+    Args:
+        value: What was set.
+        beside: What else could have been, for people.
 
     Raises:
         ValueError: It is on no file system of this machine; as a path it would be a folder of that
@@ -77,7 +83,7 @@ def folder_or_file_url(value: Any) -> Any:
     if found[0] != "file:" or not path.startswith("/"):
         raise ValueError(
             f"{value!r} is no folder of this machine: name one on a file system that all machines "
-            "mount, such as /mnt/verdict; object stores and HDFS by themselves are not supported"
+            f"mount, such as /mnt/verdict{beside}"
         )
     return unquote(path)
 
@@ -95,7 +101,7 @@ def shared_folder(value: Any) -> Any:
             f"{value!r} is no folder in an object store: write s3a://BUCKET or s3a://BUCKET/FOLDER "
             "of letters, digits and the characters . _ - /"
         )
-    found = folder_or_file_url(value)
+    found = folder_or_file_url(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
     return Path(found) if isinstance(found, str) else found
 
 

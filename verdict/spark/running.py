@@ -14,11 +14,8 @@ from verdict.spark.location import on_disk
 from verdict.spark.pauses import FOLLOWING_MS, Pauses
 from verdict.spark.session import jvm_exit_code
 from verdict.spark.under_way import under_way
-from verdict.storage.folders import in_store
 
 POOL = "spark.scheduler.pool"
-MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-OF_STORES = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
 
 Take = Callable[[DataFrame, Batch], None]
 Told = Callable[[BaseException], BaseException]
@@ -75,7 +72,7 @@ class SparkQuery:
             .trigger(processingTime=f"{trigger_ms} milliseconds")
             .foreachBatch(lambda frame, batch_id: self._take_one(frame, checkpoint, batch_id))
         )
-        with own_pool(self._spark, self._name), _manager_of(self._spark, checkpoint):
+        with own_pool(self._spark, self._name):
             self._running = writer.start()
         self._pauses = Pauses(self._spark, self._running, self._idle_ms)
 
@@ -120,24 +117,6 @@ class SparkQuery:
             raise
         self.done += 1
         self.undone = False
-
-
-@contextmanager
-def _manager_of(spark: SparkSession, checkpoint: Path) -> Iterator[None]:
-    """Let a query that begins inside write its checkpoint as a store wants it, if it lies in one.
-
-    That takes one request for a file, which is refused where another process has written it; files
-    on a disk are renamed.
-    """
-    if not in_store(checkpoint):
-        yield
-        return
-    former = spark.conf.get(MANAGER) or ""
-    spark.conf.set(MANAGER, OF_STORES)
-    try:
-        yield
-    finally:
-        spark.conf.set(MANAGER, former)
 
 
 @contextmanager

@@ -123,8 +123,6 @@ def hadoop_options(environment: Mapping[str, str]) -> dict[str, str]:
     """
     endpoint, region = environment.get(ENDPOINT), environment.get(REGION)
     options = {
-        # one request writes a file whole, and fails where another process was faster
-        "spark.hadoop.fs.s3a.create.conditional.enabled": "true",
         # about ten seconds, instead of some minutes, until it is known that a store is away
         "spark.hadoop.fs.s3a.attempts.maximum": "2",
         "spark.hadoop.fs.s3a.retry.limit": "3",
