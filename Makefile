@@ -82,5 +82,6 @@ docs: setup ## Build the pages as a site in .site/, offline, links checked
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \
-	  --python-version 3.11 --extra dev --extra otel --extra page --extra postgres --extra service \
+	  --python-version 3.11 --extra dev --extra otel --extra page --extra postgres --extra s3 \
+	  --extra service \
 	  --custom-compile-command "make lock" --output-file requirements.lock pyproject.toml

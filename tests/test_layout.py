@@ -31,6 +31,7 @@ FLOORS = [
     "application",
     "wire",
     "decision",
+    "storage",
     "operator",
     "client",
     "local",

@@ -1,6 +1,7 @@
 """What a cluster is told, and that no secret travels to it in clear."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,12 @@ import pytest
 from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
 from verdict.configuration.found import Service, announce
 from verdict.configuration.loading import SettingsInvalid, load_settings
+from verdict.errors import EnvironmentIncomplete
+from verdict.exactly_once.lake_query import lake_dir
 from verdict.operator.local_copy import executor_folder
 from verdict.service.roles import alone, with_kafka
+from verdict.spark.location import on_disk
+from verdict.storage.object_store import hadoop_options
 
 MASTER = "spark://host:7077"
 LOGIN = {
@@ -119,7 +124,7 @@ def test_a_shared_folder_may_be_named_as_a_url_of_files(named: str) -> None:
     assert settings.shared_dir == settings.lake_dir == Path("/mnt/a b")
 
 
-@pytest.mark.parametrize("named", ["hdfs://host/v", "s3a://bucket/v", "file://host/v", "dbfs:/v"])
+@pytest.mark.parametrize("named", ["hdfs://host/v", "gs://bucket/v", "file://host/v", "dbfs:/v"])
 def test_what_is_no_folder_is_not_taken_for_one(named: str) -> None:
     with pytest.raises(SettingsInvalid, match=f"'{named}' is no folder of this machine"):
         load_settings(shared_dir=named)
@@ -158,3 +163,45 @@ def test_the_embedded_broker_is_refused_also_where_it_runs(tmp_path: Path, role:
 def test_who_asks_for_the_page_as_a_role_is_told_its_verb() -> None:
     with pytest.raises(SettingsInvalid, match="`verdict page`"):
         alone(load_settings(), "page")
+
+
+@pytest.mark.parametrize("named", ["s3a://bucket", "s3a://a.bucket-1/of/many/", "s3a://b-1/x_y.z"])
+def test_what_all_machines_share_may_be_in_an_object_store(named: str) -> None:
+    settings = load_settings(shared_dir=named, data_dir=Path("/data"))
+
+    assert settings.in_object_store
+    assert str(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
+    assert on_disk(settings.durable_dir / "decider") == f"{named.rstrip('/')}/decider"
+    assert lake_dir(settings) == Path("/data/lake")
+
+
+@pytest.mark.parametrize("named", ["s3://bucket/x", "s3a://UP", "s3a://bucket/a b", "s3a://b//x"])
+def test_what_is_no_folder_of_an_object_store_is_refused(named: str) -> None:
+    with pytest.raises(SettingsInvalid, match="write s3a://BUCKET or s3a://BUCKET/FOLDER"):
+        load_settings(shared_dir=named)
+
+
+def test_a_lake_is_on_a_file_system() -> None:
+    with pytest.raises(SettingsInvalid, match="object stores and HDFS"):
+        load_settings(lake_dir="s3a://bucket/lake")
+
+
+def test_who_lacks_what_reads_a_store_is_told_how_to_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "verdict.storage.object_store", None)
+    settings = load_settings(shared_dir="s3a://bucket")
+
+    with pytest.raises(EnvironmentIncomplete, match=r"pip install 'verdict-cqrs\[s3\]'"):
+        _ = settings.durable_dir
+
+
+def test_spark_finds_the_store_that_aws_s_environment_names() -> None:
+    options = hadoop_options({"AWS_ENDPOINT_URL": "http://store:8333", "AWS_REGION": "eu-1"})
+
+    assert options["spark.hadoop.fs.s3a.endpoint"] == "http://store:8333"
+    assert options["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+    assert options["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert options["spark.hadoop.fs.s3a.endpoint.region"] == "eu-1"
+    assert options["spark.executorEnv.AWS_ENDPOINT_URL"] == "http://store:8333"
+    assert not [name for name in hadoop_options({}) if "endpoint" in name]

@@ -34,8 +34,10 @@ from verdict.configuration.values import (
     listed,
     mail_server_url,
     possible,
+    shared_folder,
     topic_or_prefix,
 )
+from verdict.errors import EnvironmentIncomplete
 from verdict.projection.roles import AUDITOR, OPERATOR, READER, Roles
 from verdict.wire.backoff import understood
 from verdict.wire.letter import MOST_ATTEMPTS
@@ -44,7 +46,8 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
+Folder = Annotated[Path, BeforeValidator(lambda value: folder_or_file_url(value))]
+SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Directory = Annotated[Path, AfterValidator(possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
@@ -103,9 +106,10 @@ class Settings(BaseSettings):
     spark: PassThrough = Field(
         {}, description="More for Spark, by its names without `spark.`, such as executor.memory."
     )
-    shared_dir: Folder | None = Field(
+    shared_dir: SharedFolder = Field(
         None,
-        description="Checkpoint and lake, for all machines of a cluster to see; unset: data_dir.",
+        description="Checkpoint and lake, for all machines of a cluster to see, or s3a://BUCKET/…; "
+        "unset: data_dir.",
     )
     driver_memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*[kmgt]$")] = Field(
         "1g", description="Heap of the JVM."
@@ -225,8 +229,28 @@ class Settings(BaseSettings):
 
     @property
     def durable_dir(self) -> Path:
-        """What every machine must see: checkpoint, recovered state, what is handed over, lake."""
-        return (self.shared_dir or self.data_dir).absolute()
+        """What every machine must see: checkpoint, recovered state, what is handed over, lake.
+
+        In an object store it is what `object_path` returns.
+
+        Raises:
+            EnvironmentIncomplete: What that takes is not installed.
+        """
+        if not isinstance(self.shared_dir, str):
+            return (self.shared_dir or self.data_dir).absolute()
+        try:
+            from verdict.storage.object_store import object_path
+        except ModuleNotFoundError as error:
+            raise EnvironmentIncomplete(
+                f"shared_dir is {self.shared_dir}, and {error.name}, which reads it, is not "
+                "installed: pip install 'verdict-cqrs[s3]'"
+            ) from error
+        return object_path(self.shared_dir)
+
+    @property
+    def in_object_store(self) -> bool:
+        """Whether `durable_dir` is in an object store."""
+        return isinstance(self.shared_dir, str)
 
     @property
     def roles(self) -> Roles:

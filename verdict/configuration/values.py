@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from verdict.configuration.mail_server import parse_server
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
 
+OBJECTS = re.compile(r"s3a://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._-]+)*/?")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
@@ -62,8 +63,14 @@ def cluster_url(value: str) -> str:
     return value
 
 
-def folder_or_file_url(value: Any) -> Any:
+def folder_or_file_url(
+    value: Any, beside: str = "; object stores and HDFS by themselves are not supported"
+) -> Any:
     """Return a folder, also one that is named as `file:///mnt/verdict`.
+
+    Args:
+        value: What was set.
+        beside: What else could have been, for people.
 
     Raises:
         ValueError: It is on no file system of this machine; as a path it would be a folder of that
@@ -76,9 +83,26 @@ def folder_or_file_url(value: Any) -> Any:
     if found[0] != "file:" or not path.startswith("/"):
         raise ValueError(
             f"{value!r} is no folder of this machine: name one on a file system that all machines "
-            "mount, such as /mnt/verdict; object stores and HDFS by themselves are not supported"
+            f"mount, such as /mnt/verdict{beside}"
         )
     return unquote(path)
+
+
+def shared_folder(value: Any) -> Any:
+    """Return a folder as `folder_or_file_url` does; one in an object store stays a URI.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(value, str) and value.startswith("s3"):
+        if OBJECTS.fullmatch(value):
+            return value
+        raise ValueError(
+            f"{value!r} is no folder in an object store: write s3a://BUCKET or s3a://BUCKET/FOLDER "
+            "of letters, digits and the characters . _ - /"
+        )
+    found = folder_or_file_url(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
+    return Path(found) if isinstance(found, str) else found
 
 
 def possible(path: Path) -> Path:

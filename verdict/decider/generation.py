@@ -5,16 +5,15 @@ was until the marker names the new one: that single record decides which directo
 """
 
 import json
-import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from verdict.application import current
-from verdict.decider.manifest import check_manifest, write_manifest
+from verdict.decider.manifest import check_manifest, manifest
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.exactly_once.fit import FIRST_GENERATION
+from verdict.storage.folders import flush, remove, write_whole
 from verdict.wire.marker import Marker
 
 FOLDER = "decider"
@@ -60,8 +59,8 @@ class Generation:
 
     def clear(self) -> None:
         """Remove all of it: what an interrupted recovery left."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
+        remove(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
 
     def complete(self, **counts: int) -> None:
         """Say that the seed is whole, and of what it consists, after it is safely on the disk.
@@ -70,14 +69,9 @@ class Generation:
             **counts: How many of what it holds, for people.
         """
         self.note_formats()
-        for path in (*self.seed.rglob("*"), self.seed, self.folder):
-            _flush(path)
-        fresh = self._complete.with_suffix(".new")
-        write_manifest(fresh, self.seed, self._seed_files(), **counts)
-        _flush(fresh)
-        fresh.replace(self._complete)
-        for path in (self._complete, self.folder, self._all, self._all.parent):
-            _flush(path)
+        flush((*self.seed.rglob("*"), self.seed, self.folder))
+        write_whole(self._complete, manifest(self.seed, self._seed_files(), **counts))
+        flush((self._all, self._all.parent))
 
     def _seed_files(self) -> list[Path]:
         return sorted(self.seed.glob(f"{SHARD}*/*.parquet"))
@@ -95,18 +89,15 @@ class Generation:
                 of who has taken over.
         """
         for other in former:
-            shutil.rmtree(other, ignore_errors=True)
+            remove(other)
         if self.seeded and _has_begun(position):
             self._complete.unlink()
-            shutil.rmtree(self.seed, ignore_errors=True)
+            remove(self.seed)
 
     def note_formats(self) -> None:
         """Write down in which formats the rules store snapshots, for `outdated`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = self._formats.with_suffix(".new")
-        fresh.write_text(json.dumps(snapshot_formats()))
-        _flush(fresh)
-        fresh.replace(self._formats)
+        write_whole(self._formats, json.dumps(snapshot_formats()))
 
     def outdated(self) -> list[str]:
         """Return the aggregates whose stored snapshots the rules of today cannot read."""
@@ -144,11 +135,3 @@ def _has_begun(position: CheckpointPosition) -> bool:
     """Whether Spark is done with batch 0."""
     last = position.last
     return last is not None and (last.batch_id > 0 or position.committed)
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,19 +18,19 @@ class DamagedSeed(VerdictError):
     """The recovered state that a fresh checkpoint is to begin with is not as it was written."""
 
 
-def write_manifest(manifest: Path, folder: Path, files: Iterable[Path], **counts: int) -> None:
-    """Write down what `files` in `folder` are, and how many of what they hold."""
+def manifest(folder: Path, files: Iterable[Path], **counts: int) -> str:
+    """Return what `files` in `folder` are, and how many of what they hold."""
     facts = {str(file.relative_to(folder)): _facts(file) for file in sorted(files)}
-    manifest.write_text(json.dumps({"files": facts, **counts}, indent=2))
+    return json.dumps({"files": facts, **counts}, indent=2)
 
 
-def check_manifest(manifest: Path, folder: Path, files: Iterable[Path]) -> None:
+def check_manifest(written: Path, folder: Path, files: Iterable[Path]) -> None:
     """Return when `files` in `folder` are those that were written, byte for byte.
 
     Raises:
         DamagedSeed: They are not; names what differs, and what to do.
     """
-    found = list(_differences(manifest, folder, files))
+    found = list(_differences(written, folder, files))
     if found:
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
         raise DamagedSeed(
@@ -40,11 +40,11 @@ def check_manifest(manifest: Path, folder: Path, files: Iterable[Path]) -> None:
         )
 
 
-def _differences(manifest: Path, folder: Path, files: Iterable[Path]) -> Iterator[str]:
+def _differences(file: Path, folder: Path, files: Iterable[Path]) -> Iterator[str]:
     try:
-        written = json.loads(manifest.read_text())["files"]
+        written = json.loads(file.read_text())["files"]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        yield f"{manifest.name} does not say what it consists of ({type(error).__name__})"
+        yield f"{file.name} does not say what it consists of ({type(error).__name__})"
         return
     there = {str(file.relative_to(folder)): file for file in files}
     for name in sorted(written.keys() | there.keys()):

@@ -23,7 +23,7 @@ PAGE = 1000  # records in memory at a time: one may have a megabyte
 
 def write_laid(records: Iterator[Laid], file: Path) -> None:
     """Write the records into `file` as Parquet, with `COLUMNS`; a page is held at a time."""
-    with pq.ParquetWriter(file, COLUMNS) as writer:
+    with file.open("wb") as content, pq.ParquetWriter(content, COLUMNS) as writer:
         while page := [*islice(records, PAGE)]:
             columns = [*map(list, zip(*page, strict=True))]
             writer.write_table(pa.table(columns, schema=COLUMNS))

@@ -11,8 +11,9 @@ NAME = "lake"
 
 
 def lake_dir(settings: Settings) -> Path:
-    """Return where the lake of these settings is."""
-    return (settings.lake_dir or settings.durable_dir / NAME).absolute()
+    """Return where the lake of these settings is: never in an object store, which cannot rename."""
+    beside = settings.data_dir if settings.in_object_store else settings.durable_dir
+    return (settings.lake_dir or beside / NAME).absolute()
 
 
 def lake_query(topics: Topics) -> Query:

@@ -23,6 +23,7 @@ from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
 from verdict.local.broker import EmbeddedBroker
+from verdict.local.jars import s3_jars
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
 from verdict.spark.probe import Executors
@@ -72,6 +73,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     place = place or whole_place(settings.data_dir)
     locks = _locked(settings, parts, place)
     check_batch_size(settings)
+    _see_that_the_store_answers(settings)
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
         broker = beside.submit(_broker, settings, parts)
@@ -162,6 +164,21 @@ def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker |
     return embedded.bootstrap_servers, embedded
 
 
+def _see_that_the_store_answers(settings: Settings) -> None:
+    if settings.in_object_store:
+        from verdict.storage.object_store import see_that_it_answers  # as below
+
+        see_that_it_answers(settings.durable_dir)
+
+
+def _store_options(settings: Settings) -> dict[str, str]:
+    if not settings.in_object_store:
+        return {}
+    from verdict.storage.object_store import hadoop_options  # what it takes not everybody has
+
+    return hadoop_options(os.environ)
+
+
 def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
     if settings.spark_master is None:
         return None
@@ -182,7 +199,8 @@ def _spark(settings: Settings, place: Place, locks: Sequence[DataDirectoryLock])
         settings.shards,
         settings.driver_memory,
         place.home / SPARK,
-        extra=cluster_options(settings),
+        extra=_store_options(settings) | cluster_options(settings),
+        more_jars=s3_jars() if settings.in_object_store else (),
         master=settings.spark_master,
         keep_open=[lock.fileno() for lock in locks],  # the JVM writes there too, may outlive us
     )

@@ -22,7 +22,9 @@ from verdict.local.java import find_java
 
 HERE = Path(__file__).parent
 LOCK = HERE / "jars.lock"
-FOLDERS = ("broker", "spark")  # never on one class path: each has its own kafka-clients
+OF_S3 = HERE / "s3.lock"  # fetched by who has an object store only
+# by lock; never on one class path: broker and Spark each have their own kafka-clients
+FOLDERS = {LOCK: ("broker", "spark"), OF_S3: ("s3",)}
 IVY_SETTINGS = "VERDICT_IVY_SETTINGS"
 
 
@@ -40,27 +42,33 @@ def spark_jars() -> list[Path]:
     return sorted((fetched() / "spark").iterdir())
 
 
-def fetched(ivy_settings: Path | None = None) -> Path:
+def s3_jars() -> list[Path]:
+    """Return the jars that make Spark keep files in an object store; raises as the others do."""
+    return sorted((fetched(lock=OF_S3) / "s3").iterdir())
+
+
+def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
     """Return the checked cache folder, one sub-folder per class path; fetch it when it is missing.
 
     Args:
         ivy_settings: An ivysettings.xml that names the repositories of a closed network;
             without it the variable VERDICT_IVY_SETTINGS, else Ivy's own default.
+        lock: Which of `FOLDERS`.
 
     Raises:
         EnvironmentIncomplete: The jars cannot be fetched, or are not what the lock says.
     """
     cache = user_cache_path("verdict")
     # one folder per lock: two checkouts of different versions do not disturb each other
-    folder = cache / f"jars-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
+    folder = cache / f"jars-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if folder.is_dir():
-        verify(folder, read_lock())
+        verify(folder, read_lock(lock))
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
         staged = Path(scratch, "jars")
-        retrieve(staged, ivy_settings)
-        verify(staged, read_lock())
+        retrieve(staged, ivy_settings, lock)
+        verify(staged, read_lock(lock))
         _move_into_place(staged, folder)
     return folder
 
@@ -96,22 +104,22 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def read_lock() -> dict[str, str]:
-    """Return what `jars.lock` demands: "folder/name" to SHA-256."""
-    lines = (line.split() for line in LOCK.read_text().splitlines())
+def read_lock(lock: Path = LOCK) -> dict[str, str]:
+    """Return what a lock demands: "folder/name" to SHA-256."""
+    lines = (line.split() for line in lock.read_text().splitlines())
     return {f"{folder}/{name}": sha256 for folder, name, sha256 in lines}
 
 
-def write_lock(ivy_settings: Path | None = None) -> None:
+def write_lock(ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
     """Fetch what the ivy files ask for, and lock to it."""
     with tempfile.TemporaryDirectory() as scratch:
         staged = Path(scratch, "jars")
-        retrieve(staged, ivy_settings)
+        retrieve(staged, ivy_settings, lock)
         found = digests(staged)
-    LOCK.write_text("".join(f"{jar.replace('/', ' ')} {found[jar]}\n" for jar in found))
+    lock.write_text("".join(f"{jar.replace('/', ' ')} {found[jar]}\n" for jar in found))
 
 
-def retrieve(target: Path, ivy_settings: Path | None = None) -> None:
+def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) -> None:
     """Let Ivy put the jars of each folder below `target`; unchecked, see `verify`.
 
     Raises:
@@ -119,7 +127,7 @@ def retrieve(target: Path, ivy_settings: Path | None = None) -> None:
     """
     named = ivy_settings or os.environ.get(IVY_SETTINGS)
     settings = ["-settings", str(named)] if named else []
-    for folder in FOLDERS:
+    for folder in FOLDERS[lock]:
         command = [str(find_java()), "-jar", str(_ivy()), *settings]
         command += ["-cache", str(target.with_name("ivy-cache"))]
         command += ["-ivy", str(HERE / f"{folder}.ivy.xml")]
@@ -153,14 +161,15 @@ def _move_into_place(staged: Path, folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fetch the jars, or with `--lock` rewrite `jars.lock` (for maintainers)."""
+    """Fetch the jars, or with `--lock` rewrite the lock files (for maintainers)."""
     parser = argparse.ArgumentParser(prog="python -m verdict.local.jars", description=main.__doc__)
-    parser.add_argument("--lock", action="store_true", help="rewrite jars.lock from the ivy files")
+    parser.add_argument("--lock", action="store_true", help="rewrite the locks from the ivy files")
     parser.add_argument("--ivy-settings", type=Path, help=f"instead of {IVY_SETTINGS}")
     options = parser.parse_args(arguments)
     try:
         if options.lock:
-            write_lock(options.ivy_settings)
+            for lock in FOLDERS:
+                write_lock(options.ivy_settings, lock)
         else:
             fetched(options.ivy_settings)
     except EnvironmentIncomplete as incomplete:

@@ -5,13 +5,14 @@ than once. So what a lonely command or a few put out goes that way, which takes 
 more go into files, whose paths stand for them.
 """
 
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+
+from verdict.storage.folders import located, remove
 
 NOTHING_TOLD = {"moved": [None], "arrived": [None]}
 BY_SPARK_BYTES = 256 * 2**10  # for each shard and batch
@@ -59,7 +60,7 @@ class Outputs:
     def clear(self) -> None:
         """Remove what is published, and what owners before left; only who is the owner may."""
         for each in (self.folder, *self._former):
-            shutil.rmtree(each, ignore_errors=True)
+            remove(each)
         self._former.clear()
 
 
@@ -68,6 +69,6 @@ def chunks_of(table: pa.Table) -> Iterator[bytes]:
     for chunk, file in zip(table["outputs"], table["file"], strict=True):
         path = file.as_py()
         if path is not None:
-            yield Path(path).read_bytes()
+            yield located(path).read_bytes()
         elif chunk.is_valid:  # else the row tells of a shard
             yield chunk.as_py()

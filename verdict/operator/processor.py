@@ -23,6 +23,7 @@ from verdict.operator.moved import Moved, packed
 from verdict.operator.seed import pieces
 from verdict.operator.shard_state import MapShardState, ShardState
 from verdict.operator.slices import in_slices
+from verdict.storage.folders import in_store
 from verdict.wire.topics import Topics
 
 INPUT_COLUMNS = (
@@ -91,7 +92,8 @@ class CommandProcessor(StatefulProcessor):
 
     def _decided(self, shard: int, arrived: Iterator[CommandRecord]) -> Iterator[pd.DataFrame]:
         handover, now = Handover(self._folder), self._planned_at()
-        for number, part in enumerate(in_slices(arrived, self._folder)):
+        here = None if self._folder is None or in_store(self._folder) else self._folder
+        for number, part in enumerate(in_slices(arrived, here)):
             if number:
                 self._state.open(shard)
             batch = ShardBatch(self._topics, self._limits, self._state)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from verdict.operator.entries import kept, key_hash, pack
 from verdict.operator.log_head import LogHead
 from verdict.operator.shard_state import Entry, Stamp
+from verdict.storage.folders import located
 
 SEED_SCHEMA = "key binary, entry binary, keep_ms bigint"
 SEEDS_SCHEMA = "shard int, file string"
@@ -54,7 +55,10 @@ def stamp_of(files: Iterable[str]) -> Stamp:
 
 def _entries(file: str) -> Iterator[tuple[bytes, Entry]]:
     # buffered in advance, Arrow would hold all that was read until the file is closed
-    with pq.ParquetFile(file, pre_buffer=False) as parquet:
+    with (
+        located(file).open("rb") as content,
+        pq.ParquetFile(content, pre_buffer=False) as parquet,
+    ):
         batches = parquet.iter_batches(ROWS, columns=["key", "entry", "keep_ms"])
         for batch in batches:
             columns = (column.to_pylist() for column in batch.columns)

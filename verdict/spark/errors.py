@@ -92,6 +92,13 @@ def _kafka(line: str, data_dir: Path, log: Path) -> VerdictError:
     return Unreachable(f"Kafka did not answer Spark ({line}): see that it runs; {NOTHING_LOST}")
 
 
+def _store(line: str, data_dir: Path, log: Path) -> VerdictError:
+    return Unreachable(
+        f"the object store did not answer for {data_dir} ({line}): see that it runs, and that what "
+        f"AWS_… in the environment says of it is right; {NOTHING_LOST}"
+    )
+
+
 def _late(line: str, data_dir: Path, log: Path) -> VerdictError:
     return Late(
         f"a part of Spark was late, or has ended ({line}): give its machine less to do or more "
@@ -136,6 +143,14 @@ SURROUNDINGS = (
     Cause(re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "), _application),
     Cause(re.compile(r"Too many open files"), _files),
     Cause(re.compile(r"Invalid directory or I/O error occurred for dir"), _folder),
+    Cause(
+        re.compile(
+            r"on s3a://\S+: \w*(software\.amazon\.awssdk|java\.net|com\.amazonaws)\S*"
+            r"|\bAWS\w*(IO|Service|Redirect|NoResponse)\w*Exception\b|SdkClientException"
+            r"|AWS Error \w+ during \w+ operation|the object store \(\S+\) does not let us"
+        ),
+        _store,
+    ),
     Cause(
         re.compile(
             r"common\.errors\.(Timeout|Disconnect|Network)\w*Exception"

@@ -9,4 +9,5 @@ def on_disk(folder: Path) -> str:
     Without a scheme it might be one of HDFS, and not that into which we look. Nothing is escaped,
     as `Path.as_uri` does: Hadoop would take a `%20` for the name.
     """
-    return f"file://{folder.absolute()}"
+    where = str(folder.absolute())
+    return where if "://" in where else f"file://{where}"

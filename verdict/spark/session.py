@@ -77,6 +77,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     extra: Mapping[str, str] | None = None,
     keep_open: Sequence[int] = (),
     master: str | None = None,
+    more_jars: Sequence[Path] = (),
 ) -> SparkSession:
     """Return a session; the JVM of this process is started when it has none yet.
 
@@ -95,6 +96,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
         extra: Further settings of Spark; they win over the ones given here.
         keep_open: File descriptors that the JVM inherits, such as that of a lock.
         master: Of a cluster, whose executors are in other JVMs; None: local mode.
+        more_jars: Besides those of Kafka.
 
     Raises:
         EnvironmentIncomplete: Java or the jars are missing.
@@ -108,7 +110,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     temporary.mkdir(parents=True, exist_ok=True)
     _prepare_environment()
     _leave_a_death_to_who_looks_for_it()
-    jars, sockets = spark_jars(), _folder_of_sockets(temporary)
+    jars, sockets = [*spark_jars(), *more_jars], _folder_of_sockets(temporary)
     java_tmp = temporary if master is None else sockets  # where each JVM has them of itself
     settings = {
         **STREAMING,

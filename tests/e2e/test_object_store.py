@@ -1,0 +1,59 @@
+"""A decider whose checkpoint is in an object store: killed, moved, cut off from it, recovered."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.deployment import Deployment
+from tests.e2e.kept import Kept, kept
+from tests.e2e.test_cluster import await_outcomes, await_problem
+from tests.e2e.test_recover import recovered
+from tests.storage.server import BUCKET, object_store
+from verdict.local.broker import EmbeddedBroker
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.timeout(900),
+    pytest.mark.process,
+    pytest.mark.thorough,
+]
+
+
+@pytest.mark.proves("C-01", "C-04")
+def test_nothing_is_lost_or_said_twice_whatever_happens_to_driver_and_store(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    deployment = Deployment(broker.bootstrap_servers, "instore", tmp_path / "d")
+    with object_store(tmp_path / "store") as store:
+        deployment.environment |= store.environment
+        deployment.environment["VERDICT_SHARED_DIR"] = f"s3a://{BUCKET}/decider"
+        with decider(deployment) as one, deployment.traffic(seed=31):
+            await_outcomes(deployment, 100)
+            one.kill()
+            deployment.environment["VERDICT_DATA_DIR"] = str(tmp_path / "another host")
+            one.running()
+            await_outcomes(deployment, 200)
+            store.kill()
+            await_problem(deployment, "the object store")
+            store.start()
+            await_outcomes(deployment, 300)
+        recovered(deployment, "--shards", "3")
+        with decider(deployment):
+            with deployment.traffic(seed=32):
+                await_outcomes(deployment, 400)
+            deployment.await_quiet()
+
+    deployment.assert_as_the_model_says()
+    for data_dir in (tmp_path / "d", tmp_path / "another host"):
+        assert not (data_dir / "decider").exists()
+
+
+@contextmanager
+def decider(deployment: Deployment) -> Iterator[Kept]:
+    """Give the decider, which runs."""
+    with kept(lambda: deployment.start(role="decider"), deployment.said) as one:
+        one.running()
+        yield one
