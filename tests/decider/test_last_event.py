@@ -94,6 +94,14 @@ def accepted(topics: Topics) -> Topics:
     return topics._replace(responses=[one._replace(behind_hole=True) for one in topics.responses])
 
 
+def last_passed_over(topics: Topics) -> Topics:
+    """Return topics with the word of a person that the last event does not count."""
+    at = topics.events.index(LAST)
+    events = [*topics.events]
+    events[at] = LAST._replace(passed_over=True)
+    return topics._replace(events=events)
+
+
 def answered_since(topics: Topics) -> Topics:
     """Return topics with one answer more to that aggregate, which is not behind the word."""
     of_it = [one for one in topics.responses if one.key == LAST.key and one[0] == LAST[0]]
@@ -122,6 +130,7 @@ WHOLE: dict[str, Topics] = {  # of which each lies in a shard of its own
     "gone, accepted": accepted(gone(HEALTHY)),
     "altered, accepted": accepted(altered(HEALTHY)),
     "appended, accepted": accepted(appended(HEALTHY)),
+    "passed over, accepted": accepted(last_passed_over(HEALTHY)),
 }
 IN_PART = {"unanswered, and responses are missing": unanswered(HEALTHY)}
 
@@ -191,7 +200,8 @@ def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
     named = [one for one in found if one.startswith(f"{LAST.aggregate_type} {EVENT.aggregate_id}")]
     [fault] = named
     assert f"the last response tells of version {said}" in fault
-    assert f"events end with version {ended}" in fault
+    ends = "no event of it is there" if damage == "gone" else f"events end with version {ended}"
+    assert ends in fault
     others = damage in ("gone", "unanswered")  # of other types, under the same key
     assert others or found == named
 
@@ -250,6 +260,22 @@ def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
         0: EVENT.version, 1: EVENT.version, 2: None,
     }  # fmt: skip
     assert [row.fault for row in rows] == [None] * 3
+
+
+@pytest.mark.proves("C-17")
+def test_who_lacks_a_last_event_that_was_passed_over_is_not_lost(
+    spark: SparkSession, faults: dict[str, list[str]]
+) -> None:
+    """It is at the version before, whatever is accepted of others with the same run."""
+    name = "passed over, accepted"
+    assert faults[name] == []
+
+    rows = entries_of(spark, {name: WHOLE[name]}, whole=True).collect()
+
+    [row] = [row for row in rows if named(bytes(row.key)) == LOST]
+    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    assert (row.lost, kept.version) == (None, EVENT.version - 1)
+    assert kept.state is not None or EVENT.version == 1
 
 
 @pytest.mark.proves("C-16")

@@ -7,11 +7,13 @@ from confluent_kafka import Producer
 
 from tests.topics import create, drop
 from verdict.errors import VerdictError
+from verdict.event_log.decisions import passed_over
 from verdict.event_log.passing import NO_WISH, Log, Wish, about_lost, planned, refuse_lost
 from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.wire.decision import Decision, Lost
+from verdict.wire.decision import DROPPED, Decision, Lost
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 COMMANDS, EVENTS = "order.commands", "order.events"
@@ -108,15 +110,38 @@ def test_commands_that_kafka_dropped_are_named_until_somebody_accepts_that() -> 
         planned(DECIDED, dropped, NO_WISH, [])
     plan = planned(DECIDED, dropped, asks(accept_lost=True), [])
 
-    assert plan.decisions == [decision(Source(COMMANDS, 0, 10), 13)]
+    assert plan.accepted == [decision(Source(COMMANDS, 0, 10), 13)]
+    assert plan.decisions == []  # on record only when that run comes to its end
     assert plan.jumped == [(COMMANDS, 0, 10, 13, True, "ada: a bomb")]
     assert plan.offsets == {COMMANDS: [13, 20]}
 
-    again = planned(DECIDED, dropped, NO_WISH, plan.decisions)  # that run was interrupted
-    assert (again.decisions, again.jumped) == ([], plan.jumped)
+    again = planned(DECIDED, dropped, NO_WISH, plan.accepted)
+    assert (again.accepted, again.jumped) == ([], plan.jumped)
     more = replace(dropped, begins={COMMANDS: [14, 20]})
     with pytest.raises(VerdictError, match=r"order.commands:0 from offset 13 to 13; "):
-        planned(DECIDED, more, NO_WISH, plan.decisions)
+        planned(DECIDED, more, NO_WISH, plan.accepted)
+
+
+@pytest.mark.proves("C-17")
+def test_what_kafka_has_dropped_counts_where_an_archive_has_it_again() -> None:
+    """The archive was only away when somebody accepted that it was lost."""
+    log = Log(
+        commands=[COMMANDS],
+        begins={COMMANDS: [10, 20], EVENTS: [0, 5]},
+        ends=LOG.ends,
+        archived={EVENTS: [0, 3]},
+    )
+
+    plan = planned(DECIDED, log, asks(Source(EVENTS, 0, 1), accept_lost=True), [])
+    without = passed_over([*plan.decisions, *plan.accepted])
+
+    assert plan.accepted == [replace(decision(Source(EVENTS, 1, 3), 5), lost=DROPPED)]
+    assert planned(DECIDED, log, NO_WISH, plan.accepted).accepted == []
+    assert without.count(Partition(EVENTS, 1), Span(0, 10)) == 2
+    assert without.condition() == (
+        f"(topic = '{EVENTS}' AND partition = 0 AND offset >= 1 AND offset < 2)"
+    )
+    assert without.lost == {}
 
 
 @pytest.mark.proves("C-17")

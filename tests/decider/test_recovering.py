@@ -15,6 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
     ConfigResource,
     ResourceType,
 )
+from pydantic import SecretStr
 from pyspark.sql import Row, SparkSession
 
 from tests.audit.books import PARTITIONS, Books
@@ -23,7 +24,7 @@ from tests.decision.desk import PLACE, command
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.folding import BrokenHistory
-from verdict.decider.recovery.recovering import recover
+from verdict.decider.recovery.recovering import RecoveryStep, recover
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.decision.snapshot import snapshot_codec
@@ -262,6 +263,36 @@ def test_what_is_accepted_of_one_aggregate_is_of_no_other_and_of_nothing_later(
         ("bea", Lost("order", other, 2)),
     ]
     assert [one for one in decided if one.source.offset == one.until and not one.lost] == []
+
+
+@pytest.mark.proves("C-17", "C-04")
+@pytest.mark.long
+def test_an_acceptance_that_comes_to_no_end_leaves_nothing_behind(
+    new_ground: NewGround, broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """The archive, which was only away, has all: none of it may be given a second time."""
+    books = Books(broker, "noend", tmp_path / "data")
+    books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5})
+    books.settle()
+    ground, settings = new_ground(books.settings), books.settings
+    before = recover(ground, settings)
+    for number, (_, end) in enumerate(books.bounds(books.topics.events("order"))):
+        books.drop(books.topics.events("order"), number, end)
+    elsewhere = SecretStr(f"sqlite:///{tmp_path / 'away.db'}")
+    away = settings.model_copy(update={"database_url": elsewhere})
+    accepted = Wish(accept_lost=True, who="bob", why="the wrong database", at=5)
+
+    def killed(step: RecoveryStep) -> None:
+        if step is RecoveryStep.SEEDED:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recover(ground, away, wish=accepted, on_step=killed)
+    assert read_decisions(books.options, books.topics) == []
+    after = recover(ground, settings)
+    books.close()
+
+    assert seeded(ground, settings, after.generation) == seeded(ground, settings, before.generation)
 
 
 @pytest.mark.proves("C-17")

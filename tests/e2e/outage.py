@@ -43,18 +43,24 @@ def outlive(
     deployment.await_quiet()
 
     assert service.poll() is None
+    await_said(deployment, f"Kafka at {servers} is back after")  # who looks may come last
     said = deployment.said()
     assert "Traceback" not in said
     assert f"Kafka at {servers} is away since" in said
-    assert f"Kafka at {servers} is back after" in said
+
+
+def await_said(deployment: Deployment, words: str) -> None:
+    """Return when the service has said that."""
+    deadline = time.monotonic() + WAIT_S
+    while words not in (said := deployment.said()):
+        assert time.monotonic() < deadline, said
+        time.sleep(ASK_AGAIN_S)
 
 
 def await_told(deployment: Deployment) -> None:
     """Return when `verdict status` says that Kafka is away; the service notices in seconds."""
+    await_said(deployment, "is away since")  # until then, status would wait for Kafka
     deadline = time.monotonic() + WAIT_S
-    while "is away since" not in deployment.said():  # until then, status would wait for Kafka
-        assert time.monotonic() < deadline
-        time.sleep(ASK_AGAIN_S)
     while True:
         asked = deployment.cli("status", "--json")
         assert asked.returncode == 5

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from verdict.cli.connection import add_connection
+from verdict.cli.logged import tell_messages_alone
 from verdict.cli.own_verbs import verbs_by_text
 from verdict.errors import EnvironmentIncomplete, VerdictError
 from verdict.local import private
@@ -109,6 +110,7 @@ class Verbs(TyperGroup):
         Exit codes: those of `verdict.errors`; 2 for a wrong command line, 130 for Ctrl-C.
         """
         private.keep_to_ourselves()
+        tell_messages_alone()
         try:
             return super().main(*args, **kwargs)
         except VerdictError as error:

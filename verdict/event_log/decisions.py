@@ -13,10 +13,10 @@ from verdict.kafka.writing import write_all
 from verdict.projection import decision, lost
 from verdict.projection.database import failing_in_words
 from verdict.wire.codec import Undecodable
-from verdict.wire.decision import Decision
+from verdict.wire.decision import DROPPED, Decision
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.records import decode, encode
-from verdict.wire.spans import Partition
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.decisions")
@@ -98,9 +98,14 @@ def passed_over(decisions: Iterable[Decision]) -> PassedOver:
     )
     lost: dict[tuple[str, str], list[Decision]] = {}
     for one in decisions:
-        if one.lost is not None:
-            lost.setdefault((one.lost.aggregate_type, one.lost.aggregate_id), []).append(one)
-    return replace(places, lost=lost)
+        if (of := one.aggregate) is not None:
+            lost.setdefault((of.aggregate_type, of.aggregate_id), []).append(one)
+    dropped = {
+        (Partition(one.source.topic, one.source.partition), Span(one.source.offset, one.until))
+        for one in decisions
+        if one.lost == DROPPED
+    }
+    return replace(places, lost=lost, dropped=dropped)
 
 
 def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:

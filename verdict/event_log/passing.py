@@ -23,7 +23,7 @@ from verdict.kafka.offsets import Offsets, at, ends, starts
 from verdict.model.source import Source
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.decision import Decision, Lost
+from verdict.wire.decision import DROPPED, Decision, Lost
 from verdict.wire.letter import RETRY_REACTION
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import KEY_BYTES
@@ -81,9 +81,13 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is decided with this run, which commands are jumped, and where the decider begins."""
+    """What is decided with this run, which commands are jumped, and where the decider begins.
+
+    What is `accepted` is so when the run has come to its end; `decisions` are as they are made.
+    """
 
     decisions: list[Decision] = field(default_factory=list)
+    accepted: list[Decision] = field(default_factory=list)
     jumped: list[Passed] = field(default_factory=list)
     offsets: Offsets = field(default_factory=dict)
 
@@ -108,10 +112,10 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     lost = [*_lost(decided, log, before)]
     if not wish.accept_lost:
         _refuse(lost, log.commands)
-    decisions += [_decision(wish, Source(*gone[:3]), gone.until) for gone in lost]
+    accepted = [_accepted(wish, gone, log) for gone in lost]
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
-    for one in sorted([*before, *decisions], key=lambda one: (one.source, one.until)):
+    for one in sorted([*before, *decisions, *accepted], key=lambda one: (one.source, one.until)):
         topic, number = one.source.topic, one.source.partition
         start = at(offsets, one.source)
         if topic in log.commands and start < one.until:
@@ -122,7 +126,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
             of_topic = offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
             of_topic[number] = one.until
-    return Plan(decisions, jumped, offsets)
+    return Plan(decisions, accepted, jumped, offsets)
 
 
 def about_lost(
@@ -291,6 +295,11 @@ def _refuse(lost: Sequence[Passed], commands: Sequence[str]) -> None:
             f"side whose archive has them with --database-url; else accept it with {ACCEPT}, which "
             "then names the aggregates that lack some"
         )
+
+
+def _accepted(wish: Wish, gone: Passed, log: Log) -> Decision:
+    made = _decision(wish, Source(*gone[:3]), gone.until)
+    return made if gone.topic in log.commands else replace(made, lost=DROPPED)
 
 
 def _decision(wish: Wish, place: Source, until: int) -> Decision:

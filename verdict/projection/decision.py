@@ -30,7 +30,7 @@ def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
     """Write down what was decided; what is there already stays as it is."""
     rows: dict[tuple[Source, int], Values] = {}
     for one in decisions:
-        if one.lost is not None:
+        if one.aggregate is not None:
             continue  # which passes over nothing, and is copied beside
         row = asdict(one.source) | asdict(one)
         del row["source"], row["lost"]

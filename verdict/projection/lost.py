@@ -44,15 +44,15 @@ Lost = Mapping[tuple[str, str, int], Delivery]
 def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
     """Write down which aggregates are lost by these decisions; what is there stays as it is."""
     rows = {
-        one.lost: {
-            **asdict(one.lost),
+        of: {
+            **asdict(of),
             **asdict(one.source),
             "who": one.who,
             "why": one.why,
             "decided_at": one.decided_at,
         }
         for one in decisions
-        if one.lost is not None
+        if (of := one.aggregate) is not None
     }
     add_new(connection, table, [*rows.values()])
 

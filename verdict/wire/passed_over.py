@@ -1,6 +1,6 @@
 """Places of the log that people decided to pass over, for who reads it; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from verdict.wire.decision import Decision
@@ -9,9 +9,14 @@ from verdict.wire.spans import Partition, Span
 
 @dataclass(frozen=True)
 class PassedOver:
-    """The places, as spans of their partitions; and by which decisions aggregates are lost."""
+    """The places, as spans of their partitions; and by which decisions aggregates are lost.
+
+    Of `dropped` spans, which are among the others, Kafka had nothing any more: what an archive has
+    of them counts.
+    """
 
     spans: Mapping[Partition, tuple[Span, ...]] = field(default_factory=dict)
+    dropped: Collection[tuple[Partition, Span]] = ()
     lost: Mapping[tuple[str, str], Sequence[Decision]] = field(default_factory=dict)
 
     @staticmethod
@@ -57,12 +62,13 @@ class PassedOver:
         return reached
 
     def condition(self) -> str:
-        """Return what is true of one of Kafka's records that is passed over, as Spark's SQL."""
+        """Return what is true of a record that is there and passed over, as Spark's SQL."""
         each = (
             f"(topic = '{place.topic}' AND partition = {place.partition} "
             f"AND offset >= {span.start} AND offset < {span.end})"
             for place, spans in self.spans.items()
             for span in spans
+            if (place, span) not in self.dropped
         )
         return " OR ".join(each) or "false"
 

@@ -4,6 +4,7 @@ Each row is held against its hash, and the fold holds each event against the one
 archive of another log is found.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from verdict.kafka.offsets import Offsets
 from verdict.reading.reader import reader_of
 from verdict.wire.passed_over import PassedOver
 from verdict.wire.spans import Partition, Spans
+
+LOG = logging.getLogger("verdict.recovery")
 
 
 def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
@@ -31,8 +34,8 @@ def archived_up_to(settings: Settings, begins: Offsets) -> Offsets:
         try:
             with reader_of(settings) as reader:
                 reached = Archive(reader).standing().reached
-        except Unreachable:
-            pass  # without an archive they are lost, which the caller says
+        except Unreachable as error:  # without an archive they are lost, which the caller says
+            LOG.warning("there is no archive: %s", error)
     return {
         topic: [reached.get(Partition(topic, number), 0) for number in range(len(firsts))]
         for topic, firsts in dropped.items()
@@ -52,10 +55,15 @@ def lay_archived(settings: Settings, spans: Spans, without: PassedOver, file: Pa
         Altered: A row of the archive is not what was archived.
         Unreachable: The database does not answer.
     """
-    if all(without.reached(place, span) >= span.end for place, span in spans.items()):
+    if not any(span.end > span.start for span in spans.values()):
         return None
-    with reader_of(settings) as reader:
-        write_laid(_archived(Archive(reader), spans), file)
+    try:
+        with reader_of(settings) as reader:
+            write_laid(_archived(Archive(reader), spans), file)
+    except Unreachable:
+        if all(without.reached(place, span) >= span.end for place, span in spans.items()):
+            return None  # that nobody has them is accepted
+        raise
     return file
 
 

@@ -245,7 +245,10 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         F.max_by(recorded, F.when(is_on_record, F.col("lost"))).alias("recorded"),
     )
     further = F.col("recorded.version") > F.coalesce("accepted.version", F.lit(0))
-    one = one.withColumn("lost", F.when(further, F.col("recorded")).otherwise(F.col("accepted")))
+    # who lacks events by a decision about places is at the version before them, and not lost
+    decided = F.col("said.version").eqNullSafe(DECIDED.version)
+    accepted = F.when(~decided, F.col("accepted"))
+    one = one.withColumn("lost", F.when(further | decided, F.col("recorded")).otherwise(accepted))
     faulty, lost = F.col("found.fault").isNotNull(), _lost()
     partition = F.coalesce("found.partition", "lost.partition").alias("partition")
     return one.where("found IS NOT NULL OR said.version > 0 OR lost.version > 0").select(
@@ -286,13 +289,17 @@ def _contradiction() -> Column:
         found = F.lower(F.hex(F.substring(F.col(f"{stand}.last_hash"), 1, 8)))
         return F.concat(version, F.coalesce(F.concat(F.lit(" with the hash "), found), F.lit("")))
 
+    ends = F.concat(
+        F.lit(", events end with version "),
+        shown("found"),
+        F.lit(": the last event was altered, forged or cut off"),
+    )
+    nowhere = F.lit(", and no event of it is there: all are lost")
     return F.concat(
         _name(),
         F.lit(": the last response tells of version "),
         shown("said"),
-        F.lit(", events end with version "),
-        shown("found"),
-        F.lit(": the last event was altered, forged or cut off"),
+        F.when(F.col("found").isNull(), nowhere).otherwise(ends),
     )
 
 

@@ -107,6 +107,7 @@ def recover(
         recovered, made = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the marker, as until then the decider goes on with a state in which nothing is lost
+        made = [*plan.accepted, *made]
         beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
@@ -138,7 +139,9 @@ def _claimed(
 def _decided(
     ground: Foundation, settings: Settings, marker: Marker, wish: Wish
 ) -> tuple[Plan, list[Decision]]:
-    """Return what is to be done, and all that was ever decided; both are on record then.
+    """Return what is to be done, and all that was ever decided, or is accepted with this run.
+
+    What a person said of places is on record then.
 
     Raises:
         VerdictError: What is asked for cannot be passed over, or commands are lost.
@@ -157,7 +160,7 @@ def _decided(
     write_decisions(kafka.settings, topics, plan.decisions)
     for one in plan.jumped:
         LOG.warning("passing over %s", one)
-    return plan, [*before, *plan.decisions]
+    return plan, [*before, *plan.decisions, *plan.accepted]
 
 
 def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[OutputRecord]:

@@ -1,0 +1,23 @@
+"""What a verb logs on its way is for people."""
+
+import logging
+
+import pytest
+
+from verdict.cli.logged import tell_messages_alone
+
+
+def test_what_rules_raise_is_said_without_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`letters evict` showed three of them to who had done what was advised."""
+    monkeypatch.setattr(logging, "lastResort", logging.StreamHandler())
+    log = logging.Logger("a verb")
+    tell_messages_alone()
+
+    try:
+        raise AssertionError
+    except AssertionError as error:
+        log.error("order_state holds %s", "\x1bo-1", exc_info=error)
+
+    assert capsys.readouterr().err == "order_state holds \\x1bo-1\n"
