@@ -36,6 +36,14 @@ CLUSTER = ("VERDICT_SPARK_MASTER", "VERDICT_SHARED_DIR", "VERDICT_SPARK")
 Note = Callable[[str, object], None]
 
 
+@contextmanager
+def decider(deployment: Deployment) -> Iterator[Kept]:
+    """Give the decider of a deployment, which runs when it is asked for."""
+    with kept(lambda: deployment.start(role="decider"), deployment.said) as one:
+        one.running()
+        yield one
+
+
 class Machines(NamedTuple):
     """A cluster whose workers share nothing with the driver but one folder, and who runs there."""
 
@@ -46,10 +54,8 @@ class Machines(NamedTuple):
     @contextmanager
     def decider(self) -> Iterator[Kept]:
         """Give the decider, which runs when it is asked for."""
-        starts = self.deployment
-        with kept(lambda: starts.start(role="decider"), starts.said) as decider:
-            decider.running()
-            yield decider
+        with decider(self.deployment) as one:
+            yield one
 
 
 @pytest.fixture

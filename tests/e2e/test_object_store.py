@@ -1,14 +1,11 @@
 """A decider whose checkpoint is in an object store: killed, moved, cut off from it, recovered."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.deployment import Deployment
-from tests.e2e.kept import Kept, kept
-from tests.e2e.test_cluster import await_outcomes, await_problem
+from tests.e2e.test_cluster import await_outcomes, await_problem, decider
 from tests.e2e.test_recover import recovered
 from tests.storage.server import BUCKET, object_store
 from verdict.local.broker import EmbeddedBroker
@@ -49,11 +46,3 @@ def test_nothing_is_lost_or_said_twice_whatever_happens_to_driver_and_store(
     deployment.assert_as_the_model_says()
     for data_dir in (tmp_path / "d", tmp_path / "another host"):
         assert not (data_dir / "decider").exists()
-
-
-@contextmanager
-def decider(deployment: Deployment) -> Iterator[Kept]:
-    """Give the decider, which runs."""
-    with kept(lambda: deployment.start(role="decider"), deployment.said) as one:
-        one.running()
-        yield one

@@ -46,7 +46,7 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(lambda value: folder_or_file_url(value))]
+Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Directory = Annotated[Path, AfterValidator(possible)]

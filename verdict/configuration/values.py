@@ -63,19 +63,17 @@ def cluster_url(value: str) -> str:
     return value
 
 
-def folder_or_file_url(
-    value: Any, beside: str = "; object stores and HDFS by themselves are not supported"
-) -> Any:
+def folder_or_file_url(value: Any) -> Any:
     """Return a folder, also one that is named as `file:///mnt/verdict`.
-
-    Args:
-        value: What was set.
-        beside: What else could have been, for people.
 
     Raises:
         ValueError: It is on no file system of this machine; as a path it would be a folder of that
             name, in the one where the process was started.
     """
+    return _folder(value, "; object stores and HDFS by themselves are not supported")
+
+
+def _folder(value: Any, beside: str) -> Any:
     found = SCHEME.match(value) if isinstance(value, str) else None
     if found is None:
         return value
@@ -101,7 +99,7 @@ def shared_folder(value: Any) -> Any:
             f"{value!r} is no folder in an object store: write s3a://BUCKET or s3a://BUCKET/FOLDER "
             "of letters, digits and the characters . _ - /"
         )
-    found = folder_or_file_url(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
+    found = _folder(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
     return Path(found) if isinstance(found, str) else found
 
 

@@ -5,7 +5,6 @@ it only ever grows, so within one life of the table it is a position's name, how
 partitions there are.
 """
 
-import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from pyarrow.parquet import read_metadata
 from verdict.errors import VerdictError
 from verdict.exactly_once.errors import Misfit
 from verdict.kafka.offsets import AnyOffsets
+from verdict.storage.folders import flush
 
 NAME = re.compile(r"batch=(\d+)-(\d+)")
 
@@ -95,15 +95,14 @@ class Table:
             on_former_away: Called when what was there before is not seen any more, if anything was.
         """
         staged.mkdir(exist_ok=True)
-        for path in (*staged.rglob("*"), staged):
-            _to_disk(path)  # before Kafka says that it is there
+        flush((*staged.rglob("*"), staged))  # before Kafka says that it is there
         for former in [one for one in self._spans() if one.start == span.start]:
             away = self.staged()
             (self.folder / str(former)).rename(away)
             on_former_away()
             rmtree(away)
         staged.rename(self.folder / str(span))
-        _to_disk(self.folder)
+        flush([self.folder])
 
     def _spans(self) -> Iterator[Span]:
         for path in self.folder.iterdir():
@@ -126,11 +125,3 @@ def see_that_rows_are_there(staged: Path, wanted: int) -> None:
             "all executors see the same folder (lake_dir, else shared_dir), then start again; "
             "nothing is lost"
         )
-
-
-def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
