@@ -7,6 +7,8 @@ from operator import attrgetter
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
 from tests.decision.desk import command_record
@@ -16,8 +18,8 @@ from tests.model import Model, Record
 from tests.traffic import Traffic
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
-from verdict.decider.recovery.histories import DECIDED, Folded, Stand, Stored, snapshots
-from verdict.decider.recovery.outcomes import outcomes
+from verdict.decider.recovery.histories import Folded, Stand, Stored, snapshots
+from verdict.decider.recovery.outcomes import UNREAD, outcomes
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import snapshot_codec
 from verdict.model.message import Event
@@ -197,26 +199,67 @@ def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
     assert (mended.version, mended.last_hash) == (sound.version, sound.last_hash)
 
 
+def of_one(events: list[Stored]) -> list[Stored]:
+    """Return the events of an aggregate that has three at least."""
+    one = next(one for at, one in enumerate(events) if {at, at + 1} <= {*followed(events)})
+    return [each for each in events if each[0] == one[0] and each.key == one.key]
+
+
+@pytest.mark.proves("C-17", "C-04")
+@given(st.data())
+def test_whatever_is_passed_over_no_version_is_forgotten(
+    events: list[Stored], data: st.DataObject
+) -> None:
+    """A fault names what is missing then; or what is told goes up to the last one."""
+    history = of_one(events)
+    words = data.draw(st.lists(st.booleans(), min_size=len(history), max_size=len(history)))
+    decided = zip(history, words, strict=True)
+
+    found = [*snapshots([each._replace(passed_over=over) for each, over in decided])]
+
+    told = max((one.stand.version for one in found if one.stand), default=0)
+    assert faults(found) != [] or told == len(history)
+    entry = [one.stand.version for one in found if one.entry and one.stand]
+    last = len(history) - 1 - words[::-1].index(False) if False in words else -1
+    assert faults(found) != [] or entry == ([last + 1] if last >= 0 else [])
+
+
 @pytest.mark.proves("C-17", "C-04")
 @pytest.mark.parametrize("left", [1, 2])
-def test_a_good_event_behind_a_hole_is_never_passed_over_so_no_version_is_given_again(
+def test_an_event_behind_a_hole_tells_of_its_version_where_no_response_does(
     events: list[Stored], left: int
 ) -> None:
-    """What is missing may be passed over instead; it is as if deleted then, and begins anew."""
-    one = next(one for at, one in enumerate(events) if {at, at + 1, at + 2} <= {*followed(events)})
-    history = [each for each in events if each[0] == one[0] and each.key == one.key]
-    [whole] = snapshots(history)
+    history = of_one(events)
     behind = [each._replace(passed_over=True) for each in history[-left:]]
 
-    [found] = snapshots(behind)
-    assert found.fault is not None
-    assert "is as verdict wrote it, and those behind version 0 are missing" in found.fault
+    [found] = snapshots(behind, answered=False)
+    assert (found.entry, found.stand and found.stand.version) == (None, len(history))
+    assert [*snapshots(behind)] == []  # a response would tell of it
 
-    accepted = [each._replace(behind_hole=True) for each in behind]
-    [kept] = snapshots([accepted[0], *(each._replace(passed_over=False) for each in accepted[1:])])
+    accepted = [each._replace(behind_hole=True) for each in history[-left:]]
+    [kept] = snapshots(accepted)
+    [whole] = snapshots(history)
     assert (kept.fault, kept.stand) == (None, whole.stand)
     assert kept.lost
     assert not whole.lost
+
+
+@pytest.mark.proves("C-17")
+def test_of_two_events_with_one_version_the_stray_one_is_passed_over(events: list[Stored]) -> None:
+    """The chain tells which of them verdict wrote, wherever the other one lies."""
+    history = of_one(events)
+    [whole] = snapshots(history)
+    first = decode_event(history[1].aggregate_type, history[1].value)
+    value = encode_event(first._replace(actor="mallory"))
+    stray = history[1]._replace(value=value, passed_over=True)
+
+    before, behind = [history[0], stray, *history[1:]], [*history[:2], stray, *history[2:]]
+
+    for with_stray in (before, behind, [*history, stray]):
+        [found] = snapshots(with_stray)
+        assert (found.fault, found.entry, found.stand) == (None, whole.entry, whole.stand)
+    [genuine, *_] = snapshots([history[0], stray._replace(passed_over=False), *history[2:]])
+    assert genuine.fault is not None
 
 
 @pytest.mark.proves("C-17")
@@ -277,24 +320,6 @@ def test_who_began_anew_as_if_deleted_is_folded_from_there(left: int) -> None:
         assert refused.fault is not None
 
 
-def test_versions_that_were_passed_over_and_given_again_are_not_held_against_responses(
-    events: list[Stored],
-) -> None:
-    """Old responses tell of the versions that were passed over, however many there were."""
-    one = next(one for at, one in enumerate(events) if {at, at + 1, at + 2} <= {*followed(events)})
-    history = [each for each in events if each[0] == one[0] and each.key == one.key]
-    skipped = [each._replace(passed_over=True) for each in history[-2:]]
-    again = history[-2]._replace(offset=10_000)  # as the decider goes on where the fold has ended
-
-    found = [*snapshots([*history[:-2], *skipped, again])]
-
-    assert faults(found) == []
-    assert DECIDED in [each.stand for each in found]
-    assert [each.stand.version for each in found if each.entry and each.stand] == [len(history) - 1]
-    whole = snapshots([*history[:-2], skipped[0], history[-1]])  # the next has not been given again
-    assert DECIDED not in [each.stand for each in whole]
-
-
 @pytest.mark.proves("C-17")
 def test_what_answers_a_command_that_is_not_decided_says_that_the_marker_is_older() -> None:
     """C-01: else that command would be answered a second time."""
@@ -317,7 +342,8 @@ def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> No
 
     assert found.fault is not None
     assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
-    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
+    [unread] = outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)
+    assert (unread.fault, unread.entry, unread.stand) == (None, None, UNREAD)
 
 
 def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:

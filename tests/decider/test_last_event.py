@@ -90,16 +90,25 @@ def gone(topics: Topics) -> Topics:
 
 
 def accepted(topics: Topics) -> Topics:
-    """Return topics with the word of a person that what responses tell of may be missing."""
-    return topics._replace(responses=[one._replace(behind_hole=True) for one in topics.responses])
+    """Return topics with the word of a person that what is told of may be missing."""
+    return Topics(*([one._replace(behind_hole=True) for one in each] for each in topics))
 
 
 def last_passed_over(topics: Topics) -> Topics:
     """Return topics with the word of a person that the last event does not count."""
-    at = topics.events.index(LAST)
-    events = [*topics.events]
-    events[at] = LAST._replace(passed_over=True)
+    *_, last = (one for one in topics.events if one.key == LAST.key and one[0] == LAST[0])
+    events = [one._replace(passed_over=one == last) for one in topics.events]
     return topics._replace(events=events)
+
+
+def response_passed_over(topics: Topics) -> Topics:
+    """Return topics with the word of a person that what told of the last event does not count."""
+    of_it = [one for one in topics.responses if one.key == LAST.key and one[0] == LAST[0]]
+    told = [decode(Response, one.value).to_version == EVENT.version for one in of_it]
+    over = [one for one, tells in zip(of_it, told, strict=True) if tells]
+    return topics._replace(
+        responses=[one._replace(passed_over=one in over) for one in topics.responses]
+    )
 
 
 def answered_since(topics: Topics) -> Topics:
@@ -130,7 +139,11 @@ WHOLE: dict[str, Topics] = {  # of which each lies in a shard of its own
     "gone, accepted": accepted(gone(HEALTHY)),
     "altered, accepted": accepted(altered(HEALTHY)),
     "appended, accepted": accepted(appended(HEALTHY)),
+    "passed over": last_passed_over(HEALTHY),
     "passed over, accepted": accepted(last_passed_over(HEALTHY)),
+    "appended, passed over": last_passed_over(appended(HEALTHY)),
+    "appended, passed over, accepted": accepted(last_passed_over(appended(HEALTHY))),
+    "response passed over": response_passed_over(HEALTHY),
 }
 IN_PART = {"unanswered, and responses are missing": unanswered(HEALTHY)}
 
@@ -190,6 +203,8 @@ def test_what_verdict_wrote_holds_together_in_old_and_new_responses(
         ("appended", EVENT.version, EVENT.version + 1),
         ("gone", EVENT.version, "nothing"),
         ("unanswered", "nothing", EVENT.version),
+        ("passed over", EVENT.version, EVENT.version - 1),
+        ("appended, passed over", EVENT.version + 1, EVENT.version),
     ],
 )
 def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
@@ -199,7 +214,7 @@ def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
 
     named = [one for one in found if one.startswith(f"{LAST.aggregate_type} {EVENT.aggregate_id}")]
     [fault] = named
-    assert f"the last response tells of version {said}" in fault
+    assert f"tells of version {said}" in fault
     ends = "no event of it is there" if damage == "gone" else f"events end with version {ended}"
     assert ends in fault
     others = damage in ("gone", "unanswered")  # of other types, under the same key
@@ -262,20 +277,32 @@ def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
     assert [row.fault for row in rows] == [None] * 3
 
 
-@pytest.mark.proves("C-17")
-def test_who_lacks_a_last_event_that_was_passed_over_is_not_lost(
-    spark: SparkSession, faults: dict[str, list[str]]
+@pytest.mark.proves("C-17", "C-04")
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("passed over, accepted", EVENT.version),
+        ("appended, passed over, accepted", EVENT.version + 1),
+    ],
+)
+def test_who_lacks_a_last_event_that_was_passed_over_is_lost_up_to_it(
+    spark: SparkSession, faults: dict[str, list[str]], name: str, version: int
 ) -> None:
-    """It is at the version before, whatever is accepted of others with the same run."""
-    name = "passed over, accepted"
+    """Readers have seen that version, whoever wrote it: it is never given again."""
     assert faults[name] == []
 
     rows = entries_of(spark, {name: WHOLE[name]}, whole=True).collect()
 
     [row] = [row for row in rows if named(bytes(row.key)) == LOST]
     kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
-    assert (row.lost, kept.version) == (None, EVENT.version - 1)
-    assert kept.state is not None or EVENT.version == 1
+    assert (row.lost.version, kept.version, kept.state) == (version, version, None)
+
+
+@pytest.mark.proves("C-17")
+def test_where_the_last_response_is_passed_over_events_may_go_on_behind_the_one_before(
+    faults: dict[str, list[str]],
+) -> None:
+    assert faults["response passed over"] == []
 
 
 @pytest.mark.proves("C-16")

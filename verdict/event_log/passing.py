@@ -83,11 +83,10 @@ class Log:
 class Plan:
     """What is decided with this run, which commands are jumped, and where the decider begins.
 
-    What is `accepted` is so when the run has come to its end; `decisions` are as they are made.
+    It is so, and on record, when the run has come to its end.
     """
 
     decisions: list[Decision] = field(default_factory=list)
-    accepted: list[Decision] = field(default_factory=list)
     jumped: list[Passed] = field(default_factory=list)
     offsets: Offsets = field(default_factory=dict)
 
@@ -99,7 +98,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
         decided: Of each commands topic, the next offset by partition.
         log: Of the topics of commands, events and responses.
         wish: What is asked for now.
-        before: Decisions of earlier runs, which may not have come to their end.
+        before: Decisions of earlier runs.
 
     Raises:
         VerdictError: There is no such place, it is decided already, or commands are lost and
@@ -107,15 +106,15 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     """
     for place in wish.places:
         _see_that_it_is_there(place, decided, log)
-    decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
     before = [*before]
     lost = [*_lost(decided, log, before)]
     if not wish.accept_lost:
         _refuse(lost, log.commands)
-    accepted = [_accepted(wish, gone, log) for gone in lost]
+    decisions = [_decision(wish, place, place.offset + 1) for place in wish.places]
+    decisions += [_accepted(wish, gone, log) for gone in lost]
     offsets = {topic: [*by_partition] for topic, by_partition in decided.items()}
     jumped = []
-    for one in sorted([*before, *decisions, *accepted], key=lambda one: (one.source, one.until)):
+    for one in sorted([*before, *decisions], key=lambda one: (one.source, one.until)):
         topic, number = one.source.topic, one.source.partition
         start = at(offsets, one.source)
         if topic in log.commands and start < one.until:
@@ -126,7 +125,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
             of_topic = offsets.setdefault(topic, [])
             of_topic += [0] * (number + 1 - len(of_topic))
             of_topic[number] = one.until
-    return Plan(decisions, accepted, jumped, offsets)
+    return Plan(decisions, jumped, offsets)
 
 
 def about_lost(

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
-from verdict.decider.recovery.histories import DECIDED, Stored, snapshots
-from verdict.decider.recovery.outcomes import on_record, outcomes
+from verdict.decider.recovery.histories import HOLE, Stored, snapshots
+from verdict.decider.recovery.outcomes import UNREAD, on_record, outcomes
 from verdict.decider.recovery.progress import Counts
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded, row_of
 from verdict.decision.handle import Limits
@@ -120,12 +120,12 @@ class Folding:
             BrokenHistory: A history does not hold together; names where, and how many do not.
         """
         with _small_batches(self._spark):
-            entries = self._snapshots(bounds, archived).unionByName(self._outcomes(bounds))
+            answers = {*map(self._topics.responses, current().aggregate_types)}
+            whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
+            entries = self._snapshots(bounds, archived, whole).unionByName(self._outcomes(bounds))
             entries = entries.unionByName(self._on_record())
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
-            answers = {*map(self._topics.responses, current().aggregate_types)}
-            whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
             (
                 compared(placed, whole)
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
@@ -135,8 +135,9 @@ class Folding:
             )
         return self._checked(folder)
 
-    def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
-        one = partial(snapshots, lost=self._passed_over.lost_versions())
+    def _snapshots(self, bounds: Spans, archived: Path | None, answered: bool) -> DataFrame:
+        lost = self._passed_over.lost_versions()
+        one = partial(snapshots, lost=lost, answered=answered)
         fold = partial(folded, one, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
@@ -231,41 +232,41 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
     """
     is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
     is_on_record = ~is_entry & F.col("lost").isNotNull()
+    is_unread = ~is_entry & F.col("version").eqNullSafe(UNREAD.version)
+    is_said = ~is_entry & ~is_on_record & ~is_unread
     entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "lost")
-    stand = F.struct("version", "last_hash")
-    known = F.col("last_hash").isNotNull()  # older responses lack it
-    later = F.struct(F.col("version") == DECIDED.version, "version", known, "offset")
+    stand = F.struct("version", "last_hash", "offset")
+    later = F.struct("version", F.col("last_hash").isNotNull(), "offset")  # older ones lack it
     told = F.when(F.col("instead").isNotNull() & ~is_on_record, F.struct("version", "offset"))
     instead = F.struct("version", "instead", "partition")
     recorded = F.struct(F.col("lost").alias("version"), "instead", "partition")
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
-        F.max_by(stand, F.when(~is_entry & ~is_on_record, later)).alias("said"),
+        F.max_by(stand, F.when(is_said, later)).alias("said"),
+        F.max(F.when(is_unread, F.col("offset"))).alias("unread"),
         F.max_by(instead, told).alias("accepted"),
         F.max_by(recorded, F.when(is_on_record, F.col("lost"))).alias("recorded"),
     )
     further = F.col("recorded.version") > F.coalesce("accepted.version", F.lit(0))
-    # who lacks events by a decision about places is at the version before them, and not lost
-    decided = F.col("said.version").eqNullSafe(DECIDED.version)
-    accepted = F.when(~decided, F.col("accepted"))
-    one = one.withColumn("lost", F.when(further | decided, F.col("recorded")).otherwise(accepted))
-    faulty, lost = F.col("found.fault").isNotNull(), _lost()
+    lost = F.when(further, F.col("recorded")).otherwise(F.col("accepted"))
+    one = one.withColumn("lost", lost)
+    faulty, is_lost = F.col("found.fault").isNotNull(), _is_lost()
     partition = F.coalesce("found.partition", "lost.partition").alias("partition")
     return one.where("found IS NOT NULL OR said.version > 0 OR lost.version > 0").select(
         "shard",
         "key",
-        F.when(lost, F.col("lost.instead")).otherwise(F.col("found.entry")).alias("entry"),
-        F.when(lost, F.lit(FOR_EVER)).otherwise(F.col("found.keep_ms")).alias("keep_ms"),
+        F.when(is_lost, F.col("lost.instead")).otherwise(F.col("found.entry")).alias("entry"),
+        F.when(is_lost, F.lit(FOR_EVER)).otherwise(F.col("found.keep_ms")).alias("keep_ms"),
         F.when(faulty, F.col("found.fault"))
-        .when(_contradicted(whole) & ~lost, _contradiction())
+        .when(_contradicted(whole) & ~is_lost, _contradiction())
         .alias("fault"),
-        F.when(lost, F.struct(partition, F.col("lost.version").alias("version")))
+        F.when(is_lost, F.struct(partition, F.col("lost.version").alias("version")))
         .when(F.col("found.lost") > 0, F.struct(partition, F.col("found.lost").alias("version")))
         .alias("lost"),
     )
 
 
-def _lost() -> Column:
+def _is_lost() -> Column:
     """Whether events end before what is lost, as is accepted, or on record since it was."""
     before = F.coalesce("found.version", F.lit(0)) < F.col("lost.version")
     accepted = F.col("lost.version") >= F.coalesce("said.version", F.lit(0))
@@ -273,14 +274,18 @@ def _lost() -> Column:
 
 
 def _contradicted(whole: bool) -> Column:
-    """Whether events do not end as the last response says, older ones of which tell no hash."""
+    """Whether events do not end as the last response says, older ones of which tell no hash.
+
+    Where that one is passed over, events may go on behind what the one before it says.
+    """
     version, last_hash = F.col("found.version"), F.col("found.last_hash")
     is_aggregate = version.isNotNull() | F.col("found").isNull()
-    said_hash = F.coalesce("said.last_hash", last_hash)
-    agree = version.eqNullSafe(F.col("said.version")) & last_hash.eqNullSafe(said_hash)
-    decided = F.col("said.version").eqNullSafe(DECIDED.version)
-    told = (F.lit(whole) | F.col("said").isNotNull()) & ~decided
-    return is_aggregate & told & ~agree
+    said_version, said_hash = F.col("said.version"), F.coalesce("said.last_hash", last_hash)
+    agree = version.eqNullSafe(said_version) & last_hash.eqNullSafe(said_hash)
+    behind = F.col("unread") > F.coalesce("said.offset", F.lit(-1))
+    unread = F.coalesce(behind & (version > F.coalesce(said_version, F.lit(0))), F.lit(False))
+    told = F.lit(whole) | F.col("said").isNotNull()
+    return is_aggregate & told & ~agree & ~unread
 
 
 def _contradiction() -> Column:
@@ -289,17 +294,19 @@ def _contradiction() -> Column:
         found = F.lower(F.hex(F.substring(F.col(f"{stand}.last_hash"), 1, 8)))
         return F.concat(version, F.coalesce(F.concat(F.lit(" with the hash "), found), F.lit("")))
 
-    ends = F.concat(
-        F.lit(", events end with version "),
-        shown("found"),
-        F.lit(": the last event was altered, forged or cut off"),
+    found, said = F.col("found.version"), F.coalesce("said.version", F.lit(0))
+    ends = F.concat(F.lit(", events end with version "), shown("found"))
+    what = (
+        F.when(found < said, F.lit(f": the last ones are missing: {HOLE}"))
+        .when(found > said, F.lit(": verdict did not write the last one, or its response is gone"))
+        .otherwise(F.lit(": the last event was altered"))
     )
-    nowhere = F.lit(", and no event of it is there: all are lost")
+    nowhere = F.lit(f", and no event of it is there: all are missing: {HOLE}")
     return F.concat(
         _name(),
-        F.lit(": the last response tells of version "),
+        F.lit(": the last response, or an event that is passed over, tells of version "),
         shown("said"),
-        F.when(F.col("found").isNull(), nowhere).otherwise(ends),
+        F.when(F.col("found").isNull(), nowhere).otherwise(F.concat(ends, what)),
     )
 
 

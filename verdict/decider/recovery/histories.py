@@ -50,15 +50,15 @@ HOLE = (
     "name the read side whose archive has what is missing with --database-url, or go on behind the "
     "hole with `verdict recover --accept-lost --why …`"
 )
-DECIDED = Stand(-1, None)  # where the end was passed over, now or once, responses do not count
 
 
 class Folded(NamedTuple):
     """What one aggregate, or one response, gave: an entry of the state, or why there is none.
 
-    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one;
-    `instead` is what the state has if events up to there are nowhere, and that is accepted. Up to
-    the version `lost` that is so already, as nobody can tell what it is behind a hole.
+    `stand` is that of a snapshot, or with neither entry nor fault what a response says of one, or
+    an event that is passed over; `instead` is what the state has if events up to there are nowhere,
+    and that is accepted. Up to the version `lost` that is so already, as nobody can tell what it is
+    behind a hole.
     """
 
     of: Stored
@@ -77,35 +77,52 @@ class Reached(NamedTuple):
     lost: int = 0
 
 
-def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
+class Passed(NamedTuple):
+    """Of records that are passed over one behind the other: the event that `told` of the greatest
+    version behind what was reached, and how many told nothing, as nobody can read them."""
+
+    told: StoredEvent | None = None
+    unreadable: int = 0
+
+
+NOTHING = Passed()
+
+
+def snapshots(
+    events: Iterable[Stored], lost: Lost = MappingProxyType({}), answered: bool = True
+) -> Iterator[Folded]:
     """Yield the snapshot of each aggregate; holds one event and one state at a time.
+
+    A record that is passed over is as if it were not there, and no version is given twice by that:
+    what it tells of, as what a response tells of, is missing then. In the place of one that nobody
+    can read the version moves on, without effect: the next event counts.
 
     Args:
         events: By aggregate, each one's by partition and offset.
         lost: What is on record as lost, since a recovery of before.
+        answered: Whether all responses are there, which then know better than an event that is
+            passed over and follows on nothing.
 
     Yields:
         The entry of the shard's state, byte for byte what the operator would have stored; a
         fault when versions have a gap, the chain of hashes is broken, or a record is unreadable.
-        Where one was passed over, the next event counts whatever its version and its hash. Behind a
-        hole an aggregate is as one that was deleted, and begins anew as soon as the rules let it.
+        Behind a hole an aggregate is as one that was deleted, and begins anew as soon as the rules
+        let it.
     """
     by_aggregate = attrgetter("aggregate_type", "key")
     for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
-        last, reached, jumped, decided = None, Reached(), False, False
+        last, reached, passed = None, Reached(), NOTHING
         known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
         try:
             for last in events_of_one:
-                counts = _counts(reached.snapshot, last, jumped, known)
-                if counts:
-                    version, reached = reached.snapshot.version, after(reached, last, jumped, known)
-                    # versions that were passed over are given again: old responses tell of them
-                    decided |= jumped and reached.snapshot.version == version + 1
-                jumped = not counts
+                if last.passed_over:
+                    passed = _passed(passed, reached.snapshot, last, answered)
+                else:
+                    reached, passed = after(reached, last, passed.unreadable, known), NOTHING
             assert last is not None  # a group has at least one
-            key = _key_of(last)
-            if decided or jumped:
-                yield Folded(last, key, None, stand=DECIDED)
+            key = key_of(last)
+            if passed.told is not None:
+                yield _told(last, key, passed.told)
             snapshot, gone = reached
             if snapshot.version == 0:
                 continue  # all of it was passed over
@@ -114,33 +131,32 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
             yield Folded(last, key, entry, stand=stand, lost=gone)
         except Exception as error:
             assert last is not None
-            yield Folded(last, _key_of(last), None, f"{last}: {_said(error)}")
+            yield Folded(last, key_of(last), None, f"{last}: {_said(error)}")
 
 
-def after(reached: Reached, stored: Stored, jumped: bool = False, known: int = 0) -> Reached:
+def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0) -> Reached:
     """Return the aggregate after its next event.
 
     Args:
         reached: What it was before.
         stored: The event.
-        jumped: What lies before that is passed over.
+        unreadable: How many records right before it are passed over that nobody can read.
         known: Up to which version it is on record as lost.
 
     Raises:
         Broken: The event does not follow on the ones before it.
         Exception: It cannot be decoded, or the rules fail.
     """
-    event = decode_event(stored.aggregate_type, stored.value)
-    if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
-        raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
-    found = StoredEvent(event, stored.value)
+    found = _event_in(stored)
+    event = found.event
     snapshot, lost = reached
     missing = event.version - snapshot.version - 1
     if missing >= 0 and event.version <= known:
         return Reached(_as_deleted(found), lost)
-    hole = stored.behind_hole and missing > 0
+    unread = 0 < missing <= unreadable
+    hole = stored.behind_hole and missing > 0 and not unread
     anew = event.version == known + 1 > 1
-    if missing > 0 and (jumped or hole or anew):
+    if missing > 0 and (unread or hole or anew):
         snapshot = history.right_before(snapshot, found)
     if hole or anew:
         snapshot = snapshot._replace(state=None)
@@ -153,38 +169,54 @@ def after(reached: Reached, stored: Stored, jumped: bool = False, known: int = 0
         return Reached(_as_deleted(found), event.version)
 
 
+def deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int) -> bytes:
+    """Return the bytes of the snapshot of an aggregate of which nobody can tell what it is."""
+    lost: Snapshot[Any] = Snapshot(version, None, last_hash, decided_at)
+    return snapshot_codec(aggregate_type).encode(lost)
+
+
+def _event_in(stored: Stored) -> StoredEvent:
+    event = decode_event(stored.aggregate_type, stored.value)
+    if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
+        raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
+    return StoredEvent(event, stored.value)
+
+
 def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
     digest = sha256(found.value).digest()
     return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
-def _counts(snapshot: Snapshot[Any], stored: Stored, jumped: bool, known: int) -> bool:
-    """Tell whether a record counts; a good event behind a hole does, when that is accepted.
+def _passed(passed: Passed, snapshot: Snapshot[Any], stored: Stored, answered: bool) -> Passed:
+    """Return what is known of records that are passed over, with one more of them.
 
-    Raises:
-        Broken: It is passed over in place of those that are missing before it: its version, and
-            all before it, would be given again, with other events.
+    An event that has its place in the chain was read as such by who follows the topic, whoever
+    wrote it. Another one verdict wrote if a response tells of it.
     """
-    if not stored.passed_over:
-        return True
     try:
-        event = decode_event(stored.aggregate_type, stored.value)
+        found = _event_in(stored)
     except Exception:
-        return False  # it is no event: nobody knows of a version
-    missing = event.version - snapshot.version - 1
-    if jumped or missing <= 0 or event.aggregate_id.encode() != stored.key:
-        return False
-    if stored.behind_hole or event.version <= known + 1:
-        return True
-    raise Broken(
-        f"version {event.version} is as verdict wrote it, and those behind version "
-        f"{snapshot.version} are missing: passed over, it would be given again; {HOLE}"
-    )
+        return passed._replace(unreadable=passed.unreadable + 1)
+    before, event = snapshot, found.event
+    if passed.told is not None:
+        before = _as_deleted(passed.told)
+    follows = event.version == before.version + 1 and event.previous_hash == before.last_hash
+    if follows or (not answered and event.version > before.version):
+        return passed._replace(told=found)
+    return passed
 
 
-def _key_of(event: Stored) -> bytes:
-    # what is no event of ours may have any key, or none
-    return snapshot_key(event.aggregate_type, (event.key or b"").decode(errors="replace"))
+def _told(of: Stored, key: bytes, told: StoredEvent) -> Folded:
+    version, digest = told.event.version, sha256(told.value).digest()
+    decided_at = told.event.decided_at
+    instead = deleted(of.aggregate_type, version, digest, decided_at) if of.behind_hole else None
+    return Folded(of, key, None, stand=Stand(version, digest), instead=instead)
+
+
+def key_of(stored: Stored) -> bytes:
+    """Return the key of the snapshot of the aggregate under whose key a record lies."""
+    # what is no record of ours may have any key, or none
+    return snapshot_key(stored.aggregate_type, (stored.key or b"").decode(errors="replace"))
 
 
 def _said(error: Exception) -> str:

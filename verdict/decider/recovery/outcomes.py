@@ -1,11 +1,9 @@
 """From a response to the outcome that its command id stands for, and to what it says of events."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from verdict.decider.recovery.histories import Folded, Stand, Stored
+from verdict.decider.recovery.histories import Folded, Stand, Stored, deleted, key_of
 from verdict.decision.handle import Limits
-from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.kafka.offsets import Offsets, at
 from verdict.model.reason import Reason
 from verdict.model.source import Source
@@ -15,6 +13,8 @@ from verdict.wire.codec import Undecodable
 from verdict.wire.decision import Decision
 from verdict.wire.records import decode
 from verdict.wire.response import Response
+
+UNREAD = Stand(-1, None)  # what a response that is passed over said of its aggregate
 
 
 def outcomes(
@@ -34,11 +34,12 @@ def outcomes(
 
     Yields:
         The entry of the shard's state, as the operator would have stored it; the aggregate's stand
-        after the command, and what takes its place if that is lost and accepted; a fault when a
-        record is unreadable, or answers what is not decided.
+        after the command, and what takes its place if that is lost and accepted; `UNREAD` for one
+        that is passed over; a fault when a record is unreadable, or answers what is not decided.
     """
     for stored in responses:
         if stored.passed_over:
+            yield Folded(stored, key_of(stored), None, stand=UNREAD)
             continue
         try:
             response = decode(Response, stored.value or b"")  # one may be deleted
@@ -63,7 +64,7 @@ def on_record(made: Decision) -> Folded:
     assert of is not None
     name = of.aggregate_id.encode()
     stored = Stored(of.aggregate_type, place.topic, place.partition, place.offset, name, b"")
-    instead = _deleted(of.aggregate_type, of.version, b"", made.decided_at)
+    instead = deleted(of.aggregate_type, of.version, b"", made.decided_at)
     key = snapshot_key(of.aggregate_type, of.aggregate_id)
     return Folded(stored, key, None, instead=instead, lost=of.version)
 
@@ -76,12 +77,7 @@ def _as_deleted(response: Response) -> bytes | None:
     if not (version := response.to_version):
         return None
     last_hash, decided_at = response.last_hash or b"", response.decided_at
-    return _deleted(response.aggregate_type, version, last_hash, decided_at)
-
-
-def _deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int) -> bytes:
-    lost: Snapshot[Any] = Snapshot(version, None, last_hash, decided_at)
-    return snapshot_codec(aggregate_type).encode(lost)
+    return deleted(response.aggregate_type, version, last_hash, decided_at)
 
 
 def _ahead(source: Source, end: int) -> str:

@@ -25,7 +25,7 @@ from verdict.decider.recovery.archived import archived_up_to
 from verdict.decider.recovery.missing import marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
 from verdict.decider.recovery.seeding import Seeding
-from verdict.event_log.decisions import passed_over, read_decisions, write_decisions
+from verdict.event_log.decisions import passed_over, read_decisions
 from verdict.event_log.passing import (
     NO_WISH,
     Plan,
@@ -107,7 +107,7 @@ def recover(
         recovered, made = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the marker, as until then the decider goes on with a state in which nothing is lost
-        made = [*plan.accepted, *made]
+        made = [*plan.decisions, *made]
         beside = [*_letters(ground, settings, plan), *_on_record(settings, made)]
         transactions = write_marker(transactions, query, ground.kafka, new, beside=beside)
         on_step(RecoveryStep.COMMITTED)
@@ -139,9 +139,7 @@ def _claimed(
 def _decided(
     ground: Foundation, settings: Settings, marker: Marker, wish: Wish
 ) -> tuple[Plan, list[Decision]]:
-    """Return what is to be done, and all that was ever decided, or is accepted with this run.
-
-    What a person said of places is on record then.
+    """Return what is to be done, and all that was ever decided, or is with this run.
 
     Raises:
         VerdictError: What is asked for cannot be passed over, or commands are lost.
@@ -157,10 +155,9 @@ def _decided(
     log = replace(log, archived=archived_up_to(settings, begins))
     before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
-    write_decisions(kafka.settings, topics, plan.decisions)
     for one in plan.jumped:
         LOG.warning("passing over %s", one)
-    return plan, [*before, *plan.decisions, *plan.accepted]
+    return plan, [*before, *plan.decisions]
 
 
 def _letters(ground: Foundation, settings: Settings, plan: Plan) -> Iterator[OutputRecord]:
