@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from commands.policies.award_points import FACTOR
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from verdict import Settings, listed
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, select
 
-from projections.us_holder import US_EXCHANGES, settings_with
+from projections.us_exchanges import US_EXCHANGES, settings_with
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,

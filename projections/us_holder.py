@@ -1,10 +1,11 @@
 """`us_holder`: one row per client who holds at least one position on a US exchange."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import NamedTuple, assert_never, cast
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, func, select
 
+from projections.us_exchanges import US_EXCHANGES, settings_with
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,
@@ -27,23 +28,7 @@ from verdict import (
     version_view,
 )
 
-US_EXCHANGES = ("NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX")
-
-
 FEED = ("client", "position_id")  # who enters and leaves, and by which member of the group
-SETTINGS = "US exchanges: "
-
-
-def settings_with(exchanges: Collection[str]) -> str:
-    """Return in words what the tables depend on besides the events."""
-    return SETTINGS + ", ".join(sorted(exchanges))
-
-
-def built_with(settings: str) -> Mapping[str, object]:
-    """Return the setting that tables were built with, by what they say of it."""
-    if not settings.startswith(SETTINGS):
-        return {}
-    return {"us_exchanges": tuple(settings.removeprefix(SETTINGS).split(", "))}
 
 
 class OpenPosition(NamedTuple):

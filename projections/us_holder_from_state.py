@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Column, Index, MetaData, Table, Text, select
 
-from projections.us_holder import US_EXCHANGES, settings_with
+from projections.us_exchanges import US_EXCHANGES, settings_with
 from schemas.share_holding import ShareHolding, share_holders
 from verdict import CountedGroups, StateProjection, Tally, described, row_table
 

@@ -13,6 +13,8 @@ from zipfile import ZipFile
 import pytest
 
 from tests.documents import ROOT
+from verdict.projection.database import create_read_side, open_database
+from verdict.projection.declared import projections
 
 OF_A_SERVICE = (
     "pyspark", "pandas", "pyarrow", "lmdb", "google.protobuf", "numpy",
@@ -68,13 +70,39 @@ def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
     script = """
 import compose.application
 from verdict import load_settings
-from verdict.reading.reader import Sees, views_for
+from verdict.reading.reader import Sees
+from verdict.reading.views import views_for
 print("scattered_key" in views_for(load_settings(), Sees.AUDITOR))
 print([name for name in sys.modules if name.startswith("sqlalchemy.dialects.")])
 """
     ran = run(script)
 
     assert (ran.stdout, ran.stderr) == ("True\n[]\n", "")
+
+
+@pytest.mark.process
+def test_who_reads_a_file_loads_nothing_that_writes_databases(tmp_path: Path) -> None:
+    """SQLAlchemy, and the read models that are made of it, take a third of a verb."""
+    url = f"sqlite:///{tmp_path}/read.db"
+    engine = open_database(url)
+    create_read_side(engine, projections())
+    engine.dispose()
+    script = f"""
+from pydantic import SecretStr
+from compose.application import app
+from verdict import load_settings
+from verdict.cli.verbs import loaded, verb_of
+from verdict.reading.reader import reader_of
+for name in ("history", "sql", "state", "tail", "trace", "why"): loaded(verb_of(name))
+url = SecretStr({url!r})
+with reader_of(load_settings().model_copy(update={{"database_url": url}})) as reader:
+    print("us_holder" in reader.views, "letter" in reader.views)
+    print(list(reader.select("SELECT count(*) FROM us_holder").rows))
+print("sqlalchemy" in sys.modules)
+"""
+    ran = run(script)
+
+    assert (ran.stdout, ran.stderr) == ("True False\n[(0,)]\nFalse\n", "")
 
 
 @pytest.mark.process

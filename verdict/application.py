@@ -6,7 +6,7 @@ command line ask for `current`, which finds it by its path, `MODULE:NAME`.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -64,7 +64,8 @@ class Application:
         aggregates: Its aggregates.
         schemas: The package whose folder `avro` holds its schema files.
         namespace: Begins the names in its Avro schemas, for ever.
-        read_models: Its read models, in the order in which a batch updates them.
+        read_models: Its read models, in the order in which a batch updates them; or what returns
+            them, so that who asks for none does not load them and all that they import.
         policies: What is asked for because something happened.
         notifications: What others are told because something happened.
         inbound: Records of other systems that become commands.
@@ -84,7 +85,7 @@ class Application:
     aggregates: tuple[Aggregate[Any], ...]
     schemas: str
     namespace: str
-    read_models: tuple[ReadModel, ...] = ()
+    read_models: tuple[ReadModel, ...] | Callable[[], tuple[ReadModel, ...]] = ()
     policies: tuple[Policy, ...] = ()
     notifications: tuple[Notification, ...] = ()
     inbound: tuple[Inbound, ...] = ()
@@ -98,7 +99,6 @@ class Application:
 
     def __post_init__(self) -> None:
         self._see_that_names_differ("aggregate", [one.name for one in self.aggregates])
-        self._see_that_names_differ("read model", [one.name for one in self.read_models])
         # a letter names the one of them that is to be tried again
         self._see_that_names_differ(
             "policy or notification", [name for name, _ in self._followed_by]
@@ -107,7 +107,9 @@ class Application:
         self._see_that_names_differ("topic", topics)
         self._see_that_names_differ("state", [one.state.__name__ for one in self.states])
         self._see_that_classes_differ()
-        self._see_that_settings_are_there()
+        self._see_that_settings_are_there((one.name, one.settings) for one in self.policies)
+        if isinstance(self.read_models, tuple):
+            self._see_that_read_models_fit(self.read_models)
         self._see_that_what_is_followed_is_there()
 
     @cached_property
@@ -159,6 +161,19 @@ class Application:
             ) from None
 
     @cached_property
+    def loaded_read_models(self) -> tuple[ReadModel, ...]:
+        """Its read models, and all that they import.
+
+        Raises:
+            Misdeclared: Two have one name, or one depends on a setting that is not there.
+        """
+        if isinstance(self.read_models, tuple):
+            return self.read_models
+        loaded = self.read_models()
+        self._see_that_read_models_fit(loaded)
+        return loaded
+
+    @cached_property
     def state_types(self) -> Mapping[str, type[CarriedState]]:
         """The classes of carried states, by name."""
         return {one.state.__name__: one.state for one in self.states}
@@ -197,10 +212,13 @@ class Application:
                         "each a class of its own"
                     )
 
-    def _see_that_settings_are_there(self) -> None:
+    def _see_that_read_models_fit(self, read_models: tuple[ReadModel, ...]) -> None:
+        self._see_that_names_differ("read model", [one.name for one in read_models])
+        self._see_that_settings_are_there((one.name, one.settings) for one in read_models)
+
+    def _see_that_settings_are_there(self, wanted: Iterable[tuple[str, Sequence[str]]]) -> None:
         known = {} if self.settings is None else self.settings.model_fields
-        wanted = [(one.name, one.settings) for one in self.read_models]
-        for name, settings in [*wanted, *((one.name, one.settings) for one in self.policies)]:
+        for name, settings in wanted:
             if missing := sorted(set(settings) - set(known)):
                 raise Misdeclared(
                     f"{name!r} depends on the setting {missing[0]!r}, which the settings of "

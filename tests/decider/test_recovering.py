@@ -30,7 +30,8 @@ from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.decision.snapshot import snapshot_codec
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import copied_decisions, read_decisions
+from verdict.event_log.copied_decisions import copied_decisions
+from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.decider_query import decider_query

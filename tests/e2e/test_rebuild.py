@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from tests.e2e.deployment import QUIET_S, ROOT, Deployment
 from tests.e2e.misfortune import BUG
 from tests.model.rules import state_after

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import Field
 from pyspark import cloudpickle
 
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,

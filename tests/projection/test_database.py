@@ -15,18 +15,13 @@ from projections.program_tally import program_tally
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
+from verdict.database.address import parse
 from verdict.database.copying import MANY
 from verdict.database.session import SERVERS_PATIENCE
 from verdict.database.statements import put
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection import database
-from verdict.projection.database import (
-    check_built,
-    create_read_side,
-    live_versions,
-    open_database,
-    parse,
-)
+from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES, replace_view
 from verdict.projection.outcome import outcome

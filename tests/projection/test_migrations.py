@@ -27,9 +27,10 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
+from verdict.database.address import is_sqlite
 from verdict.errors import VerdictError
 from verdict.projection import creation, letter, migrations, versions
-from verdict.projection.database import create_read_side, is_sqlite, open_database
+from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from schemas.position import (
     PositionAdjusted,
     PositionClosed,

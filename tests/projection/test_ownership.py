@@ -11,9 +11,10 @@ from sqlalchemy import Engine, text
 from projections.us_holder import us_holder
 from tests.conftest import NewDatabase
 from tests.postgresql import Server
+from verdict.database.address import is_sqlite
 from verdict.errors import VerdictError
 from verdict.projection import creation
-from verdict.projection.database import create_read_side, failing_in_words, is_sqlite, open_database
+from verdict.projection.database import create_read_side, failing_in_words, open_database
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
 from projections.client_overview import client_overview
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from schemas.order import (
     OrderCancelled,
     OrderCompleted,

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment, some_projections
-from verdict.event_log.decisions import copied_decisions
+from verdict.event_log.copied_decisions import copied_decisions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker

@@ -1,6 +1,7 @@
 import collections
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.reading.few import BYTES, CELL
 from verdict.reading.reader import NotForReaders, Reader
+from verdict.reading.sqlite_reader import views_made_in
 
 VIEWS = readable(projections())
 
@@ -38,6 +40,31 @@ def test_every_view_can_be_selected_from_and_counted(reader: Reader, view: str) 
     rows = list(reader.select(f"SELECT * FROM {view}").rows)
     assert list(reader.select(f"SELECT count(*) FROM {view}").rows) == [(len(rows),)]
     assert not rows or view in ("projection_live", "projection_built", "projection_version")
+
+
+def test_the_views_of_a_file_are_those_that_verdict_made(tmp_path: Path) -> None:
+    """Nobody else's, be it under one of our names."""
+    file = tmp_path / "read.db"
+    engine = open_database(f"sqlite:///{file}")
+    create_read_side(engine, projections())
+    engine.dispose()
+    assert views_made_in(file) == sorted(VIEWS)
+
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE VIEW mine AS SELECT 1")
+        connection.execute("DROP VIEW us_holder")
+        connection.execute("CREATE VIEW us_holder AS SELECT 1")
+    connection.close()
+
+    assert {*VIEWS}.difference(views_made_in(file)) == {"us_holder"}
+
+
+def test_a_file_in_which_verdict_made_nothing_is_no_read_side(tmp_path: Path) -> None:
+    file = tmp_path / "strange.db"
+    sqlite3.connect(file).execute("CREATE TABLE mine (one)").connection.close()
+
+    with pytest.raises(Unreachable, match="is it the right data directory"):
+        views_made_in(file)
 
 
 def test_of_a_file_that_is_damaged_the_way_on_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from commands.loyalty import AwardPoints
 from commands.order import CancelOrder, FillOrder, PlaceOrder
 from commands.position import OpenPosition
 from compose.application import app as application
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from schemas.order import OrderCancelled, OrderPlaced
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Expected, fold

@@ -15,6 +15,7 @@ from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.views import altered
 from verdict.configuration.settings import Settings
 from verdict.database import sequence
+from verdict.database.address import one_line
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
@@ -23,7 +24,7 @@ from verdict.projection import position, processor_tables, versions
 from verdict.projection.answered import Outcome
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
-from verdict.projection.database import one_line, open_database, snapshot
+from verdict.projection.database import open_database, snapshot
 from verdict.projection.declared import FIRST, declared
 from verdict.projection.described import View
 from verdict.projection.membership import Membership

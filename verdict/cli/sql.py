@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from verdict.cli.list_of_views import description, list_of_views
 from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.projection.described import View, about_view, columns_of
-from verdict.reading.reader import Sees, reader_of, views_for
+from verdict.reading.reader import Sees, reader_of
 
 app = typer.Typer(add_completion=False)
 
@@ -59,13 +59,12 @@ def sql(
 
 
 def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> None:
-    views = views_for(settings, role)
     if query is None:
-        _write(wanted, ("view", "about"), ((name, about_view(views[name])) for name in views))
+        _write(wanted, *list_of_views(settings, role))
         if wanted in (Format.TABLE, Format.VERTICAL):
             note("`verdict sql VIEW` describes the columns of one")
-    elif query in views:
-        _write(wanted, *_description(views[query]))
+    elif query.isidentifier() and (about := description(settings, role, query)) is not None:
+        _write(wanted, *about)
     else:
         _answer(settings, role, query, wanted)
 
@@ -74,11 +73,6 @@ def _answer(settings: Settings, role: Sees, query: str, wanted: Format) -> None:
     with reader_of(settings, role) as reader:
         answer = reader.select(query)
         _write(wanted, answer.columns, answer.rows)
-
-
-def _description(view: View) -> tuple[tuple[str, ...], list[Row]]:
-    """Return the columns of a view as rows; a view that says nothing of itself has types only."""
-    return ("column", "type", "about"), [tuple(column) for column in columns_of(view)]
 
 
 def _write(wanted: Format, columns: tuple[str, ...], rows: Iterable[Row]) -> None:

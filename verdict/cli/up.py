@@ -21,8 +21,8 @@ from verdict.cli.output import note
 from verdict.cli.progress import progress
 from verdict.configuration.found import Service
 from verdict.configuration.settings import Settings
+from verdict.database.address import parse, shown
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.projection.database import parse, shown
 from verdict.service.roles import Crew
 from verdict.service.running import Running
 from verdict.wire.escapes import spelled_lines

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from verdict.database.instant import time_of
+from verdict.database.time_text import time_of
 from verdict.decision.recording import StoredEvent
 from verdict.errors import VerdictError
 from verdict.event_log.placed import Laid, Placed, event_in
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.projection.lost import decision_of
 from verdict.reading.reader import Reader
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, lost_by
 from verdict.wire.spans import Partition
 
 COLUMNS = """\
@@ -168,7 +167,7 @@ class Archive:
         """Return by which decisions aggregates count as deleted: all, or those about one."""
         one = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
         found = self._reader.select(*((LOST_ONE, one) if aggregate_id else (LOST,)))
-        return [decision_of(*row, time_of(at)) for *row, at in found.rows]
+        return [lost_by(*row, time_of(at)) for *row, at in found.rows]
 
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
         """Return the last version of an aggregate that an outcome tells of; 0: none does."""

@@ -5,13 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sqlalchemy import Engine
-
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog, Options
 from verdict.kafka.writing import write_all
-from verdict.projection import decision, lost
-from verdict.projection.database import failing_in_words
 from verdict.wire.codec import Undecodable
 from verdict.wire.decision import DROPPED, Decision
 from verdict.wire.passed_over import PassedOver
@@ -29,7 +25,7 @@ def read_decisions(options: Options, topics: Topics) -> list[Decision]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        return _decided(log, topics)
+        return decided(log, topics)
 
 
 def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
@@ -50,7 +46,8 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
         )
 
 
-def _decided(log: KafkaLog, topics: Topics) -> list[Decision]:
+def decided(log: KafkaLog, topics: Topics) -> list[Decision]:
+    """Return as `read_decisions` does, by a reader that is open already."""
     if not log.exists(topics.decisions):
         return []
     messages = log.read(log.bounds(log.places([topics.decisions])))
@@ -65,7 +62,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = log.jumped = passed_over(_decided(log, topics))
+        log.passed_over = log.jumped = passed_over(decided(log, topics))
         yield log
 
 
@@ -73,21 +70,8 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
 def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
     with KafkaLog(options) as log:
-        log.jumped = passed_over(_decided(log, topics))
+        log.jumped = passed_over(decided(log, topics))
         yield log
-
-
-def copied_decisions(options: Options, topics: Topics, database: Engine) -> PassedOver:
-    """Copy what was decided into the read side, for people to see; return all that it has then.
-
-    Raises:
-        Unreachable: Kafka or the database does not answer.
-    """
-    decisions = read_decisions(options, topics)
-    with failing_in_words(database), database.begin() as connection:
-        decision.copy(connection, decisions)
-        lost.copy(connection, decisions)
-        return decision.passed_over(connection)
 
 
 def passed_over(decisions: Iterable[Decision]) -> PassedOver:

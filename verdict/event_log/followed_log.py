@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, Table
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database import ownership
+from verdict.database.address import is_sqlite, parse, shown
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
 from verdict.event_log.last_archived import ARCHIVE, Archived, last_archived, others_in_place
@@ -18,14 +19,7 @@ from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_anot
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
 from verdict.projection import decision, followed, lost, position
-from verdict.projection.database import (
-    failing_in_words,
-    is_sqlite,
-    open_database,
-    parse,
-    shown,
-    snapshot,
-)
+from verdict.projection.database import failing_in_words, open_database, snapshot
 from verdict.projection.layout import tables_schema
 from verdict.reading.reader import reader_of
 from verdict.wire.decision import Decision

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from confluent_kafka import KafkaError
 from sqlalchemy import Connection, Engine
 
+from verdict.database.address import is_sqlite
 from verdict.errors import Unreachable
 from verdict.exactly_once.calling import Broken
 from verdict.exactly_once.transactions import Transactions
@@ -18,7 +19,7 @@ from verdict.kafka.access import Kafka
 from verdict.letters.destinations import Destinations
 from verdict.letters.due import Retry, claim, first_due, park, remove
 from verdict.letters.steps import OnStep, Step, unobserved
-from verdict.projection.database import is_sqlite, snapshot
+from verdict.projection.database import snapshot
 
 LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000

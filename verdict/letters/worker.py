@@ -4,9 +4,9 @@ import logging
 import threading
 from typing import Protocol
 
+from verdict.database.address import one_line
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.applier import database_failed
-from verdict.projection.database import one_line
 
 LOG = logging.getLogger("verdict.letters")
 RETRY_S = 5.0

@@ -21,7 +21,8 @@ from verdict.page.asked import OF_COMMAND, response, rows
 from verdict.page.door import sees
 from verdict.page.life import NotThere
 from verdict.projection.described import View, columns_of
-from verdict.reading.reader import reader_of, views_for
+from verdict.reading.reader import reader_of
+from verdict.reading.views import views_for
 from verdict.wire.json_lines import json_line
 
 NUMBER = "seq"  # what a view has whose rows are numbered for who follows them

@@ -29,7 +29,8 @@ from verdict.page.watch import DECIDER, Watch
 from verdict.page.why import why
 from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
-from verdict.reading.reader import Reader, Sees, reader_of, views_for
+from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.views import views_for
 from verdict.standing.facts import total
 
 ROWS = 200  # of a query

@@ -17,7 +17,8 @@ from verdict.page.flow import flow, lacks
 from verdict.page.life import NotThere, page_of_life, state_at
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
-from verdict.reading.reader import Reader, reader_of, views_for
+from verdict.reading.reader import Reader, reader_of
+from verdict.reading.views import views_for
 
 ROWS, MOST_ROWS = 100, 1000
 MOST_OF_FLOW = 10_000  # they are all held at once

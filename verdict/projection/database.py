@@ -15,13 +15,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, ProgrammingError
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.database import session, sqlite_file
+from verdict.database.address import driver_missing, is_sqlite, one_line, parse, shown
 from verdict.database.ownership import SomebodyElses
 from verdict.database.statements import exclude_others
-from verdict.errors import EnvironmentIncomplete, Unreachable, VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.projection import creation, migrations, processor_tables, reader_role, versions
 from verdict.projection.applier import database_failed
 from verdict.projection.layout import TABLES, VIEWS
@@ -227,57 +228,6 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     reading = {READING: True} if is_sqlite(engine.url) else {"isolation_level": "REPEATABLE READ"}
     with engine.connect().execution_options(**reading) as connection:
         yield connection
-
-
-def parse(url: str) -> URL:
-    """Return the URL, a plain PostgreSQL one with the driver that we use (psycopg 3).
-
-    Raises:
-        VerdictError: It is of no database that verdict knows, or none at all.
-    """
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        # without the URL itself, as it may hold a password
-        raise VerdictError(f"database URL: {error}, such as sqlite:////absolute/path") from None
-    if parsed.drivername in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-        raise VerdictError(
-            f"database {parsed.get_backend_name()!r} is not supported: "
-            "use sqlite:////absolute/path or postgresql://…"
-        )
-    return parsed
-
-
-def driver_missing(url: URL, error: ModuleNotFoundError) -> EnvironmentIncomplete:
-    """Return what to say when the driver of a database is not installed."""
-    return EnvironmentIncomplete(
-        f"{error.name} is not installed, and {shown(url)} needs it: "
-        "pip install 'verdict-cqrs[postgres]'"
-    )
-
-
-def shown(url: URL) -> str:
-    """Return a URL for people: without its passwords, wherever they stand in it."""
-    hidden = {name: "***" for name in url.query if "password" in name}
-    return url.update_query_dict(hidden).render_as_string(hide_password=True)
-
-
-def is_sqlite(url: URL) -> bool:
-    """Tell whether the database is a file of ours."""
-    return url.get_backend_name() == "sqlite"
-
-
-def one_line(error: object) -> str:
-    """Return a driver's message without line breaks; of a damaged file what to do about it, too.
-
-    Of one that is no database nobody is told to remove it: it may be somebody's letters.
-    """
-    said = " ".join(str(error).split())
-    if sqlite_file.primary_code(error) == sqlite3.SQLITE_CORRUPT:
-        return f"the database is damaged ({said}): {sqlite_file.A_SOUND_COPY}"
-    return said
 
 
 def _sqlite(url: URL) -> Engine:

@@ -29,7 +29,7 @@ def read_models() -> Mapping[str, ReadModel]:
     """
     own = {one.name: one for one in OF_EVERY_APPLICATION}
     states = state_views(current().aggregates)
-    of_application = {one.name: one for one in current().read_models}
+    of_application = {one.name: one for one in current().loaded_read_models}
     if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
             f"{current().name} has a read model {clash[0]!r}, and so has every application: "

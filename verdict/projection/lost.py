@@ -9,18 +9,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from itertools import chain
 from operator import itemgetter
-from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, select
 
 from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
-from verdict.model.source import Source
 from verdict.projection.batch import Delivery
 from verdict.projection.holding import Held
 from verdict.projection.stand_in import AsIfDeleted, stand_in
-from verdict.wire.decision import Decision
-from verdict.wire.decision import Lost as Aggregate
+from verdict.wire.decision import Decision, lost_by
 from verdict.wire.spans import Partition
 
 metadata = MetaData()
@@ -60,27 +57,14 @@ def copy(connection: Connection, decisions: Iterable[Decision]) -> None:
 def decisions(connection: Connection) -> list[Decision]:
     """Return what was decided, as far as it is copied, in the order of time."""
     rows = connection.execute(select(table).order_by(table.c.decided_at))
-    return [decision_of(*row) for row in rows]
+    return [lost_by(*row) for row in rows]
 
 
 def load(connection: Connection, topics: Collection[str]) -> Lost:
     """Return what is lost of the aggregates whose events are on `topics`."""
     rows = connection.execute(select(table).where(table.c.topic.in_(topics)))
-    made = (decision_of(*row) for row in rows)
+    made = (lost_by(*row) for row in rows)
     return {key_of(one): as_if_deleted(one) for one in made}
-
-
-def decision_of(aggregate_type: str, aggregate_id: str, version: int, *rest: Any) -> Decision:
-    """Return the decision in a row; the arguments are those of the table, in its order."""
-    topic, partition, offset, who, why, decided_at = rest
-    return Decision(
-        source=Source(topic, partition, offset),
-        until=offset,
-        who=who,
-        why=why,
-        decided_at=decided_at,
-        lost=Aggregate(aggregate_type, aggregate_id, version),
-    )
 
 
 def key_of(made: Decision) -> tuple[str, str, int]:

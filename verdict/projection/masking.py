@@ -16,11 +16,6 @@ from sqlalchemy.sql.functions import FunctionElement
 from verdict.projection.layout import VIEWS
 from verdict.projection.roles import AUDITED
 
-PERSONAL = "masked_"  # begins the name of a table's column that is personal as a whole
-TELLS = "value"  # the column that our readers of SQLite find empty when they may not
-
-ARCHIVE = "event_archive_v"
-
 Paths = Sequence[tuple[str, ...]]
 
 
@@ -66,16 +61,6 @@ def _masked_on_postgresql(element: _Masked, compiler: SQLCompiler, **options: An
     for path in element.paths:
         masked = f"jsonb_set({masked}, '{{{','.join(path)}}}', 'null', false)"
     return f"CAST({masked} AS text)"
-
-
-def is_hidden(table: str, column: str) -> bool:
-    """Tell whether our readers of SQLite find a column empty unless they may see what is personal.
-
-    Args:
-        table: That a view reads.
-        column: Of the table.
-    """
-    return column.startswith(PERSONAL) or (column == TELLS and table.startswith(ARCHIVE))
 
 
 def for_who_may_see(column: ColumnElement[Any], tells: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -16,7 +16,7 @@ from sqlalchemy.types import TypeEngine
 from verdict.database.instant import InstantType
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
-from verdict.projection.masking import PERSONAL
+from verdict.projection.hidden import PERSONAL
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}

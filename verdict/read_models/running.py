@@ -16,12 +16,13 @@ from pyspark.sql import DataFrame
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
+from verdict.database.address import one_line
 from verdict.database.sqlite_file import AnotherFile
 from verdict.errors import BeginAgain, Unreachable
 from verdict.exactly_once.batch import Batch
 from verdict.projection import decision, versions
 from verdict.projection.applier import Applier, wall_clock
-from verdict.projection.database import one_line, see_that_it_is_the_same, snapshot
+from verdict.projection.database import see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
 from verdict.read_models.batches.source import KafkaBatches

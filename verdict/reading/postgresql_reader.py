@@ -26,8 +26,8 @@ from psycopg.pq import ExecStatus
 from sqlalchemy import URL
 
 from verdict.database import session
+from verdict.database.address import one_line, shown
 from verdict.errors import Unreachable, VerdictError
-from verdict.projection.database import one_line, shown
 from verdict.projection.layout import TABLES, VIEWS
 from verdict.reading.few import CELL
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected

@@ -1,25 +1,21 @@
 """Reads the read side: SELECT on its views, and nothing else, whatever the statement says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sqlalchemy import URL
-
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.projection.database import driver_missing, is_sqlite, parse
-from verdict.projection.declared import first_versions
-from verdict.projection.described import View
-from verdict.projection.processor_tables import views_of
+from verdict.database.address import driver_missing, file_of, parse
 from verdict.projection.roles import READER
 from verdict.reading.few import Few, few
 from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
-from verdict.reading.sqlite_reader import SqliteReader
+from verdict.reading.sqlite_reader import SqliteReader, views_made_in
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from verdict.reading.postgresql_reader import PostgresqlReader
 
 TIMEOUT_S = 60.0  # unless the settings say otherwise
@@ -61,11 +57,10 @@ class Reader:
             NotAdmitted: There is no such role, or the user is not a member of it.
         """
         self.views = tuple(views)
-        parsed = parse(url)
         self._reader = (
-            SqliteReader(Path(parsed.database or "").absolute(), views, timeout_s, masked)
-            if is_sqlite(parsed)
-            else _postgresql(parsed, views, role, timeout_s)
+            SqliteReader(file, views, timeout_s, masked)
+            if (file := file_of(url)) is not None
+            else _postgresql(parse(url), views, role, timeout_s)
         )
 
     def select(self, statement: str, parameters: Parameters = ()) -> Selected:
@@ -108,7 +103,9 @@ class Reader:
         self.close()
 
 
-def _postgresql(url: URL, views: Sequence[str], role: str, timeout_s: float) -> "PostgresqlReader":
+def _postgresql(
+    url: "URL", views: Sequence[str], role: str, timeout_s: float
+) -> "PostgresqlReader":
     try:
         from verdict.reading.postgresql_reader import PostgresqlReader
     except ModuleNotFoundError as error:
@@ -123,24 +120,19 @@ def reader_of(settings: Settings, sees: Sees = Sees.AUDITOR) -> Reader:
         settings: Where it is, and how the roles are called.
         sees: How much; on SQLite, which has no roles, what is kept from mistakes.
     """
-    views = [*views_for(settings, sees)]
-    masked = sees is Sees.READER
-    url, role = database_url(settings), _role(settings, sees)
+    url, role = database_url(settings), role_of(settings, sees)
+    file, masked = file_of(url), sees is Sees.READER
+    if file is not None:
+        views: Sequence[str] = settings.roles.open_to(role, views_made_in(file))
+    else:
+        from verdict.reading.views import views_for
+
+        views = [*views_for(settings, sees)]
     return Reader(url, views, role, settings.sql_timeout_s, masked)
 
 
-def views_for(settings: Settings, sees: Sees) -> Mapping[str, View]:
-    """Return the views that somebody may select from, by their names, sorted.
-
-    Args:
-        settings: As for `reader_of`.
-        sees: How much.
-    """
-    every = views_of(first_versions())
-    return {name: every[name] for name in settings.roles.open_to(_role(settings, sees), [*every])}
-
-
-def _role(settings: Settings, sees: Sees) -> str:
+def role_of(settings: Settings, sees: Sees) -> str:
+    """Return the name of the role that sees so much."""
     roles = settings.roles
     return {
         Sees.READER: roles.reader, Sees.AUDITOR: roles.auditor, Sees.OPERATOR: roles.operator,

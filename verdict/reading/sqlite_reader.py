@@ -4,13 +4,13 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from verdict.database.sqlite_file import A_SOUND_COPY, is_damaged
 from verdict.errors import Unreachable, VerdictError
-from verdict.projection.masking import is_hidden
+from verdict.projection.hidden import is_hidden
 from verdict.reading.selected import NotForReaders, Parameters, Selected
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
@@ -29,6 +29,10 @@ STATEMENTS = {
 }
 THERE = "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
 MODULES = "PRAGMA module_list"
+MADE = """\
+SELECT made.name FROM verdict_relation_v1 AS made JOIN sqlite_master AS there
+ON there.type = 'view' AND lower(there.name) = made.name AND there.sql = made.identity
+ORDER BY made.name"""
 LIMITS = {  # a row is some 64 MB at the most
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
     sqlite3.SQLITE_LIMIT_COLUMN: 64,
@@ -54,21 +58,10 @@ class SqliteReader:
         """
         self._gate = _Gate(views, masked)
         self._watch = _Watch(timeout_s)
-        try:
-            self._connection = sqlite3.connect(
-                f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None
-            )
-            self._connection.set_progress_handler(self._watch.look, STEPS)
-            self._gate.learn(self._connection)
-        except sqlite3.DatabaseError as error:
-            # SQLite says so of a full disk, too, on which it cannot share what is written
-            io_failed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
-            advice = (
-                "see that its disk works, and has room"
-                if io_failed
-                else "is it the right data directory, and did `verdict up` start once?"
-            )
-            raise Unreachable(f"no read side can be read at {path} ({error}): {advice}") from error
+        with _reading(path) as connection:
+            self._connection = connection
+            connection.set_progress_handler(self._watch.look, STEPS)
+            self._gate.learn(connection)
 
     def select(self, statement: str, parameters: Parameters) -> Selected:
         """Run one SELECT.
@@ -122,6 +115,32 @@ class SqliteReader:
     def close(self) -> None:
         """Give the connection back."""
         self._connection.close()
+
+
+def views_made_in(path: Path) -> list[str]:
+    """Return the names of the views that verdict made in a file, sorted; nobody else's are among.
+
+    Raises:
+        Unreachable: There is no such database.
+    """
+    with _reading(path) as connection, closing(connection):
+        return [name for (name,) in connection.execute(MADE)]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Give a connection that reads a file; it is for the caller to close."""
+    try:
+        yield sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+    except sqlite3.DatabaseError as error:
+        # SQLite says so of a full disk, too, on which it cannot share what is written
+        io_failed = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+        advice = (
+            "see that its disk works, and has room"
+            if io_failed
+            else "is it the right data directory, and did `verdict up` start once?"
+        )
+        raise Unreachable(f"no read side can be read at {path} ({error}): {advice}") from error
 
 
 class _Watch:

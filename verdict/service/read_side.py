@@ -7,16 +7,11 @@ from sqlalchemy import Engine
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.event_log.decisions import copied_decisions
+from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.followed_log import follow_this_log
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import log_bounds
-from verdict.projection.database import (
-    check_built,
-    create_read_side,
-    live_versions,
-    open_database,
-)
+from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches

@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from verdict.configuration.found import Service, killed_on, running_on, silent_s
+from verdict.configuration.found import Service, kafka_options, killed_on, running_on, silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
 from verdict.standing.read_side import read_side
 from verdict.standing.told import kafka_away, killed, told_by
-from verdict.standing.topics import topic_differences
+from verdict.standing.topics import differences
 
 Answer = TypeVar("Answer")
 
@@ -62,10 +64,11 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
     asking.ask(_read_side_of_this_log, DATABASE)
-    asking.problems += _unlike(asking.ask(topic_differences, "") or ())
-    if (decided := asking.ask(decider)) is not None:
-        found = replace(found, decider=decided.about, commands=decided.commands)
-    return replace(found, processors=asking.ask(processors))
+    with KafkaLog(kafka_options(asking.settings)) as log:
+        asking.problems += _unlike(asking.ask(partial(differences, log=log), "") or ())
+        if (decided := asking.ask(partial(decider, log=log))) is not None:
+            found = replace(found, decider=decided.about, commands=decided.commands)
+        return replace(found, processors=asking.ask(partial(processors, log=log)))
 
 
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
@@ -82,14 +85,14 @@ class _Asking:
     """Asks one after the other, and keeps what goes wrong."""
 
     def __init__(self, settings: Settings, kafka_away: Iterable[Problem]) -> None:
-        self._settings = settings
+        self.settings = settings
         self.problems = [*kafka_away]
         self.unreachable = bool(self.problems)
 
     def ask(self, part: Callable[[Settings], Answer], of: str = KAFKA) -> Answer | None:
         """Return what a part says that is known of Kafka, or the database; None: it cannot."""
         try:
-            return part(self._settings)
+            return part(self.settings)
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))

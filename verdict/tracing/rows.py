@@ -14,9 +14,9 @@ from typing import NamedTuple
 from opentelemetry.sdk.trace import ReadableSpan
 
 from verdict.configuration.settings import Settings
+from verdict.database.address import parse
 from verdict.errors import VerdictError
 from verdict.model.source import Source
-from verdict.projection.database import parse
 from verdict.projection.declared import projections
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.tracing.spans import place_of, span_of_rows

@@ -9,11 +9,12 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url, kafka_options
 from verdict.configuration.settings import Settings
+from verdict.database.address import is_sqlite, one_line, parse, shown
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
 from verdict.projection.applier import database_failed
-from verdict.projection.database import is_sqlite, one_line, open_database, parse, shown
+from verdict.projection.database import open_database
 from verdict.projection.declared import declared
 from verdict.projection.decoding import Decoding
 from verdict.unhandled.events import HeldAggregates

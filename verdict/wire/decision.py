@@ -1,6 +1,7 @@
 """What a person decided about records that are beyond repair."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from verdict.model.message import Instant
 from verdict.model.source import Source
@@ -40,3 +41,24 @@ class Decision:
     def aggregate(self) -> Lost | None:
         """The aggregate that is lost by it, if it is about one."""
         return None if self.lost == DROPPED else self.lost
+
+
+def lost_by(aggregate_type: str, aggregate_id: str, version: int, *rest: Any) -> Decision:
+    """Return the decision by which an aggregate is lost up to a version.
+
+    Args:
+        aggregate_type: Of the aggregate.
+        aggregate_id: Its id.
+        version: The last one that is lost.
+        rest: Topic, partition and offset where its events ended; who decided it, why, and when, in
+            epoch milliseconds.
+    """
+    topic, partition, offset, who, why, decided_at = rest
+    return Decision(
+        source=Source(topic, partition, offset),
+        until=offset,
+        who=who,
+        why=why,
+        decided_at=decided_at,
+        lost=Lost(aggregate_type, aggregate_id, version),
+    )

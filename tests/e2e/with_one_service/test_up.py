@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from commands.order import DeleteOrder, FillOrder, ModifyOrder, PlaceOrder
 from commands.position import ClosePosition, OpenPosition
-from projections.us_holder import US_EXCHANGES
+from projections.us_exchanges import US_EXCHANGES
 from tests.containment import assert_contained
 from tests.e2e.deployment import Deployment
 from tests.hostile import HEADERS, KINDS, Sent

@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
+from verdict.database.address import one_line
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog
@@ -18,7 +19,7 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.projection.database import one_line, open_database
+from verdict.projection.database import open_database
 from verdict.projection.declared import FIRST, read_models
 from verdict.projection.projection import Projection
 from verdict.read_models.as_built import as_built

@@ -7,11 +7,11 @@ from uuid import uuid4
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
+from verdict.database.address import one_line
 from verdict.projection import filling, holding, lost, position, versions
 from verdict.projection.amendments import in_force
 from verdict.projection.applier import wall_clock
 from verdict.projection.builder import Rebuildable
-from verdict.projection.database import one_line
 from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from verdict.database.address import one_line
 from verdict.database.statements import wait_for_locks
 from verdict.errors import VerdictError
 from verdict.projection import creation, position, versions
 from verdict.projection.applier import wall_clock
 from verdict.projection.comparison import Compared, compare
-from verdict.projection.database import one_line
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Projection
 from verdict.projection.roles import Roles

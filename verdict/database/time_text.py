@@ -1,0 +1,40 @@
+"""A time as a database of either kind keeps it, as text or as its own type."""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from verdict.model.message import calendar_time, epoch_millis
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+MILLISECOND = timedelta(milliseconds=1)
+SECONDS = len("2026-11-21T12:00:00")
+
+
+def text_of(millis: int) -> str:
+    """Return epoch milliseconds as ISO 8601 in UTC; texts sort as the times do.
+
+    Raises:
+        OverflowError: No calendar has them.
+    """
+    second, rest = divmod(millis, 1000)
+    return f"{_second(second)}{rest:03}Z"
+
+
+def time_of(value: datetime | str) -> int:
+    """Return a time, as a database of either kind gives it, in epoch milliseconds."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // MILLISECOND
+    return _millis_at(value[:SECONDS]) + int(value[SECONDS + 1 : -1])
+
+
+@lru_cache(maxsize=4096)
+def _second(second: int) -> str:
+    """Return all but the milliseconds of a time's text; the times of a batch share few seconds."""
+    return calendar_time(second * 1000).removesuffix("000Z")
+
+
+@lru_cache(maxsize=4096)
+def _millis_at(second: str) -> int:
+    """Return the epoch milliseconds of what `_second` returned, but for the last character."""
+    millis: int = epoch_millis(f"{second}Z")
+    return millis
