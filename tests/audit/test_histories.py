@@ -130,6 +130,15 @@ def outcomes(
     return [f"{one.place}: {one.what}" for one in [*findings, *found.close()]]
 
 
+def test_as_many_outcomes_may_be_missing_as_responses_are_passed_over() -> None:
+    found = Outcomes("position", COMMANDS, [3], [0], unread=2)
+
+    findings = [[*found.ask(Source(COMMANDS, 0, offset), "p-1")] for offset in range(3)]
+
+    assert [len(each) for each in findings] == [0, 0, 1]
+    assert found.unanswered == {"p-1": 2}
+
+
 WHOLE = (
     (0, Seen.RESPONSE | Seen.REFUSED),
     (0, Seen.REJECTION),

@@ -19,7 +19,7 @@ from tests.traffic import Traffic
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import Folded, Stand, Stored, snapshots
-from verdict.decider.recovery.outcomes import UNREAD, outcomes
+from verdict.decider.recovery.outcomes import outcomes
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import snapshot_codec
 from verdict.model.message import Event
@@ -244,6 +244,50 @@ def test_an_event_behind_a_hole_tells_of_its_version_where_no_response_does(
     assert not whole.lost
 
 
+@pytest.mark.proves("C-17", "C-04")
+@pytest.mark.parametrize("left", [0, 1, 3])
+def test_behind_what_is_lost_an_event_that_is_passed_over_tells_of_its_version(left: int) -> None:
+    """However many of the lost ones are there again, and whatever hash the decider knew of them."""
+    history = [
+        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
+        for one in recorded_history(OPENED, PositionAdjusted(amount=7), PositionClosed(), OPENED)
+    ]
+    over = history[3]._replace(passed_over=True)
+
+    told, *_ = snapshots([*history[:left], over], {("position", "order-1"): 3})
+
+    assert (told.entry, told.stand and told.stand.version) == (None, 4)
+
+
+@pytest.mark.proves("C-17")
+def test_what_nobody_can_read_hides_no_good_event_beside_it(events: list[Stored]) -> None:
+    """Both are passed over: the good one is missing, and the state would be one that never was."""
+    history = of_one(events)
+    garbage = history[1]._replace(value=b"garbage", passed_over=True)
+    good = history[1]._replace(passed_over=True)
+
+    [alone] = snapshots([history[0], garbage, *history[2:]])
+    both = [
+        snapshots([history[0], *each, *history[2:]]) for each in ((garbage, good), (good, garbage))
+    ]
+
+    assert alone.fault is None
+    assert [bool(faults(found)) for found in both] == [True, True]
+
+
+@pytest.mark.proves("C-17")
+def test_where_a_version_is_there_twice_both_places_are_named(events: list[Stored]) -> None:
+    history = of_one(events)
+    forged = decode_event(history[1].aggregate_type, history[1].value)._replace(actor="mallory")
+    stray = history[1]._replace(value=encode_event(forged), offset=history[1].offset - 1)
+
+    [found] = snapshots([history[0], stray, *history[1:]])
+
+    assert found.fault is not None
+    assert str(history[1].offset) in found.fault
+    assert f"version 2 is there twice, first at {stray.topic}:0:{stray.offset}" in found.fault
+
+
 @pytest.mark.proves("C-17")
 def test_of_two_events_with_one_version_the_stray_one_is_passed_over(events: list[Stored]) -> None:
     """The chain tells which of them verdict wrote, wherever the other one lies."""
@@ -342,8 +386,7 @@ def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> No
 
     assert found.fault is not None
     assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
-    [unread] = outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)
-    assert (unread.fault, unread.entry, unread.stand) == (None, None, UNREAD)
+    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
 
 
 def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:

@@ -20,6 +20,7 @@ from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, row_of
 from verdict.decision.handle import Limits
 from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.event_log.decisions import passed_over
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
 from verdict.operator.shard_state import named
@@ -173,13 +174,15 @@ def entries_of(
     whole: bool,
     on_record: Mapping[str, Decision] = MappingProxyType({}),
 ) -> DataFrame:
+    made = {name: [on_record[name]] if name in on_record else [] for name in cases}
+    lost = {name: passed_over(decisions).lost_versions() for name, decisions in made.items()}
     rows = [
         (*row_of(one), shard)
         for shard, (name, topics) in enumerate(cases.items())
         for one in chain(
-            snapshots(topics.events),
-            outcomes(topics.responses, Limits(), 0, ALL),
-            map(recorded, [on_record[name]] if name in on_record else []),
+            snapshots(topics.events, lost[name]),
+            outcomes(topics.responses, Limits(), 0, ALL, lost[name]),
+            map(recorded, made[name]),
         )
     ]
     return compared(spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int"), whole)
@@ -205,6 +208,7 @@ def test_what_verdict_wrote_holds_together_in_old_and_new_responses(
         ("unanswered", "nothing", EVENT.version),
         ("passed over", EVENT.version, EVENT.version - 1),
         ("appended, passed over", EVENT.version + 1, EVENT.version),
+        ("response passed over", EVENT.version - 1, EVENT.version),
     ],
 )
 def test_a_last_event_that_is_altered_forged_or_cut_off_is_named(
@@ -249,8 +253,8 @@ def test_whose_last_event_is_nowhere_is_as_if_deleted_once_that_is_accepted(
 def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
     spark: SparkSession,
 ) -> None:
-    """Else its versions would be given again; who has gone on since is what it is."""
-    cases = {name: unanswered(WHOLE[name]) for name in ("cut off", "gone", "healthy")}
+    """Else its versions would be given again."""
+    cases = {name: unanswered(WHOLE[name]) for name in ("cut off", "gone")}
     on_record = {
         name: Decision(
             source=Source(LAST.topic, LAST.partition, 10**6),
@@ -258,7 +262,7 @@ def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
             who="ada",
             why="the disk is gone",
             decided_at=5,
-            lost=Lost(*LOST, EVENT.version - (name == "healthy")),
+            lost=Lost(*LOST, EVENT.version),
         )
         for name in cases
     }
@@ -270,11 +274,28 @@ def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
     kept = {[*cases][row.shard]: codec.decode(bytes(row.entry)) for row in rows}
     gone = Snapshot(EVENT.version, None, b"", 5)
     assert (kept["cut off"], kept["gone"]) == (gone, gone)
-    assert kept["healthy"].version == EVENT.version
-    assert {row.shard: row.lost and row.lost.version for row in rows} == {
-        0: EVENT.version, 1: EVENT.version, 2: None,
-    }  # fmt: skip
-    assert [row.fault for row in rows] == [None] * 3
+    assert [row.lost.version for row in rows] == [EVENT.version] * 2
+    assert [row.fault for row in rows] == [None] * 2
+
+
+@pytest.mark.proves("C-16", "C-17")
+@pytest.mark.parametrize("name", ["cut off", "passed over"])
+def test_what_is_on_record_as_lost_keeps_the_hash_that_is_told_of_it(
+    spark: SparkSession, name: str
+) -> None:
+    """So the next event is chained to it, whether this recovery or one of before accepted it."""
+    place = Source(LAST.topic, LAST.partition, 10**6)
+    lost = Lost(*LOST, EVENT.version)
+    made = Decision(source=place, until=10**6, who="ada", why="gone", decided_at=5, lost=lost)
+
+    rows = entries_of(spark, {name: WHOLE[name]}, whole=True, on_record={name: made}).collect()
+
+    [row] = [row for row in rows if named(bytes(row.key)) == LOST]
+    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    digest = sha256(LAST.value).digest()
+    assert (row.fault, kept.version, kept.state, kept.last_hash) == (
+        None, EVENT.version, None, digest,
+    )  # fmt: skip
 
 
 @pytest.mark.proves("C-17", "C-04")
@@ -296,13 +317,6 @@ def test_who_lacks_a_last_event_that_was_passed_over_is_lost_up_to_it(
     [row] = [row for row in rows if named(bytes(row.key)) == LOST]
     kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
     assert (row.lost.version, kept.version, kept.state) == (version, version, None)
-
-
-@pytest.mark.proves("C-17")
-def test_where_the_last_response_is_passed_over_events_may_go_on_behind_the_one_before(
-    faults: dict[str, list[str]],
-) -> None:
-    assert faults["response passed over"] == []
 
 
 @pytest.mark.proves("C-16")

@@ -32,7 +32,7 @@ from verdict.decision.snapshot import snapshot_codec
 from verdict.errors import VerdictError
 from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.passing import Wish
+from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
@@ -225,6 +225,29 @@ def test_read_models_forget_what_the_decider_has_for_deleted(
     books.close()
     assert (shown, sorted(reached)) == ([("o-2", 1)], [("o-1", 1), ("o-2", 1)])
     assert [one.lost for one in decided if one.lost] == [Lost("order", "o-1", 1)]
+
+
+@pytest.mark.proves("C-17")
+def test_nothing_is_passed_over_where_there_is_no_record(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """It would go on record for ever."""
+    books = Books(broker, "norecord", tmp_path / "data")
+    books.ask("order", "o-1", BOUGHT, {"type": "ModifyOrder", "quantity": 5})
+    books.settle()
+    topic, kafka = books.topics.events("order"), Kafka(settings=books.options)
+    [(first, _), (last, _)] = books.records(topic, "o-1")
+    books.drop(topic, books.partition("o-1"), last)
+    log = read_log(kafka, [], [topic])
+    places = [Source(topic, books.partition("o-1"), one) for one in (first, last, last + 1)]
+    archived = replace(log, archived={topic: [last] * PARTITIONS})
+    books.close()
+
+    see_that_records_are_there(kafka, archived, places[:2])
+    with pytest.raises(VerdictError, match=f"Kafka has dropped {places[0]}"):
+        see_that_records_are_there(kafka, log, places)
+    with pytest.raises(VerdictError, match=f"there is no record at {places[2]}: Kafka uses"):
+        see_that_records_are_there(kafka, archived, places)
 
 
 @pytest.mark.proves("C-17", "C-04")

@@ -14,7 +14,10 @@ from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
 from verdict.model.message import Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
+from verdict.projection import decision
 from verdict.projection.batch import Batch, Delivery
+from verdict.wire.decision import Decision
 from verdict.wire.records import decode_event, encode_event
 from verdict.wire.spans import Partition, Span
 
@@ -140,8 +143,40 @@ def test_another_event_under_a_version_that_is_there_stops_the_archive(
 
     assert applier.is_stopped
     ((error,),) = read_side.select("SELECT error FROM projection_stopped")
-    assert "version 1 of position 'p-1' came before with other bytes (SHA-256" in error
+    assert "version 1 of position 'p-1' came before with other bytes, at " in error
+    assert "run `verdict recover --skip position.events:" in error
     assert positions(read_side) == ([] if at_once else [1])
+
+
+@pytest.mark.proves("A-01", "C-17")
+def test_one_that_people_pass_over_gives_way_to_the_other_under_its_version(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """Whoever wrote the first one: it keeps its position, and what follows comes behind."""
+    log.add("p-1", opened("mallory"))
+    stray = log.deliveries[0]
+    assert isinstance(stray.record, RecordedEvent)
+    read_side.applier("event_archive").apply(log.batch())
+    log.repeat(stray.record._replace(payload=opened("ada")))
+    log.add("p-1", PositionClosed())
+    stopped, both = read_side.applier("event_archive"), log.batch()
+    stopped.apply(both)
+    assert stopped.is_stopped
+
+    place = Source(stray.topic, stray.partition, stray.offset)
+    made = Decision(source=place, until=place.offset + 1, who="bea", why="a stray", decided_at=5)
+    with read_side.engine.begin() as connection:
+        decision.copy(connection, [made])
+    read_side.applier("event_archive").apply(both)
+
+    rows = 'SELECT global_position, version, "offset", hash FROM event_archive ORDER BY 1'
+    found = read_side.select(rows)
+    kept = log.deliveries[1:]
+    assert found == [
+        (number, number, one.offset, sha256(one.value or b"").hexdigest())
+        for number, one in enumerate(kept, 1)
+    ]
+    assert read_side.select("SELECT * FROM projection_stopped") == []
 
 
 def test_positions_follow_time_across_topics_and_offsets_within_a_partition(

@@ -1,5 +1,6 @@
 """The audit of the log: events, outcomes and the archive, in one pass over each topic."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from verdict.model.source import Source
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.records import decode
 from verdict.wire.response import Rejection, Response, Status
-from verdict.wire.spans import Partition
+from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
 EVERY = 10_000  # records between two words of progress
@@ -77,6 +78,7 @@ class LogAudit:
             self._from_the_view(aggregate_type, seen)
             yield from self._rejections(aggregate_type, seen)
             yield from self._commands(aggregate_type, seen)
+            self._tell_of(seen.unanswered, aggregate_type, where, "outcomes")
             yield from seen.close()
 
     def _outcomes(self, aggregate_type: str) -> Outcomes:
@@ -86,7 +88,13 @@ class LogAudit:
         earliest = [span.start if span else 0 for span in kept]
         rejected = self.topics.rejected(aggregate_type)
         whole = not self._dropped(rejected)
-        return Outcomes(aggregate_type, topic, decided, earliest, whole, self.log.passed_over)
+        over, answers = self.log.passed_over, self.topics.responses(aggregate_type)
+        unread = sum(
+            over.count(place, Span(0, sys.maxsize))
+            for place in over.spans
+            if place.topic == answers
+        )
+        return Outcomes(aggregate_type, topic, decided, earliest, whole, over, unread)
 
     def _dropped(self, topic: str) -> bool:
         return any(kept.start for place, kept in self.cut.kept.items() if place.topic == topic)
@@ -134,11 +142,13 @@ class LogAudit:
         self.looked.at["aggregates"] += histories.aggregates
         return histories
 
-    def _tell_of(self, missing: Counter[str], aggregate_type: str, why: str) -> None:
+    def _tell_of(
+        self, missing: Counter[str], aggregate_type: str, why: str, what: str = "versions"
+    ) -> None:
         if missing:
             [(name, _)] = missing.most_common(1)
             self.looked.not_checked.append(
-                f"{missing.total():,} versions of {len(missing):,} {aggregate_type} aggregates, "
+                f"{missing.total():,} {what} of {len(missing):,} {aggregate_type} aggregates, "
                 f"{name!r} among them, {why}"
             )
 

@@ -1,5 +1,6 @@
 """One outcome for each command: a byte per command keeps what was seen of it; pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import IntFlag
 
@@ -34,9 +35,13 @@ class Outcomes:
         earliest: By partition, the first offset that Kafka has; those before it were commands.
         rejections: Whether all of them are there, that is, Kafka has dropped none.
         passed_over: Commands that people decided to jump: nobody reads them, and each has a letter.
+        unread: How many responses people decided to pass over: so many outcomes may be missing.
+
+    Attributes:
+        unanswered: By aggregate, how many of its outcomes are missing by that.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (each a fact about one topic)
         self,
         aggregate_type: str,
         topic: str,
@@ -44,8 +49,11 @@ class Outcomes:
         earliest: Sequence[int],
         rejections: bool = True,
         passed_over: PassedOver = NOTHING_PASSED_OVER,
+        unread: int = 0,
     ) -> None:
         self._passed_over = passed_over
+        self._unread = unread
+        self.unanswered: Counter[str] = Counter()
         self._type = aggregate_type
         self._topic = topic
         self._seen = [bytearray(end) for end in decided]
@@ -91,7 +99,9 @@ class Outcomes:
         yield from self._between(place.partition, self._next[place.partition], place.offset)
         self._next[place.partition] = place.offset + 1
         seen = Seen(self._seen[place.partition][place.offset])
-        if not seen & (Seen.RESPONSE | Seen.LETTER):
+        if not seen & (Seen.RESPONSE | Seen.LETTER) and self.unanswered.total() < self._unread:
+            self.unanswered[name] += 1
+        elif not seen & (Seen.RESPONSE | Seen.LETTER):
             yield self._finding("the command is decided and has no outcome", name, place)
         yield from self._of_one(place, seen & ~Seen.EVENT, name)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from verdict.decision.received import CommandRecord, dead_letter
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import passed_over
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
@@ -169,6 +169,44 @@ def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Lo
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places([*commands, *folded]))
     return Log(commands=commands, begins=starts(kept), ends=ends(kept))
+
+
+def see_that_records_are_there(kafka: Kafka, log: Log, places: Iterable[Source]) -> None:
+    """Return when at each place lies what can be passed over; commands are looked at elsewhere.
+
+    Args:
+        kafka: Where they lie.
+        log: What it holds.
+        places: Before the ends of their partitions.
+
+    Raises:
+        VerdictError: At one there is none, and nobody has archived one.
+        Unreachable: Kafka does not answer.
+    """
+    for place in places:
+        if place.topic in log.commands:
+            continue
+        if place.offset < log.begins[place.topic][place.partition]:
+            if place.offset >= at(log.archived, place):
+                raise VerdictError(f"Kafka has dropped {place}: there is nothing to pass over")
+        elif not _is_there(kafka, place):
+            raise VerdictError(
+                f"there is no record at {place}: Kafka uses that offset itself, or a transaction "
+                "was given up there; there is nothing to pass over"
+            )
+
+
+def _is_there(kafka: Kafka, place: Source) -> bool:
+    partition = Partition(place.topic, place.partition)
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        try:
+            return (
+                next(log.read({partition: Span(place.offset, place.offset + 1)}), None) is not None
+            )
+        except Unreachable:
+            raise
+        except VerdictError:
+            return True  # it ends who reads it, which is why it is passed over
 
 
 class Letter(NamedTuple):

@@ -7,6 +7,7 @@ others need it for.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -21,6 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
     cast,
     select,
+    update,
 )
 
 from verdict.application import current
@@ -31,12 +33,15 @@ from verdict.database.json_type import JsonType
 from verdict.database.rows import Rows
 from verdict.database.statements import add_new, is_any_of
 from verdict.model.personal import personal_paths
+from verdict.model.source import Source
+from verdict.projection import decision
 from verdict.projection.archived_event import ArchivedEvent, Identity, archived_event
 from verdict.projection.batch import Delivery
 from verdict.projection.described import View, described
 from verdict.projection.feedless import Feedless
 from verdict.projection.masking import Paths, for_who_may_see, masked
 from verdict.projection.projection import Applied, Unprojectable
+from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.topics import Topics
 
 # SQLite keeps a table in the order of an INTEGER key, and needs no index for it
@@ -82,6 +87,9 @@ class EventArchive(Feedless):
         They get their positions in the order of their times, each partition's in the order of its
         offsets.
 
+        An event whose version is there with other bytes takes the place of that one if people
+        decided to pass that one over; it keeps its position.
+
         Raises:
             Unprojectable: A version is there already, with other bytes.
         """
@@ -89,7 +97,7 @@ class EventArchive(Feedless):
         for event in in_time(map(archived_event, deliveries)):
             first = found.setdefault(event[:3], event)
             if first is not event:
-                _see_that_it_is_the_same(event, first.hash)
+                _see_that_it_is_the_same(event, _Known(first.hash, *PLACE(first)))
         if not self._append(connection, found):
             found = self._new(connection, found)
             self._append(connection, found)
@@ -114,7 +122,10 @@ class EventArchive(Feedless):
         aggregate_ids = {aggregate_id for _, aggregate_id, _ in found}
         rows = connection.execute(
             select(
-                columns.aggregate_type, columns.aggregate_id, columns.version, columns.hash
+                columns.aggregate_type,
+                columns.aggregate_id,
+                columns.version,
+                *(columns[name] for name in _Known._fields),
             ).where(
                 columns.aggregate_type.in_(
                     current().aggregate_types
@@ -122,10 +133,29 @@ class EventArchive(Feedless):
                 is_any_of(connection, columns.aggregate_id, aggregate_ids),
             )
         )
-        there = {(kind, name, version): known for kind, name, version, known in rows}
-        for known in found.keys() & there.keys():
-            _see_that_it_is_the_same(found[known], there[known])
+        there = {(kind, name, version): _Known(*known) for kind, name, version, *known in rows}
+        others = [key for key in found.keys() & there.keys() if found[key].hash != there[key].hash]
+        passed_over = decision.passed_over(connection) if others else NOTHING_PASSED_OVER
+        for key in others:
+            if not passed_over.holds(*there[key][1:]):
+                _see_that_it_is_the_same(found[key], there[key])
+            self._replace(connection, found[key])
         return {key: one for key, one in found.items() if key not in there}
+
+    def _replace(self, connection: Connection, event: ArchivedEvent) -> None:
+        """Put an event in the place of the one with its version, under the same position."""
+        columns = self.table.c
+        same = [columns[name] == value for name, value in zip(COLUMNS[1:4], event[:3], strict=True)]
+        connection.execute(update(self.table).where(*same).values(event._asdict()))
+
+
+class _Known(NamedTuple):
+    """What is archived already: the hash of its bytes, and where it lies."""
+
+    hash: str
+    topic: str
+    partition: int
+    offset: int
 
 
 def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
@@ -143,12 +173,15 @@ def in_time(events: Iterable[ArchivedEvent]) -> Sequence[ArchivedEvent]:
     return [placed[number] for number in sorted(range(len(placed)), key=times.__getitem__)]
 
 
-def _see_that_it_is_the_same(event: ArchivedEvent, known: str) -> None:
-    if event.hash != known:
+def _see_that_it_is_the_same(event: ArchivedEvent, known: _Known) -> None:
+    if event.hash != known.hash:
+        first = Source(*known[1:])
         raise Unprojectable(
             Delivery(event.topic, event.partition, event.offset, None),
             f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} came before "
-            f"with other bytes (SHA-256 {known}): find out who wrote the second one",
+            f"with other bytes, at {first} (SHA-256 {known.hash}): find out which of the two "
+            "verdict wrote, by the hashes in responses and later events; if it is this one, stop "
+            f"the service and run `verdict recover --skip {first} --why …`",
         )
 
 

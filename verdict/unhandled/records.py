@@ -30,7 +30,7 @@ from verdict.unhandled.kind import By, Facts, NobodyKept, NothingWaits
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 
-PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,18})")
+PLACE = re.compile(r"([A-Za-z0-9._-]+):([0-9]{1,9}):([0-9]{1,19})")
 SHOWN_BYTES = 1024
 
 Decide = Callable[[Sequence[Decision]], None]

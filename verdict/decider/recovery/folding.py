@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
-from verdict.decider.recovery.histories import HOLE, Stored, snapshots
-from verdict.decider.recovery.outcomes import UNREAD, on_record, outcomes
+from verdict.decider.recovery.histories import Stored, snapshots
+from verdict.decider.recovery.outcomes import on_record, outcomes
 from verdict.decider.recovery.progress import Counts
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, folded, row_of
 from verdict.decision.handle import Limits
@@ -51,9 +51,10 @@ class BrokenHistory(VerdictError):
         self.shown = shown
         super().__init__(
             f"{count} histories in Kafka do not hold together: {shown}; the state was not changed: "
-            "find out who wrote to these topics, or let Kafka drop what lay there; what verdict "
-            "did not write, or is beyond repair, is passed over with `verdict recover --skip "
-            "TOPIC:PARTITION:OFFSET --why …`, a hole with `--accept-lost`, both on record"
+            "find out who wrote to these topics, and name the read side whose archive has what is "
+            "missing with --database-url; what verdict did not write, or is beyond repair, is "
+            "passed over with `verdict recover --skip TOPIC:PARTITION:OFFSET --why …`, and what is "
+            "missing then, or was, with `--accept-lost`, both on record"
         )
 
 
@@ -158,7 +159,13 @@ class Folding:
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
         hours = [row.hour for row in responses.select(hour).distinct().collect()]
         since = remembered_since(hours, outcome_entry(b"", self._limits).keep_ms)
-        remembered = partial(outcomes, limits=self._limits, since=since, decided=self._decided)
+        remembered = partial(
+            outcomes,
+            limits=self._limits,
+            since=since,
+            decided=self._decided,
+            lost=self._passed_over.lost_versions(),
+        )
         fold = partial(folded, remembered, self._counts.responses, None)
         return responses.mapInArrow(fold, FOLDED_SCHEMA)
 
@@ -232,10 +239,9 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
     """
     is_entry = F.col("entry").isNotNull() | F.col("fault").isNotNull()
     is_on_record = ~is_entry & F.col("lost").isNotNull()
-    is_unread = ~is_entry & F.col("version").eqNullSafe(UNREAD.version)
-    is_said = ~is_entry & ~is_on_record & ~is_unread
+    is_said = ~is_entry & ~is_on_record
     entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "lost")
-    stand = F.struct("version", "last_hash", "offset")
+    stand = F.struct("version", "last_hash")
     later = F.struct("version", F.col("last_hash").isNotNull(), "offset")  # older ones lack it
     told = F.when(F.col("instead").isNotNull() & ~is_on_record, F.struct("version", "offset"))
     instead = F.struct("version", "instead", "partition")
@@ -243,7 +249,6 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
         F.max_by(stand, F.when(is_said, later)).alias("said"),
-        F.max(F.when(is_unread, F.col("offset"))).alias("unread"),
         F.max_by(instead, told).alias("accepted"),
         F.max_by(recorded, F.when(is_on_record, F.col("lost"))).alias("recorded"),
     )
@@ -274,18 +279,13 @@ def _is_lost() -> Column:
 
 
 def _contradicted(whole: bool) -> Column:
-    """Whether events do not end as the last response says, older ones of which tell no hash.
-
-    Where that one is passed over, events may go on behind what the one before it says.
-    """
+    """Whether events do not end as the last response says, older ones of which tell no hash."""
     version, last_hash = F.col("found.version"), F.col("found.last_hash")
     is_aggregate = version.isNotNull() | F.col("found").isNull()
-    said_version, said_hash = F.col("said.version"), F.coalesce("said.last_hash", last_hash)
-    agree = version.eqNullSafe(said_version) & last_hash.eqNullSafe(said_hash)
-    behind = F.col("unread") > F.coalesce("said.offset", F.lit(-1))
-    unread = F.coalesce(behind & (version > F.coalesce(said_version, F.lit(0))), F.lit(False))
+    said_hash = F.coalesce("said.last_hash", last_hash)
+    agree = version.eqNullSafe(F.col("said.version")) & last_hash.eqNullSafe(said_hash)
     told = F.lit(whole) | F.col("said").isNotNull()
-    return is_aggregate & told & ~agree & ~unread
+    return is_aggregate & told & ~agree
 
 
 def _contradiction() -> Column:
@@ -297,11 +297,11 @@ def _contradiction() -> Column:
     found, said = F.col("found.version"), F.coalesce("said.version", F.lit(0))
     ends = F.concat(F.lit(", events end with version "), shown("found"))
     what = (
-        F.when(found < said, F.lit(f": the last ones are missing: {HOLE}"))
+        F.when(found < said, F.lit(": the last ones are missing"))
         .when(found > said, F.lit(": verdict did not write the last one, or its response is gone"))
         .otherwise(F.lit(": the last event was altered"))
     )
-    nowhere = F.lit(f", and no event of it is there: all are missing: {HOLE}")
+    nowhere = F.lit(", and no event of it is there")
     return F.concat(
         _name(),
         F.lit(": the last response, or an event that is passed over, tells of version "),

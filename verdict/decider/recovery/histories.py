@@ -11,6 +11,7 @@ from verdict.decision import history
 from verdict.decision.history import Broken, RulesFail
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.model.source import Source
 from verdict.operator.shard_state import Entry, snapshot_key
 from verdict.wire.records import decode_event
 
@@ -46,11 +47,6 @@ class Stand(NamedTuple):
 Lost = Mapping[tuple[str, str], int]
 """By aggregate type and id, up to which version it is lost."""
 
-HOLE = (
-    "name the read side whose archive has what is missing with --database-url, or go on behind the "
-    "hole with `verdict recover --accept-lost --why …`"
-)
-
 
 class Folded(NamedTuple):
     """What one aggregate, or one response, gave: an entry of the state, or why there is none.
@@ -71,10 +67,14 @@ class Folded(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What an aggregate is on the way through its events, and up to which version it is lost."""
+    """What an aggregate is on the way through its events, and up to which version it is lost.
+
+    `place` is that of the last event that counts.
+    """
 
     snapshot: Snapshot[Any] = NEVER_EXISTED
     lost: int = 0
+    place: Source | None = None
 
 
 class Passed(NamedTuple):
@@ -94,8 +94,8 @@ def snapshots(
     """Yield the snapshot of each aggregate; holds one event and one state at a time.
 
     A record that is passed over is as if it were not there, and no version is given twice by that:
-    what it tells of, as what a response tells of, is missing then. In the place of one that nobody
-    can read the version moves on, without effect: the next event counts.
+    what it tells of, as what a response tells of, is missing then. In the place of those that
+    nobody can read the versions move on, without effect: the next event counts.
 
     Args:
         events: By aggregate, each one's by partition and offset.
@@ -116,14 +116,15 @@ def snapshots(
         try:
             for last in events_of_one:
                 if last.passed_over:
-                    passed = _passed(passed, reached.snapshot, last, answered)
+                    passed = _passed(passed, _told_before(passed, reached, known), last, answered)
                 else:
-                    reached, passed = after(reached, last, passed.unreadable, known), NOTHING
+                    unreadable = passed.unreadable if passed.told is None else 0
+                    reached, passed = after(reached, last, unreadable, known), NOTHING
             assert last is not None  # a group has at least one
             key = key_of(last)
             if passed.told is not None:
-                yield _told(last, key, passed.told)
-            snapshot, gone = reached
+                yield _told(last, key, passed.told, known)
+            snapshot, gone, _ = reached
             if snapshot.version == 0:
                 continue  # all of it was passed over
             entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
@@ -149,10 +150,13 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
     """
     found = _event_in(stored)
     event = found.event
-    snapshot, lost = reached
+    snapshot, lost, place = reached
+    here = Source(stored.topic, stored.partition, stored.offset)
+    if event.version == snapshot.version and place is not None:
+        raise Broken(f"version {event.version} is there twice, first at {place}")
     missing = event.version - snapshot.version - 1
     if missing >= 0 and event.version <= known:
-        return Reached(_as_deleted(found), lost)
+        return Reached(_as_deleted(found), lost, here)
     unread = 0 < missing <= unreadable
     hole = stored.behind_hole and missing > 0 and not unread
     anew = event.version == known + 1 > 1
@@ -162,11 +166,11 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
         snapshot = snapshot._replace(state=None)
     lost = event.version - 1 if hole else lost
     try:
-        return Reached(history.after(snapshot, found), lost)
+        return Reached(history.after(snapshot, found), lost, here)
     except RulesFail:
         if not (lost and stored.behind_hole):
             raise
-        return Reached(_as_deleted(found), event.version)
+        return Reached(_as_deleted(found), event.version, here)
 
 
 def deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int) -> bytes:
@@ -176,7 +180,7 @@ def deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int
 
 
 def _event_in(stored: Stored) -> StoredEvent:
-    event = decode_event(stored.aggregate_type, stored.value)
+    event = decode_event(stored.aggregate_type, stored.value or b"")  # one may be deleted
     if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
         raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
     return StoredEvent(event, stored.value)
@@ -187,7 +191,19 @@ def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
     return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
-def _passed(passed: Passed, snapshot: Snapshot[Any], stored: Stored, answered: bool) -> Passed:
+def _told_before(passed: Passed, reached: Reached, known: int) -> Stand:
+    """Return what an event that is passed over has to follow on, to have its place in the chain.
+
+    Of what is on record as lost nobody may know the hash.
+    """
+    if passed.told is not None:
+        return _stand_of(passed.told)
+    if 0 < known >= reached.snapshot.version:
+        return Stand(known, None)
+    return Stand(reached.snapshot.version, reached.snapshot.last_hash)
+
+
+def _passed(passed: Passed, before: Stand, stored: Stored, answered: bool) -> Passed:
     """Return what is known of records that are passed over, with one more of them.
 
     An event that has its place in the chain was read as such by who follows the topic, whoever
@@ -197,20 +213,27 @@ def _passed(passed: Passed, snapshot: Snapshot[Any], stored: Stored, answered: b
         found = _event_in(stored)
     except Exception:
         return passed._replace(unreadable=passed.unreadable + 1)
-    before, event = snapshot, found.event
-    if passed.told is not None:
-        before = _as_deleted(passed.told)
-    follows = event.version == before.version + 1 and event.previous_hash == before.last_hash
+    event = found.event
+    fits = before.last_hash is None or event.previous_hash == before.last_hash
+    follows = event.version == before.version + 1 and fits
     if follows or (not answered and event.version > before.version):
         return passed._replace(told=found)
     return passed
 
 
-def _told(of: Stored, key: bytes, told: StoredEvent) -> Folded:
-    version, digest = told.event.version, sha256(told.value).digest()
-    decided_at = told.event.decided_at
-    instead = deleted(of.aggregate_type, version, digest, decided_at) if of.behind_hole else None
-    return Folded(of, key, None, stand=Stand(version, digest), instead=instead)
+def _told(of: Stored, key: bytes, told: StoredEvent, known: int) -> Folded:
+    """Return that an event which is passed over tells of its version.
+
+    Where that is on record as lost, or is accepted to be, it is what the next event follows on.
+    """
+    stand, decided_at, instead = _stand_of(told), told.event.decided_at, None
+    if of.behind_hole or stand.version == known:
+        instead = deleted(of.aggregate_type, stand.version, stand.last_hash or b"", decided_at)
+    return Folded(of, key, None, stand=stand, instead=instead)
+
+
+def _stand_of(stored: StoredEvent) -> Stand:
+    return Stand(stored.event.version, sha256(stored.value).digest())
 
 
 def key_of(stored: Stored) -> bytes:

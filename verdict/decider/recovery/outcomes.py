@@ -1,8 +1,9 @@
 """From a response to the outcome that its command id stands for, and to what it says of events."""
 
 from collections.abc import Iterable, Iterator
+from types import MappingProxyType
 
-from verdict.decider.recovery.histories import Folded, Stand, Stored, deleted, key_of
+from verdict.decider.recovery.histories import Folded, Lost, Stand, Stored, deleted
 from verdict.decision.handle import Limits
 from verdict.kafka.offsets import Offsets, at
 from verdict.model.reason import Reason
@@ -14,11 +15,13 @@ from verdict.wire.decision import Decision
 from verdict.wire.records import decode
 from verdict.wire.response import Response
 
-UNREAD = Stand(-1, None)  # what a response that is passed over said of its aggregate
-
 
 def outcomes(
-    responses: Iterable[Stored], limits: Limits, since: int, decided: Offsets
+    responses: Iterable[Stored],
+    limits: Limits,
+    since: int,
+    decided: Offsets,
+    lost: Lost = MappingProxyType({}),
 ) -> Iterator[Folded]:
     """Yield what of `responses` the state still remembers, and what each says of its aggregate.
 
@@ -31,15 +34,15 @@ def outcomes(
         since: A time of Kafka's, in milliseconds: the outcomes of responses from before it are
             left out.
         decided: How far commands are decided: marker and responses came in one transaction.
+        lost: What is on record as lost, since a recovery of before.
 
     Yields:
         The entry of the shard's state, as the operator would have stored it; the aggregate's stand
-        after the command, and what takes its place if that is lost and accepted; `UNREAD` for one
-        that is passed over; a fault when a record is unreadable, or answers what is not decided.
+        after the command, and what takes its place if that is lost and accepted, or on record; a
+        fault when a record is unreadable, or answers what is not decided.
     """
     for stored in responses:
         if stored.passed_over:
-            yield Folded(stored, key_of(stored), None, stand=UNREAD)
             continue
         try:
             response = decode(Response, stored.value or b"")  # one may be deleted
@@ -54,7 +57,8 @@ def outcomes(
             yield Folded(stored, key, outcome_entry(stored.value, limits))
         if response.to_version is not None:
             said = Stand(response.to_version, response.last_hash)
-            instead = _as_deleted(response) if stored.behind_hole else None
+            is_lost = stored.behind_hole or response.to_version == lost.get(identity)
+            instead = _as_deleted(response) if is_lost else None
             yield Folded(stored, snapshot_key(*identity), None, stand=said, instead=instead)
 
 

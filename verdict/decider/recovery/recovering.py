@@ -34,6 +34,7 @@ from verdict.event_log.passing import (
     letters,
     planned,
     read_log,
+    see_that_records_are_there,
 )
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
@@ -155,6 +156,7 @@ def _decided(
     log = replace(log, archived=archived_up_to(settings, begins))
     before = read_decisions(kafka.settings, topics)
     plan = planned(marker.offsets, log, wish, before)
+    see_that_records_are_there(kafka, log, wish.places)
     for one in plan.jumped:
         LOG.warning("passing over %s", one)
     return plan, [*before, *plan.decisions]
