@@ -6,6 +6,8 @@ Nobody decides meanwhile: it is the client that is measured, and the broker that
 import multiprocessing
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from typing import Any, NamedTuple
 
@@ -52,29 +54,27 @@ def senders(servers: str, count: int) -> Iterator[Result]:
 
 
 def _together(servers: str, topics: Topics, clients: int, count: int) -> list[Pushed]:
+    """Let so many processes send at the same time; should one end before its time, all do."""
     spawned = multiprocessing.get_context("spawn")  # a client does not outlive a fork
-    ready, ended = spawned.Barrier(clients), spawned.SimpleQueue()
-    processes = [
-        spawned.Process(target=_push, args=(servers, topics, number, count, ready, ended))
-        for number in range(clients)
-    ]
-    for process in processes:
-        process.start()
-    pushed = [Pushed(*ended.get()) for _ in processes]
-    for process in processes:
-        process.join()
-    return pushed
+    with ProcessPoolExecutor(clients, spawned, _meet_at, (spawned.Barrier(clients),)) as pool:
+        return [*pool.map(partial(_push, servers, topics, count), range(clients))]
 
 
-def _push(
-    servers: str, topics: Topics, number: int, count: int, ready: Barrier, ended: Any
-) -> None:
+_meeting: list[Barrier] = []
+
+
+def _meet_at(barrier: Barrier) -> None:
+    """Keep where the clients wait for each other: only a process that begins can be given it."""
+    _meeting.append(barrier)
+
+
+def _push(servers: str, topics: Topics, count: int, number: int) -> Pushed:
     with Client(servers, topics) as client:
         _send(client, f"warm-{number}", WARMING)
-        ready.wait()
+        _meeting[-1].wait()
         began, cpu = time.monotonic(), time.process_time()
         _send(client, f"order-{number}", count)
-        ended.put(Pushed(began, time.monotonic(), time.process_time() - cpu))
+        return Pushed(began, time.monotonic(), time.process_time() - cpu)
 
 
 def _send(client: Client, name: str, count: int) -> None:

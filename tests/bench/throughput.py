@@ -201,6 +201,10 @@ def _measured(query: StreamingQuery, count: int, check: Callable[[], None]) -> R
     first, before = await_rows(query, round(count * WARMING), check), cpu_by_process()
     batches, after = await_rows(query, count, check), cpu_by_process()
     rows = sum(batch.rows for batch in batches[len(first) :])
+    if not rows:
+        raise SystemExit(
+            f"all {count} were read in {len(batches)} batches: --commands more of them"
+        )
     return {"per_s": round(rows_per_s(batches)), "cpu_us": _each(before, after, rows)}
 
 
