@@ -15,7 +15,7 @@ from verdict.cli.verify import judged, not_seen, summary
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.event_log import EventLog, Gone
-from verdict.projection import position
+from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import declared
 from verdict.projection.outcome import outcome
@@ -81,6 +81,20 @@ def test_responses_that_kafka_dropped_when_they_were_read_are_no_fault(
         "outcome: of order.responses:0 Kafka has dropped what lies before offset 7; it was read, "
         "and is nowhere else"
     )
+
+
+def test_a_read_model_that_is_stopped_is_not_clean(engine: Engine, tmp_path: Path) -> None:
+    """What came behind the place at which it stopped, nobody compares with anything."""
+    looked, folder = Looked(), tmp_path / "folded"
+    folder.mkdir()
+    with engine.begin() as connection:
+        versions.stop(connection, outcome(1), ValueError("no room"), 5)
+    records = Records(EventLog(Topics(), dropped_when_read, away), Topics(), away)
+    models = ReadModels(Settings(), engine, records, folder, None, looked, lambda text: None)
+
+    assert [*models.findings([*current().aggregate_types])] == []
+
+    assert "outcome, behind where it is stopped: no room" in looked.unavailable
 
 
 def test_what_could_not_be_looked_at_is_not_clean() -> None:

@@ -118,6 +118,8 @@ class ReadModels:
     def _of_one(
         self, connection: Connection, name: str, projection: Projection
     ) -> Iterator[Finding]:
+        if (stopped := versions.of(connection, projection).error) is not None:
+            self.looked.unavailable.append(f"{name}, behind where it is stopped: {stopped}")
         if self.only is None:
             yield from self._announced(connection, projection)
         if not projection.tables:
