@@ -217,7 +217,7 @@ def test_whatever_is_passed_over_no_version_is_forgotten(
 
     found = [*snapshots([each._replace(passed_over=over) for each, over in decided])]
 
-    told = max((one.stand.version for one in found if one.stand), default=0)
+    told = max((abs(one.stand.version) for one in found if one.stand), default=0)
     assert faults(found) != [] or told == len(history)
     entry = [one.stand.version for one in found if one.entry and one.stand]
     last = len(history) - 1 - words[::-1].index(False) if False in words else -1
@@ -229,19 +229,66 @@ def test_whatever_is_passed_over_no_version_is_forgotten(
 def test_an_event_behind_a_hole_tells_of_its_version_where_no_response_does(
     events: list[Stored], left: int
 ) -> None:
+    """A version below zero, so that any response knows better."""
     history = of_one(events)
     behind = [each._replace(passed_over=True) for each in history[-left:]]
 
-    [found] = snapshots(behind, answered=False)
-    assert (found.entry, found.stand and found.stand.version) == (None, len(history))
-    assert [*snapshots(behind)] == []  # a response would tell of it
+    [found] = snapshots(behind)
+    assert (found.entry, found.stand and found.stand.version) == (None, -len(history))
 
-    accepted = [each._replace(behind_hole=True) for each in history[-left:]]
-    [kept] = snapshots(accepted)
-    [whole] = snapshots(history)
-    assert (kept.fault, kept.stand) == (None, whole.stand)
-    assert kept.lost
-    assert not whole.lost
+
+@pytest.mark.proves("C-17", "C-04")
+@pytest.mark.parametrize("hidden", [(1,), (0,), (0, 1)])
+def test_a_good_event_behind_what_nobody_can_read_tells_of_its_version(
+    events: list[Stored], hidden: tuple[int, ...]
+) -> None:
+    """All of them are passed over, and perhaps the responses too."""
+    history = of_one(events)
+    last = max(hidden) + 1
+    over = [
+        one._replace(passed_over=at in {*hidden, last}, value=b"?" if at in hidden else one.value)
+        for at, one in enumerate(history)
+    ]
+
+    told = [one.stand and one.stand.version for one in snapshots(over[: last + 1])]
+    assert last + 1 in told
+    if over[last + 1 :]:
+        assert faults(snapshots(over)) != []
+
+
+@pytest.mark.proves("C-17", "C-04")
+def test_of_two_that_are_passed_over_with_one_version_either_may_lead_on(
+    events: list[Stored],
+) -> None:
+    history = of_one(events)
+    forged = decode_event(history[1].aggregate_type, history[1].value)._replace(actor="mallory")
+    stray = history[1]._replace(value=encode_event(forged))
+    over = [one._replace(passed_over=True) for one in (stray, *history[1:])]
+
+    told, _ = snapshots([history[0], *over])
+
+    assert told.stand is not None
+    assert told.stand.version == len(history)
+
+
+@pytest.mark.proves("C-17")
+def test_where_the_rules_fail_behind_what_nobody_can_read_it_counts_as_deleted() -> None:
+    """Once that is accepted: else no recovery at all would come to its end."""
+    opened, adjusted, closed = OPENED, PositionAdjusted(amount=7), PositionClosed()
+    history = [
+        Stored("position", "position.events", 0, one.event.version, b"order-1", one.value)
+        for one in recorded_history(opened, closed, opened, adjusted, adjusted)
+    ]
+    over = [history[0], history[1], history[2]._replace(value=b"?", passed_over=True), *history[3:]]
+
+    [refused] = snapshots(over)
+    assert refused.fault is not None
+    assert "the rules fail at version 4" in refused.fault
+    [found] = snapshots([one._replace(behind_hole=True) for one in over])
+    assert (found.fault, found.lost) == (None, 5)
+    assert found.entry is not None
+    kept = snapshot_codec("position").decode(found.entry.value)
+    assert (kept.version, kept.state) == (5, None)
 
 
 @pytest.mark.proves("C-17", "C-04")

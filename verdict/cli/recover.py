@@ -42,7 +42,7 @@ Skip = Annotated[
     ),
 ]
 AcceptLost = Annotated[
-    bool, typer.Option("--accept-lost", help="Go on without what Kafka has dropped.")
+    bool, typer.Option("--accept-lost", help="Go on without what is nowhere, or skipped.")
 ]
 
 

@@ -121,12 +121,12 @@ class Folding:
             BrokenHistory: A history does not hold together; names where, and how many do not.
         """
         with _small_batches(self._spark):
-            answers = {*map(self._topics.responses, current().aggregate_types)}
-            whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
-            entries = self._snapshots(bounds, archived, whole).unionByName(self._outcomes(bounds))
+            entries = self._snapshots(bounds, archived).unionByName(self._outcomes(bounds))
             entries = entries.unionByName(self._on_record())
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
+            answers = {*map(self._topics.responses, current().aggregate_types)}
+            whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
             (
                 compared(placed, whole)
                 .write.option("parquet.block.size", ROW_GROUP_BYTES)
@@ -136,9 +136,8 @@ class Folding:
             )
         return self._checked(folder)
 
-    def _snapshots(self, bounds: Spans, archived: Path | None, answered: bool) -> DataFrame:
-        lost = self._passed_over.lost_versions()
-        one = partial(snapshots, lost=lost, answered=answered)
+    def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
+        one = partial(snapshots, lost=self._passed_over.lost_versions())
         fold = partial(folded, one, self._counts.events, self._counts.aggregates)
         tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
@@ -241,10 +240,12 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
     is_on_record = ~is_entry & F.col("lost").isNotNull()
     is_said = ~is_entry & ~is_on_record
     entry = F.struct("entry", "keep_ms", "fault", "version", "last_hash", "partition", "lost")
-    stand = F.struct("version", "last_hash")
+    stand = F.struct(F.abs("version").alias("version"), "last_hash")
     later = F.struct("version", F.col("last_hash").isNotNull(), "offset")  # older ones lack it
     told = F.when(F.col("instead").isNotNull() & ~is_on_record, F.struct("version", "offset"))
-    instead = F.struct("version", "instead", "partition")
+    # where an event alone tells of a version, to which nothing leads, it is below zero until here
+    version = F.abs("version").alias("version")
+    instead = F.struct(version, "instead", "partition")
     recorded = F.struct(F.col("lost").alias("version"), "instead", "partition")
     one = entries.groupBy("shard", "key").agg(
         F.max_by(entry, F.when(is_entry, F.col("offset"))).alias("found"),
@@ -253,7 +254,8 @@ def compared(entries: DataFrame, whole: bool) -> DataFrame:
         F.max_by(recorded, F.when(is_on_record, F.col("lost"))).alias("recorded"),
     )
     further = F.col("recorded.version") > F.coalesce("accepted.version", F.lit(0))
-    lost = F.when(further, F.col("recorded")).otherwise(F.col("accepted"))
+    accepted = F.when(F.col("accepted.version") == F.col("said.version"), F.col("accepted"))
+    lost = F.when(further, F.col("recorded")).otherwise(accepted)
     one = one.withColumn("lost", lost)
     faulty, is_lost = F.col("found.fault").isNotNull(), _is_lost()
     partition = F.coalesce("found.partition", "lost.partition").alias("partition")

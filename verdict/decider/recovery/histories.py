@@ -69,28 +69,32 @@ class Folded(NamedTuple):
 class Reached(NamedTuple):
     """What an aggregate is on the way through its events, and up to which version it is lost.
 
-    `place` is that of the last event that counts.
+    `place` is that of the last event that counts, `unread` whether versions moved on before it,
+    without effect.
     """
 
     snapshot: Snapshot[Any] = NEVER_EXISTED
     lost: int = 0
     place: Source | None = None
+    unread: bool = False
 
 
 class Passed(NamedTuple):
-    """Of records that are passed over one behind the other: the event that `told` of the greatest
-    version behind what was reached, and how many told nothing, as nobody can read them."""
+    """Of records that are passed over one behind the other: what nobody can read, and events.
+
+    Readers of the topic took that as the next version that is `told`. One that is `far` they did
+    not take, yet.
+    """
 
     told: StoredEvent | None = None
+    far: StoredEvent | None = None
     unreadable: int = 0
 
 
 NOTHING = Passed()
 
 
-def snapshots(
-    events: Iterable[Stored], lost: Lost = MappingProxyType({}), answered: bool = True
-) -> Iterator[Folded]:
+def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
     """Yield the snapshot of each aggregate; holds one event and one state at a time.
 
     A record that is passed over is as if it were not there, and no version is given twice by that:
@@ -100,8 +104,6 @@ def snapshots(
     Args:
         events: By aggregate, each one's by partition and offset.
         lost: What is on record as lost, since a recovery of before.
-        answered: Whether all responses are there, which then know better than an event that is
-            passed over and follows on nothing.
 
     Yields:
         The entry of the shard's state, byte for byte what the operator would have stored; a
@@ -116,15 +118,14 @@ def snapshots(
         try:
             for last in events_of_one:
                 if last.passed_over:
-                    passed = _passed(passed, _told_before(passed, reached, known), last, answered)
+                    passed = _passed(passed, max(reached.snapshot.version, known), last)
                 else:
                     unreadable = passed.unreadable if passed.told is None else 0
                     reached, passed = after(reached, last, unreadable, known), NOTHING
             assert last is not None  # a group has at least one
             key = key_of(last)
-            if passed.told is not None:
-                yield _told(last, key, passed.told, known)
-            snapshot, gone, _ = reached
+            yield from _told(last, key, passed, known)
+            snapshot, gone, *_ = reached
             if snapshot.version == 0:
                 continue  # all of it was passed over
             entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
@@ -150,7 +151,7 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
     """
     found = _event_in(stored)
     event = found.event
-    snapshot, lost, place = reached
+    snapshot, lost, place, was_unread = reached
     here = Source(stored.topic, stored.partition, stored.offset)
     if event.version == snapshot.version and place is not None:
         raise Broken(f"version {event.version} is there twice, first at {place}")
@@ -166,9 +167,9 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
         snapshot = snapshot._replace(state=None)
     lost = event.version - 1 if hole else lost
     try:
-        return Reached(history.after(snapshot, found), lost, here)
+        return Reached(history.after(snapshot, found), lost, here, unread or was_unread)
     except RulesFail:
-        if not (lost and stored.behind_hole):
+        if not ((lost or unread or was_unread) and stored.behind_hole):
             raise
         return Reached(_as_deleted(found), event.version, here)
 
@@ -191,49 +192,41 @@ def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
     return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
-def _told_before(passed: Passed, reached: Reached, known: int) -> Stand:
-    """Return what an event that is passed over has to follow on, to have its place in the chain.
-
-    Of what is on record as lost nobody may know the hash.
-    """
-    if passed.told is not None:
-        return _stand_of(passed.told)
-    if 0 < known >= reached.snapshot.version:
-        return Stand(known, None)
-    return Stand(reached.snapshot.version, reached.snapshot.last_hash)
-
-
-def _passed(passed: Passed, before: Stand, stored: Stored, answered: bool) -> Passed:
+def _passed(passed: Passed, reached: int, stored: Stored) -> Passed:
     """Return what is known of records that are passed over, with one more of them.
 
-    An event that has its place in the chain was read as such by who follows the topic, whoever
-    wrote it. Another one verdict wrote if a response tells of it.
+    Args:
+        passed: What was known.
+        reached: The version of the last event that counts, or is on record as lost.
+        stored: The record. Its version is the next one, for who looks at nothing else, be there as
+            many before it that nobody can read.
     """
     try:
         found = _event_in(stored)
     except Exception:
         return passed._replace(unreadable=passed.unreadable + 1)
-    event = found.event
-    fits = before.last_hash is None or event.previous_hash == before.last_hash
-    follows = event.version == before.version + 1 and fits
-    if follows or (not answered and event.version > before.version):
+    before = reached if passed.told is None else passed.told.event.version
+    version = found.event.version
+    if before < version <= before + 1 + passed.unreadable:
         return passed._replace(told=found)
-    return passed
+    is_far = version > max(before, passed.far.event.version if passed.far else 0)
+    return passed._replace(far=found) if is_far else passed
 
 
-def _told(of: Stored, key: bytes, told: StoredEvent, known: int) -> Folded:
-    """Return that an event which is passed over tells of its version.
+def _told(of: Stored, key: bytes, passed: Passed, known: int) -> Iterator[Folded]:
+    """Yield which versions events that are passed over tell of.
 
-    Where that is on record as lost, or is accepted to be, it is what the next event follows on.
+    Of one that nothing leads to responses know better, if there are any: as none tells of a
+    version below zero.
     """
-    stand, decided_at, instead = _stand_of(told), told.event.decided_at, None
-    if of.behind_hole or stand.version == known:
-        instead = deleted(of.aggregate_type, stand.version, stand.last_hash or b"", decided_at)
-    return Folded(of, key, None, stand=stand, instead=instead)
-
-
-def _stand_of(stored: StoredEvent) -> Stand:
-    return Stand(stored.event.version, sha256(stored.value).digest())
+    for one, sign in ((passed.told, 1), (passed.far, -1)):
+        if one is None:
+            continue
+        version, digest, instead = one.event.version, sha256(one.value).digest(), None
+        if of.behind_hole or version == known:
+            # what the next event follows on, as it is lost, by this recovery or one of before
+            instead = deleted(of.aggregate_type, version, digest, one.event.decided_at)
+        yield Folded(of, key, None, stand=Stand(sign * version, digest), instead=instead)
 
 
 def key_of(stored: Stored) -> bytes:
