@@ -157,7 +157,7 @@ class Application:
         except KeyError:
             raise LookupError(
                 f"{kind.__name__} belongs to no aggregate of {self.name}: add it to the commands "
-                "or events of one"
+                f"or events of one, or name the application that has it in {VARIABLE}"
             ) from None
 
     @cached_property
@@ -169,7 +169,10 @@ class Application:
         """
         if isinstance(self.read_models, tuple):
             return self.read_models
-        loaded = self.read_models()
+        try:
+            loaded = tuple(self.read_models())
+        except TypeError as error:  # it takes arguments, or gives no read models
+            raise Misdeclared(f"{self.name}: its function read_models fails: {error}") from error
         self._see_that_read_models_fit(loaded)
         return loaded
 

@@ -20,6 +20,7 @@ from verdict.configuration.found import DATABASE
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
+from verdict.wire.readable import readable
 from verdict.wire.response import Response, Status
 
 DAY_MS = 86_400_000
@@ -292,6 +293,24 @@ def test_openapi_knows_every_command_and_refers_to_what_is_there(shown: TestClie
     refers = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
     assert refers <= schemas.keys()
     assert document["openapi"].startswith("3.1")
+
+
+def test_openapi_has_the_outcome_that_is_answered(shown: TestClient) -> None:
+    document = asked(shown, "/openapi.json")
+    answers = document["paths"]["/commands/order"]["post"]["responses"]
+    assert answers["201"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/outcome"
+    }
+    assert {str(status) for status, one in answers.items() if "$ref" in str(one)} >= {
+        "200", "201", "404", "409", "410",
+    }  # fmt: skip
+
+    with app.in_memory() as memory:
+        outcomes = [memory.send("o-1", PLACE, expected) for expected in (0, 7)]
+
+    schema = document["components"]["schemas"]["outcome"]
+    for outcome in outcomes:
+        assert {*readable(outcome)} == {*schema["properties"]}
 
 
 @pytest.mark.proves("G-07")

@@ -104,9 +104,10 @@ def send(  # noqa: PLR0913  (options)
         about = _About(expected, command_id, _time(deadline), actor, correlation_id)
         _send_one(settings_of(), id, command_from(aggregate, command, field or []), about, awaited)
     else:
-        raise typer.BadParameter(
-            "give AGGREGATE, COMMAND, --id and --expected-version, or a --file of envelopes"
-        )
+        given = {"AGGREGATE": aggregate, "COMMAND": command, "--id": id}
+        given["--expected-version (a number, NO_STREAM, EXISTS or ANY)"] = expected_version
+        lacking = ", ".join(name for name, one in given.items() if not one)
+        raise typer.BadParameter(f"{lacking} is missing; else give a --file of envelopes")
 
 
 def _see_that_they_go_together(

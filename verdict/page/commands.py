@@ -53,6 +53,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     422: {"description": "BUSINESS_RULE, INVALID_COMMAND and others; or no command's shape."},
     503: {"description": "Kafka is away."},
 }
+OUTCOMES = (200, 201, 404, 409, 410)  # of which the body is one, whatever the command
 ID: TypeAdapter[str] = TypeAdapter(AggregateId)
 COMMAND_ID: TypeAdapter[str] = TypeAdapter(CommandId)
 
@@ -151,13 +152,22 @@ def add_commands(page: FastAPI, commands: Commands) -> None:
 
 
 def describe_commands(document: dict[str, Any]) -> None:
-    """Say in an OpenAPI document what can be sent, by the classes of the commands."""
+    """Say in an OpenAPI document what can be sent, and what is answered, by the classes."""
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    outcome = Outcome.model_json_schema(
+        mode="serialization", ref_template="#/components/schemas/outcome.{model}"
+    )
+    schemas |= {f"outcome.{name}": part for name, part in outcome.pop("$defs").items()}
+    answer = {"application/json": {"schema": {"$ref": "#/components/schemas/outcome"}}}
+    schemas["outcome"] = outcome
     for kind in current().aggregate_types:
         envelope, parts = _described(kind)
         schemas |= parts
         body = {"required": True, "content": {"application/json": {"schema": envelope}}}
-        document["paths"][_path(kind)]["post"]["requestBody"] = body
+        post = document["paths"][_path(kind)]["post"]
+        post["requestBody"] = body
+        for status in OUTCOMES:
+            post["responses"][str(int(status))]["content"] = answer
 
 
 def _path(kind: str) -> str:

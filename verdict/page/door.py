@@ -95,6 +95,12 @@ def kept(settings: Settings) -> str:
     return hmac.new(secret, COOKIE.encode(), sha256).hexdigest()
 
 
+TOKEN_UNSET = (
+    "nothing is written here without the setting page_token: set it, as VERDICT_PAGE_TOKEN, and "
+    "start again"
+)
+
+
 class NeedsToken(VerdictError):
     """Somebody wants to write who did not give the token."""
 
@@ -107,7 +113,7 @@ def see_that_may_write(request: Request, settings: Settings) -> None:
     """
     if not has_token(bearer(request), settings):
         how = "send the setting page_token along, as `Authorization: Bearer …`"
-        unset = "nothing is written here without the setting page_token: set it"
+        unset = TOKEN_UNSET
         raise NeedsToken(unset if settings.page_token is None else how)
 
 

@@ -6,7 +6,7 @@ from fastapi import Request
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.page.door import NeedsToken, has_token, read
+from verdict.page.door import TOKEN_UNSET, NeedsToken, has_token, read
 
 FORM_BYTES = 8 * 2**20  # a form writes some bytes as three
 
@@ -31,7 +31,7 @@ async def filled_in(request: Request, settings: Settings) -> Form:
         raise Undecided(f"a form has {FORM_BYTES} bytes at most: use the command line")
     form = {name: values[-1] for name, values in parse_qs(body.decode(errors="replace")).items()}
     if settings.page_token is None:
-        raise NeedsToken("nothing is written here without the setting page_token: set it")
+        raise NeedsToken(TOKEN_UNSET)
     if not has_token(form.get("token", "").encode(), settings):
         raise NeedsToken("nothing was done: that is not the setting page_token")
     return form

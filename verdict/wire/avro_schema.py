@@ -19,6 +19,8 @@ PRIMITIVES: dict[Any, str] = {
     bool: "boolean",
     type(None): "null",
 }
+PLAIN = {"long": int, "boolean": bool}
+EMPTY: dict[str, Schema] = {"array": [], "map": {}}
 
 
 class RecordSchema:
@@ -45,10 +47,10 @@ class RecordSchema:
         if fullname in self._named:
             return fullname
         self._named.add(fullname)
-        listed = [
-            self._field(field_name, annotation) | _default(cls, field_name)
-            for field_name, annotation in _annotations(cls)
-        ]
+        listed = []
+        for field_name, annotation in _annotations(cls):
+            field = self._field(field_name, annotation)
+            listed.append(field | _default(cls, field_name, field["type"]))
         return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
 
     def _field(self, name: str, annotation: Any) -> dict[str, Any]:
@@ -111,11 +113,31 @@ def field_names(cls: Any) -> list[str]:
     return [*(getattr(cls, "_fields", None) or cls.model_fields)]
 
 
-def _default(cls: type, name: str) -> dict[str, Any]:
-    """Return what a reader takes when bytes of an older version lack this list or map."""
-    found = {one.name: one for one in fields(cls)} if is_dataclass(cls) else {}
-    made = found[name].default_factory if name in found else MISSING
-    return {} if made is MISSING else {"default": made()}
+def _default(cls: Any, name: str, schema: Schema) -> dict[str, Any]:
+    """Return what a reader takes when bytes of an older version lack this field, if the class says.
+
+    What is optional is null then, which the union of it says already.
+    """
+    found = _default_of(cls, name)
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    if isinstance(kind, list) or found is None:
+        return {}
+    if isinstance(found, str) and kind not in ("array", "map", "bytes"):  # of an enumeration, too
+        return {"default": str(found)}
+    if type(found) is PLAIN.get(kind):
+        return {"default": found}
+    return {"default": EMPTY[kind]} if kind in EMPTY and not found else {}
+
+
+def _default_of(cls: Any, name: str) -> Any:
+    """Return the default of a field, or one that was made; None if it has none."""
+    if is_dataclass(cls):
+        field = next(one for one in fields(cls) if one.name == name)
+        return None if field.default_factory is MISSING else field.default_factory()
+    if issubclass(cls, BaseModel):
+        field = cls.model_fields[name]
+        return None if field.is_required() else field.get_default(call_default_factory=True)
+    return cls._field_defaults.get(name)
 
 
 def _camel(name: str) -> str:

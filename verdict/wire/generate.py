@@ -19,6 +19,7 @@ from verdict.wire.avro_schema import RecordSchema, Schema
 from verdict.wire.bounds import check_bounded
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
+from verdict.wire.evolution import lost_in
 from verdict.wire.marker import Marker
 from verdict.wire.response import Rejection, Response
 from verdict.wire.schema_files import (
@@ -29,6 +30,7 @@ from verdict.wire.schema_files import (
     of_the_engine,
     read_by_id,
     versions_in,
+    versions_of,
 )
 
 SHARED = {
@@ -69,14 +71,39 @@ def missing_of_the_aggregates() -> list[tuple[str, Schema]]:
     return _changed(wanted_of_the_aggregates(), versions_in(of_the_aggregates()))
 
 
+class NotReadable(VerdictError):
+    """A schema cannot read what an older one of its subject wrote, which lies in Kafka for ever."""
+
+
+def see_that_all_can_be_read() -> None:
+    """Return if the newest schema of each subject reads what all older ones wrote.
+
+    Raises:
+        NotReadable: One does not; says which, and why.
+    """
+    for subject in sorted({one.subject for one in by_id().values()}):
+        *older, newest = sorted(versions_of(subject).values(), key=lambda one: one.version)
+        _see_that_it_reads(newest.subject, newest.schema, older)
+
+
+def _see_that_it_reads(subject: str, schema: Schema, older: Iterable[SchemaVersion]) -> None:
+    for one in older:
+        if lost := [*lost_in(one.schema, schema)]:
+            raise NotReadable(
+                f"{subject} would not read what v{one.version} of it wrote, which stays in Kafka: "
+                f"{'; '.join(lost)}"
+            )
+
+
 def see_that_all_are_written() -> None:
     """Return if each class has a file that says what it says; else its new fields would get lost.
 
     Raises:
         VerdictError: Names those that have none.
+        NotReadable: One cannot read what an older one wrote.
         SchemaIdClash: One id stands for two schemas.
     """
-    by_id()
+    see_that_all_can_be_read()
     if changed := sorted(subject for subject, _ in missing()):
         raise VerdictError(
             f"{', '.join(changed)} changed since the schema files were written: run `verdict "
@@ -125,10 +152,13 @@ def write_those_of_the_aggregates() -> Iterator[Path]:
 
     Raises:
         SchemaIdClash: One id stands for two schemas already; nothing is written.
+        NotReadable: One would not read what an older one wrote; nothing is written.
     """
-    read_by_id()
+    every, new = read_by_id().values(), missing_of_the_aggregates()
+    for subject, schema in new:
+        _see_that_it_reads(subject, schema, (one for one in every if one.subject == subject))
     place = _folder(of_the_aggregates())
-    for subject, schema in missing_of_the_aggregates():
+    for subject, schema in new:
         yield place / append(place, subject, schema)
 
 

@@ -1,0 +1,91 @@
+"""What a newer schema cannot read of an older one is named before a file of it is written."""
+
+from io import BytesIO
+from typing import Any
+
+import pytest
+from fastavro import parse_schema, schemaless_reader, schemaless_writer
+from fastavro.utils import generate_one
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verdict.wire.evolution import lost_in
+
+Schema = dict[str, Any]
+OPENED: Schema = {
+    "type": "record", "name": "Opened", "namespace": "shop",
+    "fields": [{"name": "street", "type": "string"}],
+}  # fmt: skip
+CLOSED = {"type": "record", "name": "Closed", "namespace": "shop", "fields": []}
+
+
+def event(*kinds: object) -> Schema:
+    payload = {"name": "payload", "type": [*kinds]}
+    return {"type": "record", "name": "Event", "namespace": "shop", "fields": [payload]}
+
+
+def with_field(kind: object, **more: object) -> Schema:
+    """Return the first event with a field more."""
+    return {**OPENED, "fields": [*OPENED["fields"], {"name": "grams", "type": kind, **more}]}
+
+
+BEFORE = event(OPENED, CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (event(OPENED, CLOSED), []),
+        (event(CLOSED, OPENED, {**CLOSED, "name": "Lost"}), []),
+        (event(with_field("long", default=0), CLOSED), []),
+        (event(with_field(["null", "long"], default=None), CLOSED), []),
+        (event({**OPENED, "fields": []}, CLOSED), []),
+        (
+            event(with_field("long"), CLOSED),
+            ["Opened.grams is new and has no default: give it one"],
+        ),
+        (event(OPENED), ["Event.payload may be Closed, and is none of Opened"]),
+        (
+            event({**OPENED, "fields": [{"name": "street", "type": "long"}]}, CLOSED),
+            ["Opened.street is string, and becomes long"],
+        ),
+    ],
+)
+def test_what_cannot_be_read_any_more_is_named(after: Schema, said: list[str]) -> None:
+    assert [*lost_in(BEFORE, after)] == said
+
+
+TYPES = st.sampled_from(
+    ["string", "long", "boolean", ["null", "long"], {"type": "array", "items": "string"}]
+)
+FIELDS = st.dictionaries(st.sampled_from("abc"), st.tuples(TYPES, st.booleans()), max_size=3)
+DEFAULTS = {"string": "", "long": 0, "boolean": False}
+
+
+def record(found: dict[str, tuple[object, bool]]) -> Schema:
+    fields = []
+    for name, (kind, has_default) in found.items():
+        field = {"name": name, "type": kind}
+        if has_default:
+            field["default"] = DEFAULTS[kind] if isinstance(kind, str) else _empty(kind)
+        fields.append(field)
+    return {"type": "record", "name": "Any", "fields": fields}
+
+
+def _empty(kind: object) -> object:
+    return None if isinstance(kind, list) else []
+
+
+@given(FIELDS, FIELDS)
+def test_what_is_said_to_be_readable_avro_s_own_reader_reads(
+    older: dict[str, tuple[object, bool]], newer: dict[str, tuple[object, bool]]
+) -> None:
+    """The oracle is fastavro, by a value that it makes of the older schema."""
+    before, after = record(older), record(newer)
+    written = BytesIO()
+    schemaless_writer(written, parse_schema(before), generate_one(before))
+    written.seek(0)
+
+    if [*lost_in(before, after)]:
+        return
+    schemaless_reader(written, parse_schema(before), parse_schema(after))
