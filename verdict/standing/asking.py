@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from verdict.configuration.found import Service, kafka_options, killed_on, running_on, silent_s
+from verdict.configuration.found import Service, killed_on, running_on, silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.followed_log import refuse_another_read_side
@@ -64,7 +64,8 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
     asking.ask(_read_side_of_this_log, DATABASE)
-    with KafkaLog(kafka_options(asking.settings)) as log:
+    kafka = kafka_of(asking.settings)
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         asking.problems += _unlike(asking.ask(partial(differences, log=log), "") or ())
         if (decided := asking.ask(partial(decider, log=log))) is not None:
             found = replace(found, decider=decided.about, commands=decided.commands)
