@@ -90,8 +90,13 @@ class Passed(NamedTuple):
     far: StoredEvent | None = None
     unreadable: int = 0
 
-
-NOTHING = Passed()
+    def beyond(self, version: int) -> "Passed":
+        """Return what of it is still unknown behind an event of that version, which counts."""
+        told, far = (
+            one if one is not None and one.event.version > version else None
+            for one in (self.told, self.far)
+        )
+        return Passed(told, far)
 
 
 def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
@@ -113,7 +118,7 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
     """
     by_aggregate = attrgetter("aggregate_type", "key")
     for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
-        last, reached, passed = None, Reached(), NOTHING
+        last, reached, passed = None, Reached(), Passed()
         known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
         try:
             for last in events_of_one:
@@ -121,7 +126,8 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
                     passed = _passed(passed, max(reached.snapshot.version, known), last)
                 else:
                     unreadable = passed.unreadable if passed.told is None else 0
-                    reached, passed = after(reached, last, unreadable, known), NOTHING
+                    reached = after(reached, last, unreadable, known)
+                    passed = passed.beyond(reached.snapshot.version)
             assert last is not None  # a group has at least one
             key = key_of(last)
             yield from _told(last, key, passed, known)
