@@ -132,7 +132,7 @@ def test_no_version_that_anybody_has_seen_is_given_again(spark: SparkSession, fi
     assert len(refused) < len(cases) - 20  # some go on, so that there is something to see
 
 
-@pytest.mark.proves("G-03", "C-17")
+@pytest.mark.proves("C-17")
 @pytest.mark.long
 def test_who_skips_all_and_accepts_what_is_lost_always_goes_on(spark: SparkSession) -> None:
     """The last resort, whatever lies there: what anybody has seen counts as deleted."""
