@@ -172,9 +172,11 @@ class World:
         return [(span.start, span.end) for span in kept.values()]
 
     def read(self, topic: str) -> list[Message]:
-        """Return what a reader of committed records sees."""
+        """Return what a reader of committed records sees, once no commit is on its way there."""
         with KafkaLog(self.options) as log:
-            return [*log.read(log.bounds(log.places([topic])))]
+            places = log.places([topic])
+            log.await_settled(places, "it cannot be read")
+            return [*log.read(log.bounds(places))]
 
     def told(self, name: str, as_of: object, folder: Path) -> tuple[list[Any], dict[str, Any]]:
         """Return the rows of a read model as of some position, and the marker."""
