@@ -99,10 +99,11 @@ class Outcomes:
         yield from self._between(place.partition, self._next[place.partition], place.offset)
         self._next[place.partition] = place.offset + 1
         seen = Seen(self._seen[place.partition][place.offset])
-        if not seen & (Seen.RESPONSE | Seen.LETTER) and self.unanswered.total() < self._unread:
-            self.unanswered[name] += 1
-        elif not seen & (Seen.RESPONSE | Seen.LETTER):
-            yield self._finding("the command is decided and has no outcome", name, place)
+        if not seen & (Seen.RESPONSE | Seen.LETTER):
+            if self.unanswered.total() < self._unread:
+                self.unanswered[name] += 1
+            else:
+                yield self._finding("the command is decided and has no outcome", name, place)
         yield from self._of_one(place, seen & ~Seen.EVENT, name)
 
     def close(self) -> Iterator[Finding]:

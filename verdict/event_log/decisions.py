@@ -25,7 +25,7 @@ def read_decisions(options: Options, topics: Topics) -> list[Decision]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        return decided(log, topics)
+        return _decided(log, topics)
 
 
 def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
@@ -46,8 +46,7 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
         )
 
 
-def decided(log: KafkaLog, topics: Topics) -> list[Decision]:
-    """Return as `read_decisions` does, by a reader that is open already."""
+def _decided(log: KafkaLog, topics: Topics) -> list[Decision]:
     if not log.exists(topics.decisions):
         return []
     messages = log.read(log.bounds(log.places([topics.decisions])))
@@ -62,7 +61,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = log.jumped = passed_over(decided(log, topics))
+        log.passed_over = log.jumped = passed_over(_decided(log, topics))
         yield log
 
 
@@ -70,7 +69,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
 def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
     with KafkaLog(options) as log:
-        log.jumped = passed_over(decided(log, topics))
+        log.jumped = passed_over(_decided(log, topics))
         yield log
 
 

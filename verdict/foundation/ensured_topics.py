@@ -10,11 +10,10 @@ from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.markers import marker_in
+from verdict.exactly_once.markers import marker_now
 from verdict.exactly_once.ownership import own_topics, refuse_another_owner
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker
@@ -50,8 +49,7 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
             they can be renewed at once.
         Unreachable: Kafka does not answer.
     """
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        markers = [(query, _marker(log, query)) for query in queries_of(settings)]
+    markers = ((query, _marker(kafka, query)) for query in queries_of(settings))
     found = [(query, marker) for query, marker in markers if marker is not None]
     refuse_other_topics(found, kafka, settings.topics)
 
@@ -69,8 +67,7 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     """
     created_topics(settings, kafka)
     own_topics(settings.topics, kafka)
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        marker = _marker(log, decider_query(settings.topics, settings.shards))
+    marker = _marker(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
     offsets = None if marker is None else marker.offsets
     admin = TopicAdmin(kafka.settings, settings.topics)
@@ -90,8 +87,8 @@ def queries_of(settings: Settings) -> tuple[Query, ...]:
     )
 
 
-def _marker(log: KafkaLog, query: Query) -> Marker | None:
+def _marker(kafka: Kafka, query: Query) -> Marker | None:
     try:
-        return marker_in(log, query)
+        return marker_now(kafka, query)
     except UnreadableMarker:
         return None  # whoever goes on from it reads it again; a recovery can do without

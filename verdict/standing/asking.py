@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,14 +12,13 @@ from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
-from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
 from verdict.standing.read_side import read_side
 from verdict.standing.told import kafka_away, killed, told_by
-from verdict.standing.topics import differences
+from verdict.standing.topics import topic_differences
 
 Answer = TypeVar("Answer")
 
@@ -64,12 +62,10 @@ def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
     asking.ask(_read_side_of_this_log, DATABASE)
-    kafka = kafka_of(asking.settings)
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        asking.problems += _unlike(asking.ask(partial(differences, log=log), "") or ())
-        if (decided := asking.ask(partial(decider, log=log))) is not None:
-            found = replace(found, decider=decided.about, commands=decided.commands)
-        return replace(found, processors=asking.ask(partial(processors, log=log)))
+    asking.problems += _unlike(asking.ask(topic_differences, "") or ())
+    if (decided := asking.ask(decider)) is not None:
+        found = replace(found, decider=decided.about, commands=decided.commands)
+    return replace(found, processors=asking.ask(processors))
 
 
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
@@ -86,14 +82,14 @@ class _Asking:
     """Asks one after the other, and keeps what goes wrong."""
 
     def __init__(self, settings: Settings, kafka_away: Iterable[Problem]) -> None:
-        self.settings = settings
+        self._settings = settings
         self.problems = [*kafka_away]
         self.unreachable = bool(self.problems)
 
     def ask(self, part: Callable[[Settings], Answer], of: str = KAFKA) -> Answer | None:
         """Return what a part says that is known of Kafka, or the database; None: it cannot."""
         try:
-            return part(self.settings)
+            return part(self._settings)
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verdict.configuration.settings import Settings
-from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
@@ -25,18 +24,18 @@ class Decided(NamedTuple):
     commands: tuple[CommandsStanding, ...]
 
 
-def decider(settings: Settings, log: KafkaLog) -> Decided | None:
+def decider(settings: Settings) -> Decided | None:
     """Return the decider and its partitions of commands; None when it has never run.
 
     Raises:
         Unreachable: Kafka does not answer.
         VerdictError: The markers topic holds something else.
     """
-    marker = decider_marker(settings, log)
+    marker = decider_marker(settings)
     if marker is None:
         return None
     topics = {*settings.topics.every_commands(), *marker.offsets}
-    ends, stays_open = ends_and_open(log, topics)
+    ends, stays_open = ends_and_open(settings, topics)
     about = DeciderStanding(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
@@ -49,14 +48,11 @@ def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[Commands
         yield CommandsStanding(*place, decided, end, end - decided, stays_open.get(place))
 
 
-def processors(settings: Settings, log: KafkaLog) -> tuple[ProcessorStanding, ...]:
+def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
     """Return the processors that have run; raises as `decider`."""
-    found = {
-        "reactions": reactions_marker(settings, log),
-        "lake": lake_marker(settings, log),
-    }
+    found = {"reactions": reactions_marker(settings), "lake": lake_marker(settings)}
     markers = {name: marker for name, marker in found.items() if marker is not None}
-    ends = ends_of(log, {topic for marker in markers.values() for topic in marker.offsets})
+    ends = ends_of(settings, {topic for marker in markers.values() for topic in marker.offsets})
     return tuple(
         ProcessorStanding(
             name,

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
-from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.projection.applier import wall_clock
 from verdict.projection.declared import first_versions
@@ -84,8 +82,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
 
 def _ends(settings: Settings, topics: set[str]) -> Ends:
     try:
-        with KafkaLog(kafka_options(settings)) as log:
-            return ends_of(log, topics)
+        return ends_of(settings, topics)
     except Unreachable:  # who asks for the decider says so; the positions are known all the same
         return {}
 

@@ -2,8 +2,7 @@
 
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.event_log.decisions import accepted_partitions, decided
-from verdict.kafka.log import KafkaLog
+from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import Difference
 from verdict.standing.markers import decider_marker
@@ -16,13 +15,7 @@ def topic_differences(settings: Settings) -> list[Difference]:
         Unreachable: Kafka does not answer.
         VerdictError: It does not let us see a topic's settings, or the marker is none.
     """
-    with KafkaLog(kafka_options(settings)) as log:
-        return differences(settings, log)
-
-
-def differences(settings: Settings, log: KafkaLog) -> list[Difference]:
-    """Return as `topic_differences` does, by a reader that is open already."""
     options, topics = kafka_options(settings), settings.topics
-    marker = decider_marker(settings, log)
-    accepted = accepted_partitions(decided(log, topics))
+    marker = decider_marker(settings)
+    accepted = accepted_partitions(read_decisions(options, topics))
     return TopicAdmin(options, topics).differences(marker.offsets if marker else None, accepted)
