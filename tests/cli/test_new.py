@@ -35,6 +35,7 @@ def test_an_application_has_the_folders_of_every_one(run: Run, folder: Path) -> 
 
     assert new.exit_code == 0
     assert parts == {
+        ".gitignore",
         "verdict.toml",
         "shop/schemas/parcel.py",
         "shop/commands/parcel.py",
@@ -44,6 +45,15 @@ def test_an_application_has_the_folders_of_every_one(run: Run, folder: Path) -> 
         "shop/tests/test_parcel.py",
     }
     assert [f"wrote {name}" for name in sorted(files(folder))] == new.stderr.splitlines()[:-1]
+
+
+def test_what_is_kept_out_of_git_is_left_as_somebody_has_it(run: Run, folder: Path) -> None:
+    (folder / ".gitignore").write_text("mine\n")
+    new = run("new", "application", "shop")
+
+    assert new.exit_code == 0
+    assert files(folder)[".gitignore"] == "mine\n"
+    assert ".gitignore" not in new.stderr
 
 
 def test_an_aggregate_is_listed_by_its_application(run: Run, folder: Path) -> None:
@@ -67,7 +77,7 @@ def test_a_person_adds_what_cannot_be_added_safely(run: Run, folder: Path) -> No
     assert (
         "add to shop/compose/application.py:\n"
         "    from shop.aggregates.box import box\n"
-        "    aggregates=(…, box),\n"
+        "    and `box` to its `aggregates`\n"
     ) in new.stderr
     assert listing.read_text() == odd
     assert "shop/aggregates/box.py" in files(folder)

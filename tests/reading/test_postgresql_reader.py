@@ -111,7 +111,6 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
         reader.select(statement)
 
     assert str(refusal.value).endswith(f"this statement wants {wanted}")
-    assert {"letter,", "mail_outbox,", "outcome,"} < {*str(refusal.value).split()}
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
@@ -120,7 +119,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     [
         (
             "SELECT * FROM us_holders",
-            '"us_holders" does not exist; the views are aggregate_lost, client_',
+            '"us_holders" does not exist; is it us_holder\\? `verdict sql` lists the views',
         ),
         ("SELECT FROM WHERE", "syntax error at or near"),
         ("SELECT 1; DROP VIEW us_holder", "multiple commands"),

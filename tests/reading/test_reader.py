@@ -123,7 +123,10 @@ def test_select_is_allowed_in_all_its_forms(reader: Reader, statement: str) -> N
         ("SELECT client FROM main.us_holder_v1", "table us_holder_v1"),
         ("SELECT count(*) FROM projection_sequence_v1", "table projection_sequence_v1"),
         ("SELECT EXISTS (SELECT 1 FROM projection_version_v1)", "table projection_version_v1"),
-        ("SELECT (SELECT last FROM projection_sequence_v1) FROM us_holder", "projection_sequence"),
+        (
+            "SELECT (SELECT last FROM projection_sequence_v1) FROM us_holder",
+            "table projection_sequence_v1",
+        ),
         ("SELECT rowid FROM us_holder_v1", "table us_holder_v1"),
         (
             "WITH us_holder AS (SELECT version FROM us_holder_position_v1) SELECT * FROM us_holder",
@@ -154,8 +157,7 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     with pytest.raises(NotForReaders) as refusal:
         reader.select(statement)
 
-    assert wanted in str(refusal.value)
-    assert "program_tally, program_tally_version, projection_built, " in str(refusal.value)
+    assert f"this statement wants {wanted}" in str(refusal.value)
 
 
 FOR_EVER = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
@@ -222,7 +224,7 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
     [
         (
             "SELECT * FROM us_holders",
-            "no such table: us_holders; the views are aggregate_lost, client_",
+            r"no such table: us_holders; is it us_holder\? `verdict sql` lists the views",
         ),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),

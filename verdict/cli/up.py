@@ -3,6 +3,7 @@
 import logging
 import threading
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -26,6 +27,9 @@ from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.service.roles import Crew
 from verdict.service.running import Running
 from verdict.wire.escapes import spelled_lines
+
+if TYPE_CHECKING:
+    from verdict.page.serving import Serving
 
 app = typer.Typer()
 
@@ -51,9 +55,14 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
     leave_unheard(stopped, started, heard)  # a start may hang, too
     said = Console(stderr=True)
     with ExitStack() as parts:
-        page_url = None if crew else _page(settings, parts)
+        page = None if crew else _page(settings, parts)
+        if not said.is_terminal:  # a line that changes is not seen there
+            note(_starting(crew))
         with progress(_starting(crew)) as tell:
-            running = parts.enter_context(Running(settings, on_step, tell, crew, page_url))
+            url = page.url if page else None
+            running = parts.enter_context(Running(settings, on_step, tell, crew, url))
+        if page:
+            page.stay()
         started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
@@ -66,8 +75,8 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
             end_within(LEAVE_S, 0)
 
 
-def _page(settings: Settings, parts: ExitStack) -> str | None:
-    """Begin to serve the page, which tells of the start too; return where, if it is wanted.
+def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
+    """Begin to serve the page, which tells of the start too, if it is wanted.
 
     Raises:
         VerdictError: It cannot listen where it should.
@@ -79,7 +88,7 @@ def _page(settings: Settings, parts: ExitStack) -> str | None:
     except ModuleNotFoundError as error:
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None
-    return parts.enter_context(Serving(settings, beside=True)).url
+    return parts.enter_context(Serving(settings, beside=True))
 
 
 def _starting(crew: Crew | None) -> str:

@@ -191,7 +191,7 @@ class Settings(BaseSettings):
         "127.0.0.1", description="Address that the page listens on; 0.0.0.0: all of this machine."
     )
     page_port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        0, description="Its port; 0: any that is free, which `ready` and `verdict status` name."
+        0, description="Its port; 0: that of the last start, or any that is free; `ready` names it."
     )
     page_names: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         (), description="Host names that it answers to, besides localhost and IP addresses."

@@ -2,6 +2,8 @@
 
 import socket
 import threading
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 import uvicorn
@@ -10,6 +12,8 @@ from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.page.application import page_of
 
+PORTS = range(1, 65_536)
+PORT = "page.port"  # in the data directory
 STOP_S = 3.0  # for answers under way
 
 
@@ -25,7 +29,8 @@ class Serving:
     """
 
     def __init__(self, settings: Settings, beside: bool = False) -> None:
-        self._socket = _listening(settings.page_host, settings.page_port)
+        self._noted = settings.data_dir / PORT
+        self._socket = _where_it_was(settings, self._noted) or _listening(settings)
         config = uvicorn.Config(
             page_of(settings, beside=beside),
             log_config=None,
@@ -48,6 +53,11 @@ class Serving:
             f"http://{f'[{shown}]' if shown.count(':') > 1 and shown[0] != '[' else shown}:{port}/"
         )
 
+    def stay(self) -> None:
+        """Let the next start on this data directory, which is ours, listen on the same port."""
+        with suppress(OSError):  # a full disk: it will be another port then
+            self._noted.write_text(f"{self._socket.getsockname()[1]}\n")
+
     def __enter__(self) -> "Serving":
         self._thread.start()
         return self
@@ -63,10 +73,23 @@ class Serving:
         self._socket.close()
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _where_it_was(settings: Settings, noted: Path) -> socket.socket | None:
+    if settings.page_port == 0:
+        with suppress(OSError, ValueError):  # then on any that is free
+            port = int(noted.read_text())
+            return _bound(settings.page_host, port) if port in PORTS else None
+    return None
+
+
+def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family)
+
+
+def _listening(settings: Settings) -> socket.socket:
+    host, port = settings.page_host, settings.page_port
     try:
-        return socket.create_server((host, port), family=family)
+        return _bound(host, port)
     except OSError as error:
         raise VerdictError(
             f"the page cannot listen on {host} port {port} ({error}): set page_port to another, or "

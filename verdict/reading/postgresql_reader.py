@@ -30,7 +30,7 @@ from verdict.database.address import one_line, shown
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.layout import TABLES, VIEWS
 from verdict.reading.few import CELL
-from verdict.reading.selected import NotAdmitted, NotForReaders, Parameters, Selected
+from verdict.reading.selected import Mistaken, NotAdmitted, NotForReaders, Parameters, Selected
 
 CHUNK_ROWS = 1000
 READING = {"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN"}
@@ -154,7 +154,7 @@ class PostgresqlReader:
         match = FIRST_WORD.match(statement)
         word = match[1] if match else ""
         if word.upper() not in READING:
-            raise NotForReaders(word or "nothing", self._views)
+            raise NotForReaders(word or "nothing")
         return word.upper()
 
     def close(self) -> None:
@@ -186,10 +186,10 @@ class PostgresqlReader:
             self._end()
         said = error.diag.message_primary or one_line(error)
         if isinstance(error, InsufficientPrivilege):
-            return NotForReaders(said.removeprefix("permission denied for "), self._views)
+            return NotForReaders(said.removeprefix("permission denied for "))
         if isinstance(error, ReadOnlySqlTransaction):
             wanted = said.removeprefix("cannot execute ")
-            return NotForReaders(wanted.removesuffix(" in a read-only transaction"), self._views)
+            return NotForReaders(wanted.removesuffix(" in a read-only transaction"))
         if isinstance(error, QueryCanceled):
             return VerdictError(
                 f"{said}: a query may take {self._timeout_s:g} s: ask for less of it, or raise the "
@@ -198,10 +198,10 @@ class PostgresqlReader:
         if isinstance(error, psycopg.OperationalError) and self._connection.broken:
             return Unreachable(f"{self._shown}: {one_line(error)}")
         if isinstance(error, UndefinedTable) and (table := self._table(said)):
-            return NotForReaders(f"table {table}", self._views)
+            return NotForReaders(f"table {table}")
         if isinstance(error, NoSql) and UNQUOTED_OFFSET.search(statement):
             return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
-        return VerdictError(f"{said}; the views are {', '.join(self._views)}")
+        return Mistaken(said, self._views)
 
     def _table(self, said: str) -> str | None:
         """Return the table of ours that a message is about, which readers cannot see."""

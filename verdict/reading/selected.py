@@ -1,21 +1,38 @@
 """What readers get: the rows that they asked for, or why not."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from verdict.errors import VerdictError
 
 Parameters = Sequence[Any] | dict[str, Any]
 
+WORD = re.compile(r"\w+")
+
 
 class NotForReaders(VerdictError):
     """A statement wants something else than to select from the views."""
 
-    def __init__(self, wanted: str, views: Sequence[str]) -> None:
+    def __init__(self, wanted: str) -> None:
         super().__init__(
-            f"readers may select from the views {', '.join(views)}, and nothing else: "
+            "readers may select from the views, which `verdict sql` lists, and from nothing else: "
             f"this statement wants {wanted}"
+        )
+
+
+class Mistaken(VerdictError):
+    """A statement is no SQL, or names what does not exist."""
+
+    def __init__(self, said: str, views: Sequence[str]) -> None:
+        near = [
+            one for word in WORD.findall(said) for one in get_close_matches(word, views, 1, 0.8)
+        ]
+        meant = f"is it {near[0]}? " if near else ""
+        super().__init__(
+            f"{said}; {meant}`verdict sql` lists the views, `verdict sql VIEW` columns"
         )
 
 

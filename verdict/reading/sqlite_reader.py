@@ -11,7 +11,7 @@ from typing import Any
 from verdict.database.sqlite_file import A_SOUND_COPY, is_damaged
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.hidden import is_hidden
-from verdict.reading.selected import NotForReaders, Parameters, Selected
+from verdict.reading.selected import Mistaken, NotForReaders, Parameters, Selected
 
 ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 REFUSED_FUNCTIONS = {"load_extension"}
@@ -85,10 +85,8 @@ class SqliteReader:
                 if self._schema() != schema:
                     continue  # a view was put on other tables right behind the gate's back
                 if self._gate.refused:
-                    raise NotForReaders(self._gate.refused, self._gate.views) from error
-                raise VerdictError(
-                    f"{error}; the views are {', '.join(self._gate.views)}"
-                ) from error
+                    raise NotForReaders(self._gate.refused) from error
+                raise Mistaken(str(error), self._gate.views) from error
         columns = tuple(column[0] for column in cursor.description or ())
         return Selected(columns, self._rows(cursor))
 
@@ -245,7 +243,7 @@ class _Gate:
         words = {*re.findall(r"\w+", statement.lower())}
         for table in self._tables:
             if table.lower() in words:
-                raise NotForReaders(f"table {table}", self.views)
+                raise NotForReaders(f"table {table}")
 
     def _note(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
         if action == sqlite3.SQLITE_READ and through in self.views:

@@ -45,5 +45,7 @@ def application(name: str, first: str) -> list[Path]:
         package / "tests" / "conftest.py": rendered("conftest.py", name=name),
         **part.files,
     }
+    if not (unversioned := place.folder / ".gitignore").exists():
+        texts[unversioned] = rendered("gitignore")
     write(texts)
     return [*texts]

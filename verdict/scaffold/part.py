@@ -30,7 +30,7 @@ class Part:
     @property
     def lines(self) -> tuple[str, str]:
         """What a person adds to the application, if it was not clear where."""
-        return f"from {self.module} import {self.name}", f"{self.listed}=(…, {self.name}),"
+        return f"from {self.module} import {self.name}", f"and `{self.name}` to its `{self.listed}`"
 
     def joined_to(self, source: str, value: str) -> str | None:
         """Return the module of an application with this part in it; None as `joined`."""
