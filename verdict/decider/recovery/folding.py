@@ -40,7 +40,8 @@ from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
 ROW_GROUP_BYTES = 8 * 2**20  # what a reader of the seed has in memory
-TASKS = 8  # at least: so that progress can be seen, and a sort is small
+TASKS = 8  # at least, of a log that is not small: so that progress can be seen, and a sort is small
+TASK_RECORDS = 10_000  # fewer take a task less long than to begin it
 SHOWN = 12  # faults, or aggregates: whoever passes over them names each
 
 
@@ -139,10 +140,9 @@ class Folding:
     def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
         one = partial(snapshots, lost=self._passed_over.lost_versions())
         fold = partial(folded, one, self._counts.events, self._counts.aggregates)
-        tasks = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
         return (
             self._stored(self._topics.events, bounds, archived)
-            .repartition(tasks, "topic", "key")
+            .repartition(self._tasks(bounds, archived), "topic", "key")
             .sortWithinPartitions("topic", "key", "partition", "offset")
             .mapInArrow(fold, FOLDED_SCHEMA)
         )
@@ -166,7 +166,15 @@ class Folding:
             lost=self._passed_over.lost_versions(),
         )
         fold = partial(folded, remembered, self._counts.responses, None)
-        return responses.mapInArrow(fold, FOLDED_SCHEMA)
+        # a task for each of Kafka's partitions would take longer than what most of them hold
+        return responses.coalesce(self._tasks(bounds)).mapInArrow(fold, FOLDED_SCHEMA)
+
+    def _tasks(self, bounds: Spans, archived: Path | None = None) -> int:
+        """Return into how many tasks of Python a fold is cut: few records are not worth many."""
+        most = max(TASKS, 2 * self._spark.sparkContext.defaultParallelism)
+        if archived is not None:  # nobody has counted these
+            return most
+        return min(most, 1 + sum(kept.end - kept.start for kept in bounds.values()) // TASK_RECORDS)
 
     def _stored(
         self, topic_of: Callable[[str], str], bounds: Spans, archived: Path | None = None
