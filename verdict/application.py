@@ -13,8 +13,6 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from traceback import extract_tb
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
@@ -30,6 +28,7 @@ from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.read_model import ReadModel
+from verdict.model.told import place_of
 from verdict.model.verb import Verb
 
 if TYPE_CHECKING:
@@ -313,7 +312,7 @@ def path_of_the_application() -> str:
     if wanted := named():
         return wanted
     _look_here()
-    if _is_there(IN_A_CHECKOUT.partition(":")[0]):
+    if _is_here(IN_A_CHECKOUT.partition(":")[0]):
         return IN_A_CHECKOUT
     raise NoneHere(
         f"there is no application: {Path.cwd()} has no compose/application.py; name yours as "
@@ -343,7 +342,7 @@ def load(path: str) -> Application:
     except Exception as error:  # somebody else's code
         raise NoApplication(
             f"the application {path} cannot be loaded: {type(error).__name__}: {error}"
-            f"{_place(error.__traceback__)}"
+            f"{place_of(error.__traceback__)}"
         ) from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
@@ -358,24 +357,10 @@ def _look_here() -> None:
         sys.path.insert(0, here)
 
 
-def _is_there(module: str) -> bool:
+def _is_here(module: str) -> bool:
+    """Tell whether the working directory has a module; one that is installed may have its name."""
     try:
-        return find_spec(module) is not None
+        spec = find_spec(module)
     except ModuleNotFoundError:  # not even its package
         return False
-
-
-def _place(traceback: TracebackType | None) -> str:
-    """Return where in files of the application's own it failed, as the last thing to know."""
-    frames = [one for one in extract_tb(traceback) if not _is_foreign(one.filename)]
-    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
-
-
-def _is_foreign(file: str) -> bool:
-    ours = Path(__file__).parent
-    return (
-        file.startswith("<")
-        or Path(file).is_relative_to(ours)
-        or "site-packages" in file
-        or (Path(file).is_relative_to(sys.base_prefix))
-    )
+    return bool(spec and spec.origin and Path(spec.origin).is_relative_to(Path.cwd()))

@@ -1,13 +1,20 @@
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import create_model
 
+from aggregates.order import order
 from verdict.decider import generation as module
 from verdict.decider.generation import Generation, newest_generation
+from verdict.decision.snapshot import form_of
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
+from verdict.model.aggregate import Aggregate
+from verdict.model.message import Message, Text
 
 SEEDS = [(0, "shard=0/a.parquet"), (5, "shard=5/b.parquet")]
 
@@ -83,10 +90,35 @@ def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     assert recovered.outdated() == []
     stored = json.loads((recovered.folder / "snapshot-formats.json").read_text())
 
-    now = {**stored, "order": stored["order"] + 1, "added-later": 7}
+    now = {**stored, "order": f"2{stored['order'][1:]}", "added-later": "7 0"}
     monkeypatch.setattr(module, "snapshot_formats", lambda: now)
 
     assert recovered.outdated() == ["order"]
+
+
+def with_state(**fields: Any) -> Aggregate[Any]:
+    """Return an aggregate that knows this of an item: a default by field."""
+    given: dict[str, Any] = {name: (Text, default) for name, default in fields.items()}
+    state: Any = create_model("Item", __base__=Message, **given)
+    changed: Aggregate[Any] = order
+    return replace(changed, state=state)
+
+
+def test_what_would_be_read_as_something_else_is_another_form() -> None:
+    """Nobody has to think of raising a number: the rules would decide from it in silence."""
+    before = form_of(with_state(title="x", note="none"))
+
+    assert before != form_of(with_state(note="none", title="x"))
+    assert before != form_of(with_state(title="x", note="none", more="y"))
+    assert before != form_of(replace(with_state(title="x", note="none"), snapshot_format=2))
+    assert before == form_of(with_state(title="x", note="?"))  # bytes hold no default
+
+
+def test_a_number_is_all_that_older_versions_noted(recovered: Generation) -> None:
+    file = recovered.folder / "snapshot-formats.json"
+    file.write_text(json.dumps({"order": 1, "position": 2}))
+
+    assert recovered.outdated() == ["position"]
 
 
 def test_damaged_formats_are_named_with_what_to_do(tmp_path: Path) -> None:

@@ -307,7 +307,8 @@ class TestWhatCannotBeApplied:
         assert (name, needed, seen) == ("p-1", 3, 3)
         assert error.startswith("record position.events:")
         assert error.endswith(
-            ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug"
+            ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
+            "(tests/projection/test_release.py, line 290)"
         )  # of the event behind the gap
 
     @pytest.mark.proves("A-05")

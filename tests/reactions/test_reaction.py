@@ -238,5 +238,6 @@ def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
     assert set(found) == {"dead-letters", "loyalty.commands", "shipment"}
     assert len(found["loyalty.commands"]) == 1  # nothing of the one that failed
     letter = letter_of(iter(found["dead-letters"]))
-    assert letter.error == "broken failed: ZeroDivisionError: a bug"
+    place = "tests/reactions/test_reaction.py, line 234"
+    assert letter.error == f"broken failed: ZeroDivisionError: a bug ({place})"
     assert letter.bytes == encode_event(invoice())

@@ -9,7 +9,7 @@ from fastavro.utils import generate_one
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verdict.wire.evolution import lost_in
+from verdict.wire.evolution import gone_from, lost_in, within
 
 Schema = dict[str, Any]
 OPENED: Schema = {
@@ -55,6 +55,16 @@ def test_what_cannot_be_read_any_more_is_named(after: Schema, said: list[str]) -
     assert [*lost_in(BEFORE, after)] == said
 
 
+def test_a_field_that_is_not_there_any_more_is_named() -> None:
+    """Avro reads on without it, and nobody would miss it before it is asked for."""
+    renamed = {**OPENED, "fields": [{"name": "road", "type": "string", "default": "?"}]}
+
+    assert [*lost_in(BEFORE, event(renamed, CLOSED))] == []
+    assert gone_from(BEFORE, event(renamed, CLOSED)) == ["Opened.street"]
+    assert gone_from(BEFORE, event(with_field("long", default=0), CLOSED)) == []
+    assert gone_from(BEFORE, event(CLOSED)) == []  # `lost_in` names it
+
+
 TYPES = st.sampled_from(
     ["string", "long", "boolean", ["null", "long"], {"type": "array", "items": "string"}]
 )
@@ -89,3 +99,21 @@ def test_what_is_said_to_be_readable_avro_s_own_reader_reads(
     if [*lost_in(before, after)]:
         return
     schemaless_reader(written, parse_schema(before), parse_schema(after))
+
+
+def test_what_a_schema_does_not_have_is_left_out_of_what_is_compared() -> None:
+    line = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]}
+    inner: Schema = {
+        "type": "record", "name": "Opened", "namespace": "shop",
+        "fields": [
+            {"name": "street", "type": "string"},
+            {"name": "lines", "type": ["null", {"type": "array", "items": line}]},
+            {"name": "counts", "type": {"type": "map", "values": "long"}},
+        ],
+    }  # fmt: skip
+    told = {"type": "Opened", "street": "x", "lines": [{"sku": "1"}], "counts": {"street": 1}}
+    later = {**told, "lines": [{"sku": "1", "gift": False}], "lang": "en"}
+
+    assert within(event(inner, CLOSED), "Opened", later) == told
+    assert within(event(inner), "Opened", {**told, "lines": None}) == {**told, "lines": None}
+    assert within(event(inner), "Lost", later) == later

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from verdict.application import current
 from verdict.decider.manifest import check_manifest, manifest
+from verdict.decision.snapshot import form_of
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.exactly_once.fit import FIRST_GENERATION
@@ -104,14 +105,16 @@ class Generation:
         if not self._formats.exists():
             return []
         try:
-            stored: dict[str, int] = json.loads(self._formats.read_text())
+            stored: dict[str, str | int] = json.loads(self._formats.read_text())
         except ValueError as error:
             raise DamagedCheckpoint(
                 f"{self._formats} is damaged ({error}): restore the data directory as it was, or "
                 "rebuild the state from Kafka with `verdict recover`"
             ) from error
         now = snapshot_formats()
-        return [name for name in sorted(now) if stored.get(name, now[name]) != now[name]]
+        return [
+            name for name in sorted(now) if not _is_form(stored.get(name, now[name]), now[name])
+        ]
 
 
 def generation_of(data_dir: Path, marker: Marker | None) -> Generation:
@@ -126,9 +129,14 @@ def newest_generation(data_dir: Path) -> int:
     return max((int(number) for number in numbers if number.isdecimal()), default=FIRST_GENERATION)
 
 
-def snapshot_formats() -> dict[str, int]:
-    """Return the number of the snapshot format of every aggregate."""
-    return {name: current().aggregate(name).snapshot_format for name in current().aggregate_types}
+def snapshot_formats() -> dict[str, str]:
+    """Return the form of every aggregate's snapshots."""
+    return {name: form_of(current().aggregate(name)) for name in current().aggregate_types}
+
+
+def _is_form(stored: str | int, now: str) -> bool:
+    """Tell whether snapshots are as now; a number is all that was noted once."""
+    return stored == now or (isinstance(stored, int) and now.startswith(f"{stored} "))
 
 
 def _has_begun(position: CheckpointPosition) -> bool:

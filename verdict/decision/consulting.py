@@ -13,6 +13,7 @@ from verdict.model.command import Command
 from verdict.model.message import Event, Message
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
+from verdict.model.told import kind_and_text, place_of
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 TEXT_CHARS = 500
@@ -72,11 +73,8 @@ def decided(decider: Aggregate[Any], state: Message | None, command: Command) ->
 
 def described(error: Exception) -> str:
     """Return what is told of a bug, the same in a replay: no addresses, and not too long."""
-    try:
-        text = str(error)
-    except Exception as broken:
-        text = f"(its text failed with {type(broken).__name__})"
-    return _storable(ADDRESS.sub("0x", f"{type(error).__name__}: {text}"))
+    text, place = kind_and_text(error), place_of(error.__traceback__)
+    return _storable(ADDRESS.sub("0x", text), TEXT_CHARS - len(place)) + place
 
 
 def _fitting(value: object) -> int | str:
@@ -84,7 +82,7 @@ def _fitting(value: object) -> int | str:
     return value if fits else _storable(value)  # type: ignore[return-value]
 
 
-def _storable(text: object) -> str:
+def _storable(text: object, most: int = TEXT_CHARS) -> str:
     """Return the text as Avro and every database can hold it."""
     escaped = str(text).replace("\0", "\\0").encode(errors="backslashreplace").decode()
-    return escaped[:TEXT_CHARS]
+    return escaped[:most]

@@ -1,6 +1,7 @@
 """What the operator remembers of one aggregate."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from struct import Struct
 from typing import Any, Generic, NamedTuple
 
@@ -100,6 +101,18 @@ class SnapshotCodec(Generic[State]):
 def snapshot_codec(aggregate_type: str) -> SnapshotCodec[Any]:
     """Return the codec of an aggregate's snapshots, made once per process."""
     return SnapshotCodec(current().aggregate(aggregate_type))
+
+
+def form_of(decider: Aggregate[Any]) -> str:
+    """Return what tells one form of an aggregate's snapshots from others.
+
+    That is the number that its author gives it, and what bytes depend on of the state's schema
+    (https://avro.apache.org/docs/1.12.0/specification/#parsing-canonical-form-for-schemas).
+    """
+    from fastavro.schema import to_parsing_canonical_form  # which nobody else waits for
+
+    form = to_parsing_canonical_form(_state_schema(decider))
+    return f"{decider.snapshot_format} {sha256(form.encode()).hexdigest()}"
 
 
 def _state_schema(decider: Aggregate[Any]) -> Any:

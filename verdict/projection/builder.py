@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 from sqlalchemy import Connection
 
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.told import told
 from verdict.projection.batch import Delivery, Record, Unreadable
 from verdict.projection.fold import Evolve, Fold, Group, Kept, Key, Remains, Row
 from verdict.projection.newest_states import NewestStates, key_of
@@ -158,7 +159,7 @@ def row_of(delivery: Delivery, row: Callable[[Record], tuple[Any, ...]]) -> tupl
     try:
         return row(record)
     except Exception as error:
-        raise Unprojectable(delivery, f"{type(error).__name__}: {error}") from error
+        raise Unprojectable(delivery, told(error)) from error
 
 
 def readable(deliveries: Iterable[Delivery]) -> Iterator[Delivery]:

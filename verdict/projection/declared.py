@@ -74,6 +74,12 @@ def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersio
 
     def at_version(version: int) -> Projection:
         projection: Projection = read_model.at(version=version, **given)
+        if read_model.name not in projection.views:
+            raise Misdeclared(
+                f"read model {read_model.name!r} has no view of that name, by which all else finds "
+                f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
+                "or the read model like one"
+            )
         return projection
 
     return at_version

@@ -9,6 +9,7 @@ from verdict.application import current
 from verdict.model.carried_state import CarriedState
 from verdict.model.message import Name
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
 from verdict.wire.records import decode_event
@@ -101,13 +102,4 @@ def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> Car
 
 
 def _unreadable(error: Exception) -> Unreadable:
-    told = _told(error) if isinstance(error, ValidationError) else str(error)
-    return Unreadable(f"{type(error).__name__}: {told}"[:SHOWN_CHARS])
-
-
-def _told(error: ValidationError) -> str:
-    """Return what is wrong with which fields, in one line, and never what they hold."""
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        ": ".join(filter(None, [".".join(map(str, one["loc"])), one["msg"]])) for one in problems
-    )
+    return Unreadable(kind_and_text(error)[:SHOWN_CHARS])

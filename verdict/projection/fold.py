@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.told import told
 from verdict.projection.batch import Delivery
 from verdict.projection.projection import Applied, Gap, Unprojectable
 from verdict.projection.stand_in import AsIfDeleted, PassedOver
@@ -159,7 +160,7 @@ class Fold(Generic[Row]):
             fault = self._faults[key] = Unprojectable(
                 delivery,
                 f"{kind.__name__}, version {event.version} of {event.aggregate_type} "
-                f"{event.aggregate_id!r}: {type(error).__name__}: {error}",
+                f"{event.aggregate_id!r}: {told(error)}",
             )
             fault.__cause__ = error
             return False

@@ -20,6 +20,7 @@ from sqlalchemy import (
     select,
 )
 
+from verdict.model.told import kind_and_text
 from verdict.projection import holding, position
 from verdict.projection.batch import Delivery, Record, Unreadable
 from verdict.projection.event_archive import archive_table
@@ -143,4 +144,4 @@ def archived_record(row: Row[Any]) -> Record | Unreadable:
     try:
         return decode_event(row.aggregate_type, row.value)
     except Exception as error:  # a bug or tampering, for the engine to report with the place
-        return Unreadable(f"{type(error).__name__}: {error}", event)
+        return Unreadable(kind_and_text(error), event)

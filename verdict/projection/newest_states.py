@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from verdict.model.told import told
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.fold import Change, Group, Kept, Key, Row
 from verdict.projection.projection import Applied, Gap, Unprojectable
@@ -79,7 +80,7 @@ class NewestStates(Generic[Row]):
             row = self.shown(state)
             return Kept(version, row, self.group(row))
         except Exception as error:
-            fault = _fault(delivery, f"{type(error).__name__}: {error}")
+            fault = _fault(delivery, told(error))
             fault.__cause__ = error
             return fault
 

@@ -11,6 +11,7 @@ from verdict.model.inbound import Inbound, NoCommand
 from verdict.model.notification import Notification
 from verdict.model.policy import Addressed, Policy, commands_of
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.told import told
 from verdict.operator.output import Output
 from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import HEADER_BYTES
@@ -104,9 +105,9 @@ class Reactions:
         for policy in self.policies:
             if aggregate_type in policy.follows and only in (None, policy.name):
                 yield from self._guarded(record, policy.name, partial(self._asked, event, policy))
-        for told in self.notifications:
-            if aggregate_type in told.follows and only in (None, told.name):
-                yield from self._guarded(record, told.name, partial(self._told, event, told))
+        for one in self.notifications:
+            if aggregate_type in one.follows and only in (None, one.name):
+                yield from self._guarded(record, one.name, partial(self._told, event, one))
 
     def _guarded(self, record: CommandRecord, name: str, reaction: Reaction) -> Iterator[Output]:
         """Yield all of a reaction or, if it fails, none of it and a letter."""
@@ -115,7 +116,7 @@ class Reactions:
         except NoCommand as error:
             yield self._letter(record, str(error))
         except Exception as error:
-            problem = f"{name} failed: {type(error).__name__}: {error}"
+            problem = f"{name} failed: {told(error)}"
             yield self._letter(record, problem, self._again(record, name))
 
     @property

@@ -75,7 +75,10 @@ class Codec:
 
     def _is_ahead(self, value: bytes) -> bool:
         """Whether it has an id of the engine that was given after the one that is known here."""
-        if value[:1] != MAGIC or not self._newest.id < (schema_id := _id_of(value)) < FIRST_FREE_ID:
+        if (
+            value[:1] != MAGIC
+            or not self._newest.id < (schema_id := schema_id_of(value)) < FIRST_FREE_ID
+        ):
             return False
         return schema_id not in subjects()
 
@@ -102,7 +105,7 @@ class Codec:
     def _written_with(self, value: bytes) -> SchemaVersion:
         if len(value) < HEADER_BYTES or value[:1] != MAGIC:
             raise Undecodable("value has no Confluent header: a zero byte and a 4-byte schema id")
-        schema_id = _id_of(value)
+        schema_id = schema_id_of(value)
         if (version := versions_of(self._subject).get(schema_id)) is not None:
             return version
         if (other := subjects().get(schema_id)) is None:
@@ -115,7 +118,8 @@ def prefix_of(version: SchemaVersion) -> bytes:
     return MAGIC + version.id.to_bytes(4, "big")
 
 
-def _id_of(value: bytes) -> int:
+def schema_id_of(value: bytes) -> int:
+    """Return the id of the schema that a framed record was written with."""
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 

@@ -26,6 +26,53 @@ def lost_in(older: Any, newer: Any) -> Iterator[str]:
     yield from _Reading(_named(older), _named(newer)).of(older, newer, "it")
 
 
+def within(schema: Any, name: str, value: Any) -> Any:
+    """Return a value without the fields that a schema does not have.
+
+    Args:
+        schema: In which the record is spelled out.
+        name: Of the record, without its namespace.
+        value: As JSON has it; a field `type` of a record names its class, and stays.
+    """
+    named = _named(schema)
+    found = next((one for one in named.values() if one["name"] == name), None)
+    return value if found is None else _within(found, value, named)
+
+
+def _within(schema: Any, value: Any, named: dict[str, Any]) -> Any:
+    schema = named.get(_key(schema), schema)
+    if isinstance(schema, list):  # of several kinds, of which JSON tells one
+        fitting = (
+            one for one in schema if _kind(named.get(_key(one), one)) in ("record", "array", "map")
+        )
+        return _within(next(fitting, "null"), value, named)
+    kind = _kind(schema)
+    if kind == "record" and isinstance(value, dict):
+        types = {field["name"]: field["type"] for field in schema["fields"]}
+        return {
+            key: _within(types.get(key, "null"), one, named)
+            for key, one in value.items()
+            if key in types or key == "type"
+        }
+    if kind == "map" and isinstance(value, dict):
+        return {key: _within(schema["values"], one, named) for key, one in value.items()}
+    if kind == "array" and isinstance(value, list):
+        return [_within(schema["items"], one, named) for one in value]
+    return value
+
+
+def gone_from(older: Any, newer: Any) -> list[str]:
+    """Return the fields of records that only the older schema has: Avro reads on without them."""
+    before, after = _named(older), _named(newer)
+    return [
+        f"{before[name]['name']}.{field}"
+        for name in before
+        if name in after
+        for field in _fields(before[name])
+        if field not in _fields(after[name])
+    ]
+
+
 class _Reading:
     """One schema read by another; each pair of named types is looked at once."""
 
@@ -97,6 +144,10 @@ def _named(schema: Any) -> dict[str, Any]:
             pending += [one[inner] for inner in ("items", "values") if inner in one]
             pending += [one["type"]] if isinstance(one["type"], dict | list) else []
     return found
+
+
+def _fields(record: dict[str, Any]) -> list[str]:
+    return [field["name"] for field in record.get("fields", ())]
 
 
 def _key(schema: Any) -> str:

@@ -19,7 +19,7 @@ from verdict.wire.avro_schema import RecordSchema, Schema
 from verdict.wire.bounds import check_bounded
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision
-from verdict.wire.evolution import lost_in
+from verdict.wire.evolution import gone_from, lost_in
 from verdict.wire.marker import Marker
 from verdict.wire.response import Rejection, Response
 from verdict.wire.schema_files import (
@@ -40,6 +40,7 @@ SHARED = {
     "marker": Marker,
     "decision": Decision,
 }
+EVENT = "_event"
 IDS = 2**31 - FIRST_FREE_ID  # an id is a positive integer of 32 bits to every registry
 
 
@@ -92,6 +93,17 @@ def _see_that_it_reads(subject: str, schema: Schema, older: Iterable[SchemaVersi
             raise NotReadable(
                 f"{subject} would not read what v{one.version} of it wrote, which stays in Kafka: "
                 f"{'; '.join(lost)}"
+            )
+
+
+def _see_that_all_is_kept(subject: str, schema: Schema, last: Iterable[SchemaVersion]) -> None:
+    """Return if what happened stays as it was told; a command is over once it is decided."""
+    for one in last:
+        if subject.endswith(EVENT) and (gone := gone_from(one.schema, schema)):
+            raise NotReadable(
+                f"{subject} would read past what v{one.version} of it wrote, which stays in Kafka: "
+                f"{', '.join(gone)} would be gone, or be another field; leave it there, with a "
+                "default if new events have none, or make an event of another name"
             )
 
 
@@ -156,7 +168,11 @@ def write_those_of_the_aggregates() -> Iterator[Path]:
     """
     every, new = read_by_id().values(), missing_of_the_aggregates()
     for subject, schema in new:
-        _see_that_it_reads(subject, schema, (one for one in every if one.subject == subject))
+        older = sorted(
+            (one for one in every if one.subject == subject), key=lambda one: one.version
+        )
+        _see_that_it_reads(subject, schema, older)
+        _see_that_all_is_kept(subject, schema, older[-1:])
     place = _folder(of_the_aggregates())
     for subject, schema in new:
         yield place / append(place, subject, schema)
@@ -172,7 +188,7 @@ def _of_aggregate(aggregate: Aggregate[Any], namespace: str) -> Iterator[tuple[s
     asked = {"payload": tuple(aggregate.command_types.values())}
     yield f"{aggregate.name}_command", RecordSchema(namespace, asked).record(CommandEnvelope)
     happened = {"payload": tuple(aggregate.event_types.values())}
-    yield f"{aggregate.name}_event", RecordSchema(namespace, happened).record(RecordedEvent)
+    yield f"{aggregate.name}{EVENT}", RecordSchema(namespace, happened).record(RecordedEvent)
 
 
 def _changed(

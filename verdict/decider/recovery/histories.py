@@ -12,6 +12,7 @@ from verdict.decision.history import Broken, RulesFail
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.model.source import Source
+from verdict.model.told import told
 from verdict.operator.shard_state import Entry, snapshot_key
 from verdict.wire.records import decode_event
 
@@ -242,4 +243,4 @@ def key_of(stored: Stored) -> bytes:
 
 
 def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, Broken) else told(error)

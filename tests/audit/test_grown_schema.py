@@ -1,0 +1,111 @@
+"""An event that was archived before its schema grew is as it was written, and so is a later row."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.position import PositionClosed
+from tests.projection.event_log import EventLog
+from verdict.application import Application, using
+from verdict.audit.archived import Copies, differences, event_of
+from verdict.event_log.placed import Laid
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import Command
+from verdict.model.message import Event, Message, Text
+from verdict.projection.archived_event import archived_event
+from verdict.projection.batch import Delivery
+from verdict.wire.generate import NotReadable, write_those_of_the_aggregates
+from verdict.wire.records import encode_event
+
+Row = dict[str, Any]
+
+
+class OpenThing(Command):
+    title: Text
+
+
+class Thing(Message):
+    title: Text
+
+
+def things(**fields: Any) -> Application:
+    """Return an application with one event, `ThingOpened`, which has these fields."""
+    opened = type("ThingOpened", (Event,), {"__module__": __name__, **fields})
+    aggregate = Aggregate(
+        name="thing", state=Thing, commands=OpenThing, events=opened,
+        decide=lambda state, command: [], evolve=lambda state, event: state,
+    )  # fmt: skip
+    return Application(
+        name="things", aggregates=(aggregate,), schemas="things_schemas", namespace="things"
+    )
+
+
+FIRST = things(__annotations__={"title": Text, "street": Text})
+GROWN = things(__annotations__={"title": Text, "street": Text, "lang": Text}, lang="en")
+
+
+@pytest.fixture(autouse=True)
+def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep schema files of our own."""
+    (tmp_path / "things_schemas" / "avro").mkdir(parents=True)
+    (tmp_path / "things_schemas" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "things_schemas", raising=False)
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def value() -> bytes:
+    """Return an event as the first schema writes it."""
+    event = EventLog().add_unseen("t-1", PositionClosed())
+    with using(FIRST) as application:
+        assert len([*write_those_of_the_aggregates()]) == 2
+        opened = application.aggregate("thing").event_types["ThingOpened"]
+        payload = opened.model_validate({"title": "x", "street": "y"})
+        return encode_event(event._replace(aggregate_type="thing", payload=payload))
+
+
+def archived(value: bytes) -> Row:
+    """Return the row that is archived of an event today."""
+    content = event_of("thing", Copies(None, Laid("thing.events", 0, 1, b"t-1", value))).content
+    delivery = Delivery("thing.events", 0, 1, content.event, value)  # type: ignore[union-attr]
+    return {"global_position": 1, **archived_event(delivery)._asdict()}
+
+
+def found(row: Row, value: bytes) -> list[str]:
+    """Return what is wrong with a row beside its record."""
+    copies = Copies(row, Laid("thing.events", 0, 1, b"t-1", value))
+    return [one.what for one in differences(copies, event_of("thing", copies), 2, 0)]
+
+
+@pytest.mark.proves("C-16")
+def test_neither_a_row_of_before_nor_one_of_later_was_altered(value: bytes) -> None:
+    with using(FIRST):
+        before = archived(value)
+    with using(GROWN):
+        [*write_those_of_the_aggregates()]
+        later = archived(value)
+        assert before["payload"] != later["payload"]
+        assert found(before, value) == found(later, value) == []
+        forged = before["payload"].replace('"y"', '"z"')
+        assert found({**before, "payload": forged}, value) == [
+            "row 1 of event_archive was altered: payload not as archived"
+        ]
+        assert len(found({**before, "payload": '{"type":"ThingOpened"}'}, value)) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        things(__annotations__={"title": Text}),
+        things(__annotations__={"title": Text, "road": Text}, road="?"),
+    ],
+    ids=["dropped", "renamed"],
+)
+def test_what_happened_is_not_dropped_from_a_schema(value: bytes, other: Application) -> None:
+    said = r"v1 of it wrote.*: ThingOpened\.street would be"
+    with using(other), pytest.raises(NotReadable, match=said):
+        [*write_those_of_the_aggregates()]

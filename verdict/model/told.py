@@ -1,0 +1,60 @@
+"""What is said of an exception in an application's code: never what fields hold, and where it was.
+
+Who reads it may not see what is personal, and whoever mends the code was not there.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from traceback import walk_tb
+from types import TracebackType
+
+from pydantic import ValidationError
+
+OURS = Path(__file__).parents[1]
+
+
+def told(error: Exception) -> str:
+    """Return its type, what is wrong, and the place in the application's files."""
+    return f"{kind_and_text(error)}{place_of(error.__traceback__)}"
+
+
+def kind_and_text(error: Exception) -> str:
+    """Return its type and what is wrong; of fields the names, and not what they hold."""
+    try:
+        text = _of_fields(error) if isinstance(error, ValidationError) else str(error)
+    except Exception as broken:
+        text = f"(its text failed with {type(broken).__name__})"
+    return f"{type(error).__name__}: {text}"
+
+
+def place_of(traceback: TracebackType | None) -> str:
+    """Return ` (FILE, line N)`: where it was raised, in the innermost file of the application.
+
+    Files of installed packages are shown if there is no other one, as an application may be one.
+    """
+    frames = [*_outside_of_verdict(traceback)]
+    own = [one for one in frames if "site-packages" not in one[0]]
+    file, line = own[-1] if own else frames[0] if frames else ("", 0)
+    return f" ({_as_imported(file)}, line {line})" if file else ""
+
+
+def _outside_of_verdict(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
+    for frame, line in walk_tb(traceback):
+        file = frame.f_code.co_filename
+        is_library = Path(file).is_relative_to(sys.base_prefix) and "site-packages" not in file
+        if not (file.startswith("<") or Path(file).is_relative_to(OURS) or is_library):
+            yield file, line
+
+
+def _as_imported(file: str) -> str:
+    """Return a file as from the folder from which it is imported: hosts have it at other places."""
+    roots = (Path(root) for root in sys.path if root and Path(file).is_relative_to(root))
+    return min((str(Path(file).relative_to(root)) for root in roots), key=len, default=file)
+
+
+def _of_fields(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        ": ".join(filter(None, [".".join(map(str, one["loc"])), one["msg"]])) for one in problems
+    )
