@@ -148,6 +148,12 @@ def test_who_meets_another_runner_once_goes_on_and_twice_is_stopped_alone(
     assert isinstance(second.failure, AnotherRunner)
     assert first.failure is None
 
+    stopped = "SELECT projection FROM projection_stopped"
+    assert read_side.select(stopped) == [("us_holder",)]
+    log.add("fay", opened("fay"))
+    first.follow(log.everything())
+    assert read_side.select(stopped) == []  # as somebody brings it forward
+
 
 @pytest.mark.proves("H-06")
 def test_runners_on_different_partitions_exclude_each_other_too(

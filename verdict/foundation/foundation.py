@@ -16,7 +16,7 @@ from verdict.configuration.kafka import java_options, librdkafka_options, spark_
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 from verdict.foundation.ensured_topics import ensured_topics
-from verdict.foundation.place import Place, whole_place
+from verdict.foundation.place import BROKER, Place, whole_place
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
@@ -76,7 +76,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
     _see_that_the_store_answers(settings)
     _see_that_kafka_lets_us_in(settings)
     with ThreadPoolExecutor(1) as beside:  # two JVMs start in the time of one
-        broker = beside.submit(_broker, settings, parts)
+        broker = beside.submit(_broker, settings, parts, place)
         spark = _spark(settings, place, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
@@ -108,7 +108,7 @@ def lay_without_spark(
     """
     _locked(settings, parts, place)
     _see_that_kafka_lets_us_in(settings)
-    servers, embedded = _broker(settings, parts)
+    servers, embedded = _broker(settings, parts, place)
     kafka = _kafka(settings, servers)
     if owned:
         try:
@@ -154,12 +154,15 @@ def _see_that_kafka_lets_us_in(settings: Settings) -> None:
         )
 
 
-def _broker(settings: Settings, parts: ExitStack) -> tuple[str, EmbeddedBroker | None]:
+def _broker(
+    settings: Settings, parts: ExitStack, place: Place
+) -> tuple[str, EmbeddedBroker | None]:
     """Return where Kafka is, and our own if nobody else's is known."""
     if settings.bootstrap_servers is not None:
         return settings.bootstrap_servers, None
-    for service in running_on(settings.data_dir).values():
-        return service.bootstrap_servers, None
+    if place.role != BROKER:  # which others wait for, and may still name where it was
+        for service in running_on(settings.data_dir).values():
+            return service.bootstrap_servers, None
     embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
     return embedded.bootstrap_servers, embedded
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from verdict.configuration.found import home_of
 
+BROKER = "broker"
 DECIDER = "decider"
 WHOLE = "data directory"
 

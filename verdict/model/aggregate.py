@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 
 from verdict.errors import VerdictError
 from verdict.model.command import Command
+from verdict.model.fitting import ADVICE, unfit
 from verdict.model.message import Event, Message
 
 State = TypeVar("State", bound=Message)
@@ -36,7 +37,8 @@ class Aggregate(Generic[State]):
         commands: What may be asked of it: a class, or classes joined by `|`.
         events: What happens to it, likewise; in the order of its schema, so append new ones.
         handler_version: Of the rules; raise it when `decide` answers differently.
-        snapshot_format: Of `state`; raise it when its fields change.
+        snapshot_format: Of `state`; raise it when `evolve` makes another one of the same events.
+            That its fields have changed is found without that.
         state_view: Whether readers find each one's state in the view `<name>_state`, which costs
             about as much as another read model with a row for each.
 
@@ -94,4 +96,9 @@ def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> N
         raise Misdeclared(
             f"the {what} {name} of aggregate {aggregate!r} is no {wanted.__name__}: make it a "
             f"subclass of verdict.{wanted.__name__}"
+        )
+    if problems := [*unfit(found, of_state=what == "state")]:
+        raise Misdeclared(
+            f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
+            f"{'; '.join(problems)}; {ADVICE}"
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -92,14 +91,12 @@ def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, C
         return InstantType(), about, _same, _same
     if plain in SCALARS:
         return SCALARS[plain](), about, _same, _same
-    if isinstance(plain, type) and issubclass(plain, Enum):
-        return Text(), about, _value, partial(_member, plain)
     adapter: TypeAdapter[Any] = TypeAdapter(annotation)
     return Text(), about, _as_json, partial(_from_json, adapter)
 
 
 def _plain(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the type behind marks, an optional and texts spelled out; and the marks."""
+    """Return the type behind marks, an optional and words; and the marks."""
     origin, members = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         plain, marks = _plain(members[0])
@@ -114,14 +111,6 @@ def _plain(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _value(member: Enum | None) -> Any:
-    return None if member is None else str(member.value)
-
-
-def _member(kind: type[Enum], value: str | None) -> Enum | None:
-    return None if value is None else kind(value)
 
 
 def _as_json(value: Any) -> str | None:

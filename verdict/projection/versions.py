@@ -106,8 +106,15 @@ def all_live(connection: Connection) -> Mapping[str, int]:
 
 def live(connection: Connection, name: str) -> int | None:
     """Return the version of a projection that readers see."""
+    found = _live(connection, name)
+    return None if found is None else found[0]
+
+
+def _live(connection: Connection, name: str) -> tuple[int, str | None] | None:
+    """Return the version of a projection that readers see, and why it is stopped."""
     is_live = (table.c.projection == name) & (table.c.role == Role.LIVE)
-    return connection.execute(select(table.c.version).where(is_live)).scalar()
+    found = connection.execute(select(table.c.version, table.c.error).where(is_live)).first()
+    return None if found is None else (found.version, found.error)
 
 
 def every(connection: Connection, name: str) -> Mapping[int, Version]:
@@ -122,8 +129,8 @@ def of(connection: Connection, projection: Projection) -> Version:
     return every(connection, projection.name)[projection.version]
 
 
-def check_live(connection: Connection, projection: Projection) -> None:
-    """Return when readers see this version.
+def check_live(connection: Connection, projection: Projection) -> bool:
+    """Return, when readers see this version, whether it is noted as stopped.
 
     Args:
         connection: In the transaction that advances the position: `show` waits for its end, or it
@@ -133,9 +140,10 @@ def check_live(connection: Connection, projection: Projection) -> None:
     Raises:
         Superseded: They see another one.
     """
-    found = live(connection, projection.name)
-    if found != projection.version:
-        raise Superseded(projection, found)
+    version, error = _live(connection, projection.name) or (None, None)
+    if version != projection.version:
+        raise Superseded(projection, version)
+    return error is not None
 
 
 def check_settings(connection: Connection, projection: Projection) -> None:

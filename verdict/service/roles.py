@@ -10,6 +10,7 @@ from verdict.configuration.found import running_on
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
+from verdict.foundation.place import BROKER as BROKER_NAME
 from verdict.foundation.place import DECIDER, Place, place_of, whole_place
 from verdict.projection.declared import read_models
 from verdict.service.parts import (
@@ -44,7 +45,7 @@ class Role:
 
 
 BROKER = Role(
-    name="broker",
+    name=BROKER_NAME,
     part=BrokerPart,
     spark=False,
     is_there=lambda settings: settings.bootstrap_servers is None,

@@ -1,0 +1,90 @@
+"""Which types fields of messages may have: those that come out of a log as they went into it."""
+
+import re
+from collections.abc import Iterator
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from verdict.model.message import Growing
+
+SCALARS = {int, str, bytes, bool}
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a symbol of Avro's
+ADVICE = (
+    "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "
+    "one of these or None"
+)
+
+
+def unfit(
+    kind: type[BaseModel], seen: frozenset[type] = frozenset(), *, of_state: bool = False
+) -> Iterator[str]:
+    """Yield of each field that cannot be kept what it is, and why not.
+
+    Args:
+        kind: The class of a message.
+        seen: Classes that hold it.
+        of_state: Whether it is a state, which may hold one of several messages: it is read by the
+            names of their fields.
+    """
+    look = _Look(seen | {kind}, of_state)
+    for name, field in kind.model_fields.items():
+        if not any(isinstance(mark, Growing) for mark in field.metadata):
+            yield from look.of(field.annotation, f"{kind.__name__}.{name}")
+
+
+class _Look(NamedTuple):
+    """A look at the fields of one class."""
+
+    holders: frozenset[type]
+    of_state: bool
+
+    def of(self, annotation: Any, field: str) -> Iterator[str]:
+        origin, members = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            if not any(isinstance(mark, Growing) for mark in members[1:]):
+                yield from self.of(members[0], field)
+        elif origin in (Union, UnionType):
+            yield from self._of_one([one for one in members if one is not type(None)], field)
+        elif origin is Literal:
+            if not all(isinstance(one, str) and WORD.fullmatch(one) for one in members):
+                yield f"{field} is {annotation}, of which not all are words"
+        elif origin is list and members:
+            yield from self.of(members[0], field)
+        elif origin is dict and members[0] is str:
+            yield from self.of(members[1], field)
+        elif _is_message(annotation):
+            inside = f"{field} is {annotation.__name__}, which holds itself"
+            deeper = unfit(annotation, self.holders, of_state=self.of_state)
+            yield from [inside] if annotation in self.holders else deeper
+        elif annotation not in SCALARS:
+            yield f"{field} is {_shown(annotation)}, which would not be read as it was written"
+
+    def _of_one(self, members: list[Any], field: str) -> Iterator[str]:
+        if len(members) > 1 and not (self.of_state and _can_be_told_apart(members)):
+            several = " or ".join(map(_shown, members))
+            yield f"{field} is {several}, and nobody could tell which: make a field of each"
+            return
+        for one in members:
+            yield from self.of(one, field)
+
+
+def _can_be_told_apart(members: list[Any]) -> bool:
+    """Tell whether what one message holds is what no other one could."""
+    return all(map(_is_message, members)) and not any(
+        _might_be(one, other) for one in members for other in members if one is not other
+    )
+
+
+def _might_be(one: type[BaseModel], other: type[BaseModel]) -> bool:
+    required = {name for name, field in other.model_fields.items() if field.is_required()}
+    return required <= one.model_fields.keys() <= other.model_fields.keys()
+
+
+def _is_message(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
