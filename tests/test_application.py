@@ -52,6 +52,11 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
             "shop has two of the policy or notification 'shipment': rename one of them",
         ),
         (
+            {"notifications": (replace(shipment, follows=(), topic="order.events"),)},
+            "notification 'shipment' writes to 'order.events', which begins as the topics of "
+            "aggregate 'order' do: take another one",
+        ),
+        (
             {"read_models": (ReadModel(name="a", key=("b",), at=dict),) * 2},
             "shop has two of the read model 'a': rename one of them",
         ),

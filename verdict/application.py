@@ -110,6 +110,7 @@ class Application:
         if isinstance(self.read_models, tuple):
             self._see_that_read_models_fit(self.read_models)
         self._see_that_what_is_followed_is_there()
+        self._see_that_nobody_else_writes_to_topics_of_aggregates()
 
     @cached_property
     def aggregate_types(self) -> tuple[str, ...]:
@@ -236,6 +237,15 @@ class Application:
                 raise Misdeclared(
                     f"{name!r} speaks of the aggregate {unknown[0]!r}, which {self.name} does "
                     f"not have: there are {', '.join(self.aggregate_types) or 'none'}"
+                )
+
+    def _see_that_nobody_else_writes_to_topics_of_aggregates(self) -> None:
+        for one in self.notifications:
+            aggregate, dot, _ = one.topic.partition(".")
+            if dot and aggregate in self._by_name:
+                begins = f"which begins as the topics of aggregate {aggregate!r} do"
+                raise Misdeclared(
+                    f"notification {one.name!r} writes to {one.topic!r}, {begins}: take another one"
                 )
 
 

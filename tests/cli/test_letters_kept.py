@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, insert, select
+from sqlalchemy import Engine, insert, select, update
 
+from commands.order import CancelOrder
 from tests.cli.conftest import Run, Verdict
 from verdict.letters.headers import as_json
+from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
 from verdict.projection.letter import PARKED, intervention, table
+from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.letter import letter_id
 
 pytestmark = pytest.mark.proves("B-09")
@@ -75,6 +78,23 @@ def test_a_letter_is_shown_with_what_it_holds(letters: Letters) -> None:
     assert shown["headers"] == [["color", "red"]]
     assert (shown["topic"], shown["partition"], shown["offset"]) == ("dead-letters", 2, 17)
     assert shown["interventions"] == []
+
+
+def test_a_command_is_shown_as_what_may_be_sent_in_its_place(
+    letters: Letters, engine: Engine
+) -> None:
+    """By people, who write no Avro."""
+    asked = CommandEnvelope(command_id="c", aggregate_id="o-1", expected_version=3, payload={})
+    value = encode_command("order", asked, CancelOrder())
+    with engine.begin() as connection:
+        connection.execute(update(table).values(retry_topic="order.commands", bytes=value))
+
+    [shown] = letters("show", ID, "--json").lines
+
+    assert shown["payload"]["payload"]["type"] == "CancelOrder"
+    sent = json.dumps(shown["payload"]).encode()
+    fields, again = (decode_command("order", one) for one in (value, sent))
+    assert fields == again
 
 
 def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engine) -> None:

@@ -4,12 +4,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import psycopg
 import pytest
 from sqlalchemy import event as sql_event
+from sqlalchemy.exc import OperationalError
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
 from tests.postgresql import Server
 from tests.projection.event_log import TOPIC, EventLog, opened
 from tests.projection.read_side import ReadSide
-from verdict.projection.applier import Applier
+from verdict.projection import database
+from verdict.projection.applier import Applier, database_failed
 from verdict.projection.batch import Unreadable
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied
@@ -250,6 +252,27 @@ def test_a_runner_waits_for_the_one_that_commits_and_then_loses(
 
         assert read_side.holders() == {"ada": 1}
         other.dispose()
+        read_side.close()
+
+
+@pytest.mark.proves("F-14")
+def test_a_lock_of_somebody_else_s_is_an_error_of_the_database_after_a_while(
+    postgresql: Server, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite its driver says so."""
+    monkeypatch.setattr(database, "WAIT_FOR_LOCK_S", 1)
+    log.add("p-1", opened("ada"))
+    with postgresql.database() as url:
+        read_side = ReadSide(url)
+        applier = read_side.applier("us_holder")
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE projections.us_holder_position_v1 IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(OperationalError, match="lock timeout") as failed:
+                applier.apply(log.batch())
+        assert database_failed(failed.value)
+        assert not applier.is_stopped
+        applier.apply(log.everything())
+        assert read_side.holders() == {"ada": 1}
         read_side.close()
 
 

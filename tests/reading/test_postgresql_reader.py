@@ -114,6 +114,22 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
+def test_who_asks_for_a_view_is_told_when_its_owner_may_not_read(postgresql: Server) -> None:
+    """Nobody has written a statement that wants the table."""
+    with ExitStack() as made:
+        url = made.enter_context(postgresql.database())
+        create(url)
+        name = url.rpartition("/")[2].partition("?")[0]
+        postgresql.execute("CREATE ROLE poor")
+        made.callback(postgresql.execute, "DROP ROLE poor")
+        made.callback(postgresql.execute, "ALTER VIEW us_holder OWNER TO postgres", name)
+        postgresql.execute("ALTER VIEW us_holder OWNER TO poor", name)
+        reader = made.enter_context(Reader(url, VIEWS, "verdict_operator"))
+
+        with pytest.raises(VerdictError, match=r"us_holder_v1, and the view .* its owner.*GRANT"):
+            reader.select("SELECT * FROM us_holder")
+
+
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [

@@ -83,7 +83,8 @@ class Histories:
             yield self._finding(Check.CHAIN, placed, placed.content, tip.version + 1)
             return
         if placed.version <= tip.version:
-            what = f"lies behind version {tip.version}, at {tip.place}: it is there twice"
+            behind = f"lies behind version {tip.version}, at {tip.place}"
+            what = f"{behind}: it is there twice, or came too late"
             yield self._finding(Check.VERSIONS, placed, what)
             return
         yield from self._followed(tip, placed, placed.content)

@@ -31,7 +31,7 @@ from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES, Roles
 
 LOG = logging.getLogger("verdict.database")
-WAIT_FOR_LOCK_S = 30
+WAIT_FOR_LOCK_S = 30  # of somebody else's; then it is said, and tried again
 READING = "verdict_reading"  # an option of our connections
 OPENED = "verdict_opened"  # an option of our engines
 INSUFFICIENT_PRIVILEGE = "42501"
@@ -262,7 +262,8 @@ def _postgresql(url: URL) -> Engine:
 
 
 def _pin(connection: Connection) -> None:
-    connection.exec_driver_sql(session.pinned(TABLES, VIEWS))
+    patience = f"SET LOCAL lock_timeout TO '{WAIT_FOR_LOCK_S}s'"  # else for ever, without a word
+    connection.exec_driver_sql(f"{session.pinned(TABLES, VIEWS)}; {patience}")
 
 
 def _see_that_it_keeps_every_text(connection: Connection) -> None:

@@ -185,6 +185,11 @@ class PostgresqlReader:
         with suppress(psycopg.OperationalError):  # the connection is gone, as `error` says
             self._end()
         said = error.diag.message_primary or one_line(error)
+        if isinstance(error, InsufficientPrivilege) and not _is_named(said, statement):
+            return VerdictError(
+                f"{said}, and the view that is asked for needs it: its owner, whom verdict writes "
+                "as, has lost that right; let an administrator give it back with GRANT"
+            )
         if isinstance(error, InsufficientPrivilege):
             return NotForReaders(said.removeprefix("permission denied for "))
         if isinstance(error, ReadOnlySqlTransaction):
@@ -209,6 +214,11 @@ class PostgresqlReader:
         known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
         found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
         return found and str(found[0])
+
+
+def _is_named(said: str, statement: str) -> bool:
+    """Tell whether what a message ends with is in the statement, and not behind a view of it."""
+    return not statement or said.rpartition(" ")[2].lower() in statement.lower()
 
 
 def _cut(statement: str, types: Sequence[str], most: int) -> str:

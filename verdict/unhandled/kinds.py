@@ -29,7 +29,7 @@ def _events(engine: Engine, settings: Settings) -> Unhandled:
 
 
 def _letters(engine: Engine, settings: Settings) -> Unhandled:
-    return ParkedLetters(engine)
+    return ParkedLetters(engine, settings.topics)
 
 
 def _records(engine: Engine, settings: Settings) -> Unhandled:

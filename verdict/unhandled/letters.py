@@ -1,6 +1,7 @@
 """Letters that were tried as often as they may be, or that no retry can help."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from uuid import UUID
 
 from pydantic_core import from_json
@@ -13,6 +14,9 @@ from verdict.model.message import iso_time
 from verdict.projection.database import snapshot
 from verdict.projection.letter import PARKED, intervention
 from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import decode_command
+from verdict.wire.topics import Topics
 
 
 class ParkedLetters:
@@ -20,10 +24,12 @@ class ParkedLetters:
 
     Args:
         engine: Of the read side.
+        topics: Of the deployment.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, topics: Topics) -> None:
         self._engine = engine
+        self._topics = topics
 
     def knows(self, address: str) -> bool:
         """Tell whether the address is a UUID."""
@@ -38,7 +44,9 @@ class ParkedLetters:
             yield from map(_facts, parked.parked(connection))
 
     def shown(self, address: str) -> Facts:
-        """Return a letter with its bytes, as text where they are text, and what was done to it.
+        """Return a letter with its bytes, and what was done to it.
+
+        A command is shown as the JSON that may be sent in its place; else text where it is text.
 
         Raises:
             NothingWaits: There is none.
@@ -53,9 +61,17 @@ class ParkedLetters:
         return _facts(letter) | {
             "headers": from_json(as_json(letter.headers)),
             "key": _readable(letter.key),
-            "payload": _readable(letter.bytes),
+            "payload": self._payload(letter),
             "interventions": [one | {"at": iso_time(one["at"])} for one in interventions],
         }
+
+    def _payload(self, letter: Letter) -> object:
+        if letter.retry_topic in self._topics.every_commands():
+            with suppress(Undecodable):
+                return decode_command(
+                    self._topics.aggregate_of(letter.retry_topic), letter.bytes or b""
+                )
+        return _readable(letter.bytes)
 
     def edit(self, address: str, document: bytes, by: By) -> str:
         """Give a letter other bytes; it stays parked.
