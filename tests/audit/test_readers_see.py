@@ -65,6 +65,20 @@ def test_what_was_made_as_it_must_be_has_no_findings_and_what_no_log_tells_is_na
     assert looked.not_checked == [*NO_FUNCTION_OF_THE_LOG]
 
 
+def test_a_view_of_what_was_built_otherwise_is_as_that_was(
+    read_side: ReadSide, tmp_path: Path
+) -> None:
+    """Who follows the advice to drop it would take it from its readers."""
+    with read_side.engine.begin() as connection:
+        connection.execute(text("UPDATE projection_version_v1 SET settings = 'of before'"))
+        connection.execute(text("DROP VIEW us_holder"))
+
+    findings, looked = found_in(read_side, tmp_path)
+
+    assert findings == []
+    assert [one for one in looked.unavailable if "us_holder v1 was built with 'of before'" in one]
+
+
 @pytest.mark.both_databases
 @pytest.mark.proves("C-16")
 def test_a_view_that_was_replaced_or_dropped_is_named(

@@ -78,9 +78,12 @@ class ReadModels:
             with snapshot(self.engine) as connection:
                 if (projection := self._live(connection, name)) is None:
                     continue
-                yield from self._views(connection, projection.views)
                 try:
+                    versions.check_settings(connection, projection)
+                    yield from self._views(connection, projection.views)
                     yield from self._of_one(connection, name, projection)
+                except BuiltOtherwise as otherwise:  # and so are its views
+                    self.looked.unavailable.append(f"{name}: {otherwise}")
                 except Gone as gone:
                     self._untold(connection, projection, gone)
                 except Altered as unknown:
@@ -123,11 +126,6 @@ class ReadModels:
         if self.only is None:
             yield from self._announced(connection, projection)
         if not projection.tables:
-            return
-        try:
-            versions.check_settings(connection, projection)
-        except BuiltOtherwise as otherwise:
-            self.looked.unavailable.append(f"{name}: {otherwise}")
             return
         ends = position.load(connection, projection)
         of_type = self._only_type(projection)
