@@ -3,6 +3,7 @@
 Who reads it may not see what is personal, and whoever mends the code was not there.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from types import TracebackType
 from pydantic import ValidationError
 
 OURS = Path(__file__).parents[1]
+PYTHONS = Path(os.__file__).parent
+INSTALLED = ("site-packages", "dist-packages")
 
 
 def told(error: Exception) -> str:
@@ -34,7 +37,7 @@ def place_of(traceback: TracebackType | None) -> str:
     Files of installed packages are shown if there is no other one, as an application may be one.
     """
     frames = [*_outside_of_verdict(traceback)]
-    own = [one for one in frames if "site-packages" not in one[0]]
+    own = [one for one in frames if not _is_installed(one[0])]
     file, line = own[-1] if own else frames[0] if frames else ("", 0)
     return f" ({_as_imported(file)}, line {line})" if file else ""
 
@@ -42,9 +45,13 @@ def place_of(traceback: TracebackType | None) -> str:
 def _outside_of_verdict(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
     for frame, line in walk_tb(traceback):
         file = frame.f_code.co_filename
-        is_library = Path(file).is_relative_to(sys.base_prefix) and "site-packages" not in file
-        if not (file.startswith("<") or Path(file).is_relative_to(OURS) or is_library):
+        is_pythons = Path(file).is_relative_to(PYTHONS) and not _is_installed(file)
+        if not (file.startswith("<") or Path(file).is_relative_to(OURS) or is_pythons):
             yield file, line
+
+
+def _is_installed(file: str) -> bool:
+    return any(part in INSTALLED for part in Path(file).parts)
 
 
 def _as_imported(file: str) -> str:
