@@ -37,7 +37,7 @@ class Worker:
         self.name = name
         self._work = work
         self._stopping = threading.Event()
-        self._failing = False
+        self._waits: str | None = None  # for what, as was said
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -61,8 +61,8 @@ class Worker:
             pause_s = self._work.step()
         except Exception as error:
             return self._failed(error)
-        if self._failing:
-            self._failing = False
+        if self._waits is not None:
+            self._waits = None
             LOG.warning("the %s goes on", self.name)
         return pause_s
 
@@ -77,6 +77,7 @@ class Worker:
             )  # fmt: skip
             return 0.0
         self._work.reset()
-        self._failing = True
-        LOG.error("the %s waits, %s; trying again in %g s", self.name, said, RETRY_S)
+        if said != self._waits:  # once, however long it takes
+            LOG.error("the %s waits, %s; trying again every %g s", self.name, said, RETRY_S)
+        self._waits = said
         return RETRY_S

@@ -41,8 +41,9 @@ class NotAdmitted(VerdictError):
 
     def __init__(self, database: str, role: str, why: object) -> None:
         super().__init__(
-            f"{database} cannot be read as {role} ({why}): start `verdict up` on it once, or let "
-            f"an administrator run `GRANT {role} TO …`"
+            f"{database} cannot be read as {role} ({why}): `verdict up` makes that role when it "
+            "starts, or says there what an administrator must run; a login that lacks it needs "
+            f"`GRANT {role} TO …`"
         )
 
 
