@@ -114,6 +114,18 @@ def test_anything_else_is_refused_by_name(reader: Reader, statement: str, wanted
     assert reader.select("SELECT * FROM us_holder").columns == ("client", "positions", "since")
 
 
+def test_a_login_that_may_not_use_the_tables_is_told_that(postgresql: Server) -> None:
+    with ExitStack() as made:
+        url = made.enter_context(postgresql.database())
+        create(url)
+        postgresql.execute("CREATE USER stranger")
+        made.callback(postgresql.execute, "DROP USER stranger")
+        name = url.rpartition("/")[2].partition("?")[0]
+
+        with pytest.raises(VerdictError, match="this login may not use the schema projections"):
+            open_database(postgresql.url(name, "stranger"))
+
+
 def test_who_asks_for_a_view_is_told_when_its_owner_may_not_read(postgresql: Server) -> None:
     """Nobody has written a statement that wants the table."""
     with ExitStack() as made:

@@ -35,6 +35,7 @@ WAIT_FOR_LOCK_S = 30  # of somebody else's; then it is said, and tried again
 READING = "verdict_reading"  # an option of our connections
 OPENED = "verdict_opened"  # an option of our engines
 INSUFFICIENT_PRIVILEGE = "42501"
+UNDEFINED_TABLE = "42P01"
 
 
 def open_database(url: str) -> Engine:
@@ -62,6 +63,12 @@ def open_database(url: str) -> Engine:
     except ModuleNotFoundError as error:
         raise driver_missing(parsed, error) from error
     except DatabaseError as error:
+        if getattr(error.orig, "sqlstate", None) == UNDEFINED_TABLE:  # one that is there
+            raise VerdictError(
+                f"{shown(parsed)}: this login may not use the schema {TABLES}, in which the tables "
+                "are: name the login of `verdict up` for what writes, one in the role of readers "
+                "for what reads, or let an administrator GRANT it"
+            ) from error
         raise Unreachable(f"{shown(parsed)}: {one_line(error.orig)}") from error
 
 
