@@ -91,6 +91,20 @@ def test_tail_shows_what_cannot_be_read_with_the_error(
     assert record["bytes"] == "/2dhcmJhZ2U="
 
 
+def test_tail_shows_what_others_are_told(
+    verdict: Run, broker: EmbeddedBroker, topics: Topics
+) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for value in (b'{"order": "o-1"}', b"[odd"):
+        producer.produce(topics.named("shipment"), value, b"told")
+    producer.flush()
+
+    first, odd = verdict("tail", "notifications", "--id", "told", "--no-follow").lines
+
+    assert (first["topic"], first["order"]) == (topics.named("shipment"), "o-1")
+    assert odd["error"].startswith("not JSON")
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -98,7 +112,7 @@ def test_tail_shows_what_cannot_be_read_with_the_error(
         (("events", "order", "--from", "9:2"), "has the partitions 0 to 3, not 9"),
         (("events", "order", "--from", "yesterday"), "'yesterday' is no time with a zone"),
         (("events", "car"), "no aggregate 'car'"),
-        (("dead-letters", "order"), "dead letters of all aggregates lie in one topic"),
+        (("dead-letters", "order"), "dead-letters of all aggregates lie together"),
         (("everything",), "everything"),
     ],
 )

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from confluent_kafka import Message
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from verdict.application import current
 from verdict.event_log.chapters import Fields
@@ -26,17 +27,28 @@ class Kind(StrEnum):
     REJECTED = "rejected"
     RESPONSES = "responses"
     DEAD_LETTERS = "dead-letters"
+    NOTIFICATIONS = "notifications"
+
+
+OF_ALL = (Kind.DEAD_LETTERS, Kind.NOTIFICATIONS)  # whose topics are of no aggregate
 
 
 def topic_of(topics: Topics, kind: Kind, aggregate_type: str) -> str:
-    """Return the topic that holds `kind` of an aggregate; dead letters are of all."""
+    """Return the topic that holds `kind` of an aggregate."""
     named: dict[Kind, Callable[[str], str]] = {
         Kind.COMMANDS: topics.commands,
         Kind.EVENTS: topics.events,
         Kind.REJECTED: topics.rejected,
         Kind.RESPONSES: topics.responses,
     }
-    return topics.dead_letters if kind is Kind.DEAD_LETTERS else named[kind](aggregate_type)
+    return named[kind](aggregate_type)
+
+
+def topics_of_all(topics: Topics, kind: Kind) -> set[str]:
+    """Return the topics that hold `kind`, of whatever aggregate."""
+    if kind is Kind.DEAD_LETTERS:
+        return {topics.dead_letters}
+    return {topics.named(one.topic) for one in current().notifications}
 
 
 def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
@@ -69,6 +81,15 @@ def _fields(kind: Kind, aggregate_type: str, value: bytes) -> Fields:
             return readable(decode(Response, value))
         case Kind.DEAD_LETTERS:
             return readable(decode(DeadLetter, value))
+        case Kind.NOTIFICATIONS:
+            return _told(value)
+
+
+def _told(value: bytes) -> Fields:
+    try:
+        return dict(from_json(value))
+    except (ValueError, TypeError) as error:
+        raise Undecodable(f"not JSON: {error}") from error
 
 
 def command(aggregate_type: str, value: bytes) -> Fields:
