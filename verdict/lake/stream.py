@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from verdict.decision.received import CommandRecord, dead_letter
 from verdict.model.lake_table import LakeTable
+from verdict.model.told import told
 from verdict.operator.collector import spare_imports
 from verdict.operator.stream import bounded
 from verdict.processing.records import records_in
@@ -79,5 +80,5 @@ def rows_of(record: CommandRecord, table: LakeTable) -> Iterable[Mapping[str, An
             raise ValueError("it has no value, or one that was cut")
         return list(table.rows(decode_event(table.aggregate_type, record.value), record.source))
     except Exception as error:  # a bug or tampering: the letter says where, the others go on
-        told = f"no row for the lake: {type(error).__name__}: {error}"
-        return [{LETTER: encode(dead_letter(record, told))}]
+        problem = f"no row for the lake: {told(error)}"
+        return [{LETTER: encode(dead_letter(record, problem))}]
