@@ -19,6 +19,7 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from tests.documents import PAGES, README, ROOT, Document, Shell, commands, shape
 from tests.e2e.deployment import VERDICT, await_ready, stop
+from verdict.application_name import IN_A_CHECKOUT
 from verdict.cli import letters, projection
 from verdict.cli.verbs import VERBS
 from verdict.model.reason import Reason
@@ -224,6 +225,7 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
         list(commands(b)) for b in [*README.blocks("console"), *USING.blocks("console")]
     ]
     assert started == "verdict up"
+    environment["VERDICT_APP"] = IN_A_CHECKOUT  # which a newcomer's folder is
     here = {"VERDICT_DATA_DIR": str(folder / ".verdict")}
     with subprocess.Popen(
         [VERDICT, "up"], cwd=folder, env=environment | here, stdout=PIPE, text=True

@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from compose.application import app as application
 from tests.cli.conftest import Run
+from verdict.application_name import IN_A_CHECKOUT
 from verdict.cli.main import app
 from verdict.cli.verbs import VERBS, loaded
 from verdict.kafka import log
@@ -27,7 +28,7 @@ def process(*arguments: str) -> "subprocess.Popen[bytes]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "VERDICT_APP": IN_A_CHECKOUT},
     )
 
 

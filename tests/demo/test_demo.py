@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from verdict.application_name import IN_A_CHECKOUT
+
 VERDICT = str(Path(sys.executable).with_name("verdict"))
 OF_TABLES = ("   ", "\u2500")  # what is between columns, and below their names
 ENDS_S = 540
@@ -29,6 +31,7 @@ def environment(temporary: Path) -> dict[str, str]:
     """Return one in which the settings name a Kafka and a database that the demo must not use."""
     return os.environ | {
         "TMPDIR": str(temporary),
+        "VERDICT_APP": IN_A_CHECKOUT,
         "PYTHONUNBUFFERED": "1",
         "VERDICT_BOOTSTRAP_SERVERS": "127.0.0.1:1",
         "VERDICT_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",

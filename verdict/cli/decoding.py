@@ -34,14 +34,14 @@ OF_ALL = (Kind.DEAD_LETTERS, Kind.NOTIFICATIONS)  # whose topics are of no aggre
 
 
 def topic_of(topics: Topics, kind: Kind, aggregate_type: str) -> str:
-    """Return the topic that holds `kind` of an aggregate."""
+    """Return the topic that holds `kind` of an aggregate; dead letters are of all."""
     named: dict[Kind, Callable[[str], str]] = {
         Kind.COMMANDS: topics.commands,
         Kind.EVENTS: topics.events,
         Kind.REJECTED: topics.rejected,
         Kind.RESPONSES: topics.responses,
     }
-    return named[kind](aggregate_type)
+    return topics.dead_letters if kind is Kind.DEAD_LETTERS else named[kind](aggregate_type)
 
 
 def topics_of_all(topics: Topics, kind: Kind) -> set[str]:
