@@ -205,8 +205,8 @@ class Applier:
         with self._engine.begin() as connection:
             # before anything is read, as its locks keep other runners out up to the commit
             reached = position.advance(connection, self.projection, self._positions, ends)
-            # another runner that has stopped here says that all of it is stopped
-            was_stopped = self._live and versions.check_live(connection, self.projection)
+            # by this one before, or by another runner, which has stopped there and not here
+            noted_as_stopped = self._live and versions.check_live(connection, self.projection)
             self._check_complete(connection, spans, ends)
             held = self._still_held(connection)
             waits = any(hold.error is None for hold in held.values())
@@ -222,7 +222,7 @@ class Applier:
             held = holding.record(
                 connection, self.projection, applied, self._clock(), held, seen=self._live
             )
-            if self._was_stopped or was_stopped:
+            if noted_as_stopped:
                 versions.go_on(connection, self.projection)
         self._positions, self._held = reached, held
         self._losing.settle(due)

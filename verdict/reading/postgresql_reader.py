@@ -185,13 +185,8 @@ class PostgresqlReader:
         with suppress(psycopg.OperationalError):  # the connection is gone, as `error` says
             self._end()
         said = error.diag.message_primary or one_line(error)
-        if isinstance(error, InsufficientPrivilege) and not _is_named(said, statement):
-            return VerdictError(
-                f"{said}, and the view that is asked for needs it: its owner, whom verdict writes "
-                "as, has lost that right; let an administrator give it back with GRANT"
-            )
         if isinstance(error, InsufficientPrivilege):
-            return NotForReaders(said.removeprefix("permission denied for "))
+            return _not_allowed(said, statement)
         if isinstance(error, ReadOnlySqlTransaction):
             wanted = said.removeprefix("cannot execute ")
             return NotForReaders(wanted.removesuffix(" in a read-only transaction"))
@@ -216,9 +211,15 @@ class PostgresqlReader:
         return found and str(found[0])
 
 
-def _is_named(said: str, statement: str) -> bool:
-    """Tell whether what a message ends with is in the statement, and not behind a view of it."""
-    return not statement or said.rpartition(" ")[2].lower() in statement.lower()
+def _not_allowed(said: str, statement: str) -> VerdictError:
+    """Return why a right is missing: who asks lacks it, or the owner of a view does."""
+    wanted = said.rpartition(" ")[2].lower()
+    if not statement or wanted in statement.lower():
+        return NotForReaders(said.removeprefix("permission denied for "))
+    return VerdictError(
+        f"{said}, and the view that is asked for needs it: its owner, whom verdict writes as, has "
+        "lost that right; let an administrator give it back with GRANT"
+    )
 
 
 def _cut(statement: str, types: Sequence[str], most: int) -> str:

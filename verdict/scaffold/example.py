@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from verdict.model.message import Event
 
-VALUES: tuple[object, ...] = ("text", 1, True, 0.5, [], None)
+VALUES: tuple[object, ...] = ("text", 1, True, [], None)
 
 
 def example(kind: type[Event]) -> dict[str, str] | None:

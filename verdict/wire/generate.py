@@ -96,15 +96,14 @@ def _see_that_it_reads(subject: str, schema: Schema, older: Iterable[SchemaVersi
             )
 
 
-def _see_that_all_is_kept(subject: str, schema: Schema, last: Iterable[SchemaVersion]) -> None:
+def _see_that_all_is_kept(subject: str, schema: Schema, last: SchemaVersion) -> None:
     """Return if what happened stays as it was told; a command is over once it is decided."""
-    for one in last:
-        if subject.endswith(EVENT) and (gone := gone_from(one.schema, schema)):
-            raise NotReadable(
-                f"{subject} would read past what v{one.version} of it wrote, which stays in Kafka: "
-                f"{', '.join(gone)} would be gone, or be another field; leave it there, with a "
-                "default if new events have none, or make an event of another name"
-            )
+    if subject.endswith(EVENT) and (gone := gone_from(last.schema, schema)):
+        raise NotReadable(
+            f"{subject} would read past what v{last.version} of it wrote, which stays in Kafka: "
+            f"{', '.join(gone)} would be gone, or be another field; leave it there, with a "
+            "default if new events have none, or make an event of another name"
+        )
 
 
 def see_that_all_are_written() -> None:
@@ -172,7 +171,8 @@ def write_those_of_the_aggregates() -> Iterator[Path]:
             (one for one in every if one.subject == subject), key=lambda one: one.version
         )
         _see_that_it_reads(subject, schema, older)
-        _see_that_all_is_kept(subject, schema, older[-1:])
+        if older:
+            _see_that_all_is_kept(subject, schema, older[-1])
     place = _folder(of_the_aggregates())
     for subject, schema in new:
         yield place / append(place, subject, schema)
