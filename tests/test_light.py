@@ -93,16 +93,19 @@ from compose.application import app
 from verdict import load_settings
 from verdict.cli.verbs import loaded, verb_of
 from verdict.reading.reader import reader_of
-for name in ("history", "sql", "state", "tail", "trace", "why"): loaded(verb_of(name))
+from verdict.standing.read_side import read_side_beside
+for name in ("history", "sql", "state", "status", "tail", "trace", "why"): loaded(verb_of(name))
 url = SecretStr({url!r})
-with reader_of(load_settings().model_copy(update={{"database_url": url}})) as reader:
+settings = load_settings().model_copy(update={{"database_url": url}})
+print(len(read_side_beside(None, settings).projections) > 5)
+with reader_of(settings) as reader:
     print("us_holder" in reader.views, "letter" in reader.views)
     print(list(reader.select("SELECT count(*) FROM us_holder").rows))
 print("sqlalchemy" in sys.modules)
 """
     ran = run(script)
 
-    assert (ran.stdout, ran.stderr) == ("True False\n[(0,)]\nFalse\n", "")
+    assert (ran.stdout, ran.stderr) == ("True\nTrue False\n[(0,)]\nFalse\n", "")
 
 
 @pytest.mark.process

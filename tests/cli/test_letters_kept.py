@@ -14,7 +14,8 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.source import Source
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
-from verdict.projection.letter import PARKED, intervention, table
+from verdict.projection.letter import intervention, table
+from verdict.projection.letter_status import PARKED
 from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.letter import letter_id
 

@@ -11,7 +11,8 @@ from verdict.letters.receiving import Rules, row_of
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.projection import position
-from verdict.projection.letter import FOLLOWER, table
+from verdict.projection.letter import table
+from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.letter import Letter
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics

@@ -12,19 +12,14 @@ from sqlalchemy import Engine, text
 
 from verdict.configuration.settings import Settings
 from verdict.event_log import followed_log
-from verdict.event_log.followed_log import (
-    beyond,
-    follow_this_log,
-    refuse_another_database,
-    refuse_other_topics,
-)
+from verdict.event_log.followed_log import beyond, follow_this_log, refuse_another_database
+from verdict.event_log.followed_topics import refuse_other_topics
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.followed import Followed
-from verdict.projection.letter import FOLLOWER
+from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.spans import Partition
 
 TOPIC = "followed-log"
@@ -43,14 +38,14 @@ def test_a_position_behind_the_end_is_named_with_both_numbers() -> None:
 
 
 def test_topics_may_come_and_go_but_not_all_at_once() -> None:
-    noted = Followed(frozenset({"here"}), {"a.events": "1", "b.events": "2"})
+    noted = {"here"}, {"a.events": "1", "b.events": "2"}
     found = Identity("here", {"a.events": "1", "c.events": "3"})
 
-    refuse_other_topics("it", noted, ["a.events", "c.events"], found)
+    refuse_other_topics("it", *noted, ["a.events", "c.events"], found)
     with pytest.raises(AnotherLog, match=r"filled from a\.events .* to follow c\.events"):
-        refuse_other_topics("it", noted, ["c.events"], found)
+        refuse_other_topics("it", *noted, ["c.events"], found)
     with pytest.raises(AnotherLog, match=r"b\.events had the id 2 and is gone"):
-        refuse_other_topics("it", noted, ["b.events"], found)
+        refuse_other_topics("it", *noted, ["b.events"], found)
 
 
 class OnlyTheirs:

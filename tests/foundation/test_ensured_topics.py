@@ -13,7 +13,7 @@ from verdict.foundation.ensured_topics import created_topics, ensured_topics
 from verdict.kafka.identity import AnotherLog
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.letter import FOLLOWER
+from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 

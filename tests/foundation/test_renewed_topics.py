@@ -17,7 +17,7 @@ from verdict.kafka.identity import AnotherLog
 from verdict.model.source import Source
 from verdict.projection import decision, position
 from verdict.projection.database import create_read_side, open_database, snapshot
-from verdict.projection.letter import FOLLOWER
+from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 

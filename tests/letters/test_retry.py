@@ -19,7 +19,8 @@ from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import open_database
 from verdict.projection.layout import TABLES
-from verdict.projection.letter import FOLLOWER, table
+from verdict.projection.letter import table
+from verdict.projection.letter_status import FOLLOWER
 from verdict.projection.position import AnotherRunner
 from verdict.wire.cloud_events import dead_letter_headers
 from verdict.wire.dead_letter import DeadLetter

@@ -35,7 +35,7 @@ from verdict.projection.declared import projections
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from verdict.projection.own_views import OWN_VIEWS
-from verdict.projection.versions import Role
+from verdict.projection.role import Role
 from verdict.projection.versions_in_one import FORMER
 
 WRITTEN = Path(__file__).parent / "before_migrations"  # by the code of commit d846179

@@ -23,7 +23,7 @@ from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import compare
 from verdict.projection.declared import declared
 from verdict.projection.intervention import Intervention, Kind
-from verdict.projection.versions import Role
+from verdict.projection.role import Role
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building

@@ -175,6 +175,8 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
+    follows = "SELECT topic FROM projection_topic WHERE projection = 'event_archive'"
+    assert (deployment.topics.events("position"),) in deployment.select(follows)
     stopped = "SELECT projection, version FROM projection_stopped"
     assert deployment.select(stopped) == [("us_holder", 1)]
     assert deployment.select("SELECT * FROM us_holder") == []

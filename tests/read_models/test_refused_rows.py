@@ -9,7 +9,7 @@ import pytest
 from projections.us_holder import us_holder
 from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
-from verdict.projection.versions import Role
+from verdict.projection.role import Role
 from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building

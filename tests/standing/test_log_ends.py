@@ -7,9 +7,9 @@ from confluent_kafka import Producer
 
 from tests.topics import create
 from verdict.configuration.loading import settings_alone
-from verdict.configuration.settings import Settings
+from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
-from verdict.standing.log_ends import ends_and_open, ends_of
+from verdict.standing.log_ends import ends_and_open, ends_of, log_of
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -19,10 +19,11 @@ ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
 
 
 @pytest.fixture
-def settings(broker: EmbeddedBroker) -> Settings:
-    """Return those of a deployment whose commands of orders are on two partitions."""
+def log(broker: EmbeddedBroker) -> Iterator[KafkaLog]:
+    """Return that of a deployment whose commands of orders are on two partitions."""
     create(broker.bootstrap_servers, TOPICS, [COMMANDS])
-    return settings_alone(bootstrap_servers=broker.bootstrap_servers)
+    with log_of(settings_alone(bootstrap_servers=broker.bootstrap_servers)) as log:
+        yield log
 
 
 @pytest.fixture
@@ -38,21 +39,21 @@ def sender(broker: EmbeddedBroker) -> Iterator[Producer]:
 
 @pytest.mark.proves("U-05")
 def test_a_transaction_that_stays_open_is_behind_the_end_and_is_named(
-    settings: Settings, sender: Producer
+    log: KafkaLog, sender: Producer
 ) -> None:
-    before = ends_of(settings, [COMMANDS])
+    before = ends_of(log, [COMMANDS])
     sender.produce(COMMANDS, b"one", partition=0)
     sender.flush(60)
 
-    ends, stays_open = ends_and_open(settings, [COMMANDS, "nothing"])
+    ends, stays_open = ends_and_open(log, [COMMANDS, "nothing"])
 
-    assert ends == {ONE: before[ONE] + 1, OTHER: before[OTHER]} == ends_of(settings, [COMMANDS])
+    assert ends == {ONE: before[ONE] + 1, OTHER: before[OTHER]} == ends_of(log, [COMMANDS])
     assert stays_open == {ONE: before[ONE]}
 
 
-def test_one_that_has_ended_is_not(settings: Settings, sender: Producer) -> None:
+def test_one_that_has_ended_is_not(log: KafkaLog, sender: Producer) -> None:
     sender.produce(COMMANDS, b"one", partition=0)
     sender.commit_transaction(60)
     sender.begin_transaction()
 
-    assert ends_and_open(settings, [COMMANDS])[1] == {}
+    assert ends_and_open(log, [COMMANDS])[1] == {}

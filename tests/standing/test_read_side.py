@@ -15,6 +15,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         ("b", 2, "live", None),
         ("b", 3, "building", None),
     ],
+    read_side.FOLLOWED: [("a", "t"), ("b", "t")],
     read_side.HELD: [("a", 1, "order", "o-1", 3, 5, "2026-11-21T09:00:00.000Z", None)],
     read_side.LETTERS: [("PARKED", 2)],
     read_side.EVENTS: [(9,)],
@@ -35,7 +36,7 @@ TOLD = Told(cast(Reader, Rows()))
 
 
 def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
-    live, built = (TOLD.projection("a", version, ENDS, {"t"}) for version in (1, 2))
+    live, built = (TOLD.projection("a", version, ENDS) for version in (1, 2))
 
     assert [*TOLD.versions] == [("a", 1), ("a", 2), ("b", 2), ("b", 3)]
     assert (live.role, live.stopped_by, [one.aggregate_id for one in live.held]) == (
@@ -48,13 +49,13 @@ def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
 
 
 def test_what_the_live_one_has_not_begun_to_read_is_in_its_lag() -> None:
-    assert TOLD.projection("a", 1, ENDS, {"t"}).lag == (7 - 5) + 4
-    assert TOLD.projection("b", 2, ENDS, {"t"}).lag == 7 + 4
-    assert TOLD.projection("b", 2, {}, {"t"}).lag == 0
+    assert TOLD.projection("a", 1, ENDS).lag == (7 - 5) + 4
+    assert TOLD.projection("b", 2, ENDS).lag == 7 + 4
+    assert TOLD.projection("b", 2, {}).lag == 0
 
 
 def test_all_that_there_is_is_in_the_lag_of_one_that_is_being_built() -> None:
-    building = TOLD.projection("b", 3, ENDS, {"t"})
+    building = TOLD.projection("b", 3, ENDS)
 
     assert (building.role, building.lag, building.positions) == ("building", 7 + 4, ())
 

@@ -18,8 +18,8 @@ from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobser
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.lake_query import lake_query
-from verdict.foundation.ensured_topics import refuse_another_log
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
+from verdict.foundation.known_markers import refuse_another_log
 from verdict.foundation.place import DECIDER, whole_place
 from verdict.foundation.renewed_topics import renew_topics
 from verdict.kafka.offsets import Offsets, shown

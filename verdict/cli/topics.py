@@ -10,7 +10,8 @@ from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import write_decisions
-from verdict.foundation.ensured_topics import created_topics, refuse_another_log
+from verdict.foundation.ensured_topics import created_topics
+from verdict.foundation.known_markers import refuse_another_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer

@@ -1,4 +1,4 @@
-"""A read side belongs to one log: to a cluster, to topics, and no further than their ends."""
+"""A read side belongs to one log: to its topics, and no further than their ends."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,23 +13,17 @@ from verdict.database import ownership
 from verdict.database.address import is_sqlite, parse, shown
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
+from verdict.event_log.followed_topics import refuse_other_topics
 from verdict.event_log.last_archived import ARCHIVE, Archived, last_archived, others_in_place
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog, Identities, Identity, refuse_another
+from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
 from verdict.projection import decision, followed, lost, position
 from verdict.projection.database import failing_in_words, open_database, snapshot
 from verdict.projection.layout import tables_schema
-from verdict.reading.reader import reader_of
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
-
-FOLLOWED = "SELECT topic, topic_id, cluster_id FROM followed_topic"
-REMEDY = (
-    "Start with the Kafka and the database that belong together (bootstrap_servers, database_url); "
-    "or name a database that is empty, which is filled from this Kafka's log"
-)
 
 LOST = (
     "If Kafka has lost what it had, bring that back (a replica, or the broker's directory as it "
@@ -130,24 +124,6 @@ def refuse_another_filling(settings: Settings, kafka: Kafka, filling: Filled) ->
     _refuse(whose, topics, (reached, noted), _there_is(kafka, topics, reached, noted))
 
 
-def refuse_another_read_side(settings: Settings, kafka: Kafka) -> None:
-    """Return if the database that is read was filled from the topics of this Kafka.
-
-    Raises:
-        AnotherLog: It was filled from another cluster, or from topics that are no more.
-        Unreachable: The database or Kafka does not answer.
-    """
-    with reader_of(settings) as reader:
-        rows = [*reader.select(FOLLOWED).rows]  # they are gone with the reader
-    noted = followed.Followed(
-        frozenset(cluster_id for _, _, cluster_id in rows),
-        {topic: topic_id for topic, topic_id, _ in rows},
-    )
-    topics = settings.topics.of_the_log()
-    found = Identities(kafka).identity({*topics, *noted.topic_ids})
-    refuse_other_topics("the read side", noted, topics, found)
-
-
 def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
     """Return in words where a position lies behind the end of its partition.
 
@@ -163,34 +139,6 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
                 f"it up to {end} only"
             )
     return said
-
-
-def refuse_other_topics(
-    whose: str, noted: followed.Followed, topics: Collection[str], found: Identity
-) -> None:
-    """Return if what was followed is what is followed now; a topic may be left.
-
-    Args:
-        whose: The read side, for people.
-        noted: What was written down.
-        topics: All that may be followed now.
-        found: As they are, and as those are that were followed.
-
-    Raises:
-        AnotherLog: They are others, or other ones by the same name.
-    """
-    ids = {
-        name: topic_id
-        for name, topic_id in noted.topic_ids.items()
-        if name in topics or name in found.topic_ids
-    }
-    for cluster_id in noted.clusters or (None,):
-        refuse_another(whose, Identity(cluster_id, ids), found, REMEDY)
-    if noted.topic_ids and noted.topic_ids.keys().isdisjoint(topics):
-        raise AnotherLog(
-            f"{whose} belongs to another log: it was filled from {min(noted.topic_ids)} and "
-            f"others, and is asked to follow {min(topics)} and others. {REMEDY}"
-        )
 
 
 @contextmanager
@@ -254,7 +202,7 @@ def _refuse(
     there_is: tuple[Identity, Offsets],
 ) -> None:
     (reached, noted), (found, ends) = filled, there_is
-    refuse_other_topics(whose, noted, topics, found)
+    refuse_other_topics(whose, *noted, topics, found)
     if said := beyond(reached, ends):
         raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
 

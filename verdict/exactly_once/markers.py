@@ -63,7 +63,12 @@ def marker_now(kafka: Kafka, query: Query) -> Marker | None:
     None when it has none, or there is no topic of markers yet. Raises as `read_marker`.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return _seen(log, query, wait=False).marker if log.exists(query.markers) else None
+        return marker_in(log, query)
+
+
+def marker_in(log: KafkaLog, query: Query) -> Marker | None:
+    """Return it as `marker_now` does, for who has a reader already."""
+    return _seen(log, query, wait=False).marker if log.exists(query.markers) else None
 
 
 def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:

@@ -2,20 +2,14 @@
 
 import logging
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.event_log.followed_log import refuse_another_database
-from verdict.exactly_once.belonging import refuse_other_topics
 from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.markers import marker_now
 from verdict.exactly_once.ownership import own_topics, refuse_another_owner
-from verdict.exactly_once.query import Query
+from verdict.foundation.known_markers import readable_marker, refuse_another_log
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker
 
 LOG = logging.getLogger("verdict.foundation")
@@ -41,19 +35,6 @@ def created_topics(settings: Settings, kafka: Kafka) -> list[str]:
     return TopicAdmin(kafka.settings, settings.topics).create_missing()
 
 
-def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
-    """Return if the topics are those that each marker of the deployment speaks of.
-
-    Raises:
-        AnotherLog: Some are gone, or others now; all that any marker knows are named, so that
-            they can be renewed at once.
-        Unreachable: Kafka does not answer.
-    """
-    markers = ((query, _marker(kafka, query)) for query in queries_of(settings))
-    found = [(query, marker) for query, marker in markers if marker is not None]
-    refuse_other_topics(found, kafka, settings.topics)
-
-
 def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     """Create as `created_topics` does, own and check everything against settings and marker.
 
@@ -67,7 +48,7 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     """
     created_topics(settings, kafka)
     own_topics(settings.topics, kafka)
-    marker = _marker(kafka, decider_query(settings.topics, settings.shards))
+    marker = readable_marker(kafka, decider_query(settings.topics, settings.shards))
     accepted = accepted_partitions(read_decisions(kafka.settings, settings.topics))
     offsets = None if marker is None else marker.offsets
     admin = TopicAdmin(kafka.settings, settings.topics)
@@ -75,20 +56,3 @@ def ensured_topics(settings: Settings, kafka: Kafka) -> Marker | None:
     if fragile := admin.fragile():
         LOG.warning("%s", FRAGILE.format(len(fragile), ", ".join(fragile)))
     return marker
-
-
-def queries_of(settings: Settings) -> tuple[Query, ...]:
-    """Return all that may have a marker, the decider first."""
-    lake = () if current().lake is None else (lake_query(settings.topics),)
-    return (
-        decider_query(settings.topics, settings.shards),
-        reactions_query(reactions_of(settings)),
-        *lake,
-    )
-
-
-def _marker(kafka: Kafka, query: Query) -> Marker | None:
-    try:
-        return marker_now(kafka, query)
-    except UnreadableMarker:
-        return None  # whoever goes on from it reads it again; a recovery can do without

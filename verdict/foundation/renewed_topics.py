@@ -25,7 +25,7 @@ from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.owner import own
 from verdict.exactly_once.ownership import refuse_another_owner
 from verdict.exactly_once.query import Query
-from verdict.foundation.ensured_topics import queries_of
+from verdict.foundation.known_markers import queries_of
 from verdict.kafka.access import Kafka
 from verdict.kafka.filling import begin_at
 from verdict.kafka.identity import Identities, Identity

@@ -7,7 +7,8 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from verdict.database.statements import is_any_of
 from verdict.letters.headers import from_json
-from verdict.projection.letter import PARKED, WAITING, table
+from verdict.projection.letter import table
+from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_ID, RETRY_TOPIC, Pairs
 
 BATCH_BYTES = 16 * 2**20

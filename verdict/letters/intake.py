@@ -16,7 +16,8 @@ from verdict.letters.receiving import Rules, row_of
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import see_that_it_is_the_same
-from verdict.projection.letter import FOLLOWER, table
+from verdict.projection.letter import table
+from verdict.projection.letter_status import FOLLOWER
 from verdict.wire.letter import Letter
 from verdict.wire.spans import Partition
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from verdict.letters.headers import as_json
 from verdict.model.message import END_OF_TIME
-from verdict.projection.letter import PARKED, WAITING
+from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.backoff import NotUnderstood, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
 from verdict.wire.codec import Undecodable

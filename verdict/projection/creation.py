@@ -9,6 +9,7 @@ from verdict.database.statements import exclude_others
 from verdict.projection import (
     decision,
     followed,
+    followed_by,
     holding,
     intervention,
     layout,
@@ -21,12 +22,13 @@ from verdict.projection import (
 )
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
+from verdict.projection.role import Role
 from verdict.projection.roles import Roles
-from verdict.projection.versions import Role
 
 OWN_METADATA = (
     position.metadata, holding.metadata, sequence.metadata, versions.metadata,
     intervention.metadata, letter.metadata, decision.metadata, lost.metadata, followed.metadata,
+    followed_by.metadata,
 )  # fmt: skip
 
 

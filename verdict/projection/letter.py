@@ -1,20 +1,8 @@
 """Letters that wait for their next try or for a person, and what people did to them."""
 
-from typing import NamedTuple
-
 from sqlalchemy import BigInteger, Column, Index, LargeBinary, MetaData, Table, Text
 
 from verdict.database.instant import InstantType
-
-
-class _Follower(NamedTuple):
-    name: str = "letters"
-    version: int = 1
-
-
-FOLLOWER = _Follower()  # under this name the position in `dead-letters` is kept
-WAITING = "WAITING"
-PARKED = "PARKED"
 
 metadata = MetaData()
 table = Table(

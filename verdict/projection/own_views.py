@@ -7,6 +7,7 @@ from sqlalchemy import select
 from verdict.projection import (
     decision,
     followed,
+    followed_by,
     holding,
     intervention,
     letter,
@@ -32,6 +33,12 @@ OWN_VIEWS: Mapping[str, View] = {
         topic=TOPIC,
         partition=PARTITION,
         next_offset="The first offset that it has not applied.",
+    ),
+    "projection_topic": described(
+        select(followed_by.table),
+        "The topics that each projection follows.",
+        projection=OF_WHOM,
+        topic=TOPIC,
     ),
     "followed_topic": described(
         select(followed.table),

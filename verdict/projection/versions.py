@@ -5,7 +5,6 @@ of the live one, which is kept. Each may be stopped, and goes on where it stands
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -29,21 +28,11 @@ from verdict.projection import layout
 from verdict.projection.described import Query
 from verdict.projection.position import exclude_others, is_of
 from verdict.projection.projection import Projection, StoppedAt
+from verdict.projection.role import UNSEEN, Role
 
 COLUMNS = "columns "  # begins settings that code decides, so that nobody can set them back
 SHOWN_CHARS = 2000
 
-
-class Role(StrEnum):
-    """What a version is there for."""
-
-    BUILDING = "building"  # its tables are a torso
-    BUILT = "built"  # its tables hold all that they should, up to the position
-    LIVE = "live"  # readers see it
-    KEPT = "kept"  # they saw it before the live one, and may see it again
-
-
-UNSEEN = (Role.BUILDING, Role.BUILT)
 
 metadata = MetaData()
 table = Table(

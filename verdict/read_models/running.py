@@ -20,7 +20,7 @@ from verdict.database.address import one_line
 from verdict.database.sqlite_file import AnotherFile
 from verdict.errors import BeginAgain, Unreachable
 from verdict.exactly_once.batch import Batch
-from verdict.projection import decision, versions
+from verdict.projection import decision, followed_by, versions
 from verdict.projection.applier import Applier, wall_clock
 from verdict.projection.database import see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
@@ -164,6 +164,9 @@ class Projecting:
             Applier(opened.database, projection, self._topics, missing=missing_events)
             for projection in opened.projections
         ]
+        with opened.database.begin() as connection:
+            for applier in appliers:
+                followed_by.note(connection, applier.projection.name, applier.topics)
         log = self._log({name for applier in appliers for name in applier.topics})
         return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
 

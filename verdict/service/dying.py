@@ -12,7 +12,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import by_topic
-from verdict.projection.versions import Role
+from verdict.projection.role import Role
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.standing.read_side import read_side
 from verdict.wire.spans import Partition

@@ -1,24 +1,32 @@
 """Asks everybody, and says what could not be asked."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from verdict.configuration.found import Service, killed_on, running_on, silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.followed_log import refuse_another_read_side
-from verdict.foundation.ensured_topics import refuse_another_log
+from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.exactly_once.markers import marker_in
+from verdict.exactly_once.query import Query
+from verdict.foundation.known_markers import queries_of
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
+from verdict.standing.log_ends import log_of
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
-from verdict.standing.read_side import read_side
+from verdict.standing.read_side import read_side_beside
 from verdict.standing.told import kafka_away, killed, told_by
-from verdict.standing.topics import topic_differences
+from verdict.standing.topics import differences_to
+from verdict.wire.marker import Marker
 
 Answer = TypeVar("Answer")
 
@@ -39,33 +47,53 @@ def standing_of(settings: Settings) -> Standing:
     running = running_on(settings.data_dir)
     processes = tuple(running.values())
     away = [said for service in processes for said in kafka_away(service)][:1]
-    asking = _Asking(settings, away)
+    asking = _Asking(away)
     decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
     found = Standing(decides, settings.data_dir, processes=processes)
-    if not away:
-        found = _with_kafka(asking, found)
-    if (reads := asking.ask(read_side, DATABASE)) is not None:
-        found = replace(
-            found,
-            projections=reads.projections,
-            scattered=reads.scattered,
-            letters=reads.letters,
-            events=reads.events,
-            answered=reads.answered,
-        )
+    with ExitStack() as held:
+        log = None if away else asking.ask(lambda: held.enter_context(log_of(settings)))
+        if log is not None:
+            found = _with_kafka(asking, settings, log, found)
+        if (reads := asking.ask(partial(read_side_beside, log, settings), DATABASE)) is not None:
+            found = replace(
+                found,
+                projections=reads.projections,
+                scattered=reads.scattered,
+                letters=reads.letters,
+                events=reads.events,
+                answered=reads.answered,
+            )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
-def _with_kafka(asking: "_Asking", found: Standing) -> Standing:
-    asking.ask(_markers_of_this_log)
+def _with_kafka(asking: "_Asking", settings: Settings, log: KafkaLog, found: Standing) -> Standing:
+    decider_query, *others = queries = queries_of(settings)
+    seen = {one: asking.ask(partial(marker_in, log, one)) for one in queries}
     if asking.unreachable:  # nor would it answer what else there is to ask
         return found
-    asking.ask(_read_side_of_this_log, DATABASE)
-    asking.problems += _unlike(asking.ask(topic_differences, "") or ())
-    if (decided := asking.ask(decider)) is not None:
-        found = replace(found, decider=decided.about, commands=decided.commands)
-    return replace(found, processors=asking.ask(processors))
+    markers = {query: marker for query, marker in seen.items() if marker is not None}
+    marker = markers.get(decider_query)
+    _look_at_topics(asking, settings, markers, marker)
+    if marker is not None:
+        decided = asking.ask(partial(decider, marker, settings.topics, log))
+        if decided is not None:
+            found = replace(found, decider=decided.about, commands=decided.commands)
+    beside = [markers[query] for query in others if query in markers]
+    return replace(found, processors=asking.ask(partial(processors, beside, log)))
+
+
+def _look_at_topics(
+    asking: "_Asking",
+    settings: Settings,
+    markers: Mapping[Query, Marker],
+    of_decider: Marker | None,
+) -> None:
+    kafka = kafka_of(settings)
+    asking.ask(partial(refuse_other_topics, [*markers.items()], kafka, settings.topics))
+    asking.ask(partial(refuse_another_read_side, settings, kafka), DATABASE)
+    differences = asking.ask(partial(differences_to, settings, of_decider), "")
+    asking.problems += _unlike(differences or ())
 
 
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
@@ -81,15 +109,14 @@ def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
 class _Asking:
     """Asks one after the other, and keeps what goes wrong."""
 
-    def __init__(self, settings: Settings, kafka_away: Iterable[Problem]) -> None:
-        self._settings = settings
+    def __init__(self, kafka_away: Iterable[Problem]) -> None:
         self.problems = [*kafka_away]
         self.unreachable = bool(self.problems)
 
-    def ask(self, part: Callable[[Settings], Answer], of: str = KAFKA) -> Answer | None:
+    def ask(self, part: Callable[[], Answer], of: str = KAFKA) -> Answer | None:
         """Return what a part says that is known of Kafka, or the database; None: it cannot."""
         try:
-            return part(self._settings)
+            return part()
         except VerdictError as error:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))
@@ -102,23 +129,3 @@ def _told(settings: Settings, running: Mapping[Path, Service]) -> Iterator[Probl
         yield from told_by(service, silent_s(folder))
     for service in killed_on(settings.data_dir):
         yield killed(service)
-
-
-def _markers_of_this_log(settings: Settings) -> None:
-    """Return when the markers are of the topics that there are.
-
-    Raises:
-        AnotherLog: They are not.
-        Unreachable: Kafka does not answer.
-    """
-    refuse_another_log(settings, kafka_of(settings))
-
-
-def _read_side_of_this_log(settings: Settings) -> None:
-    """Return when the read side is of the topics that there are.
-
-    Raises:
-        AnotherLog: It is not.
-        Unreachable: Kafka or the database does not answer.
-    """
-    refuse_another_read_side(settings, kafka_of(settings))

@@ -1,11 +1,10 @@
 """Where the partitions of topics end now, and where somebody's transaction keeps what is there."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
+from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.wire.spans import Partition
 
@@ -15,26 +14,35 @@ Ends = Mapping[Partition, int]
 OPEN_S = 2.0  # an ordinary transaction has ended by then, or another one is the first
 
 
-def ends_of(settings: Settings, topics: Collection[str]) -> Ends:
+def log_of(settings: Settings) -> KafkaLog:
+    """Return a reader for all that a look asks of Kafka: a client takes longer than an answer.
+
+    Raises:
+        Unreachable: No Kafka is set and no service runs.
+        SettingsInvalid: librdkafka does not accept the settings.
+    """
+    kafka = kafka_of(settings)
+    return KafkaLog(kafka.settings, kafka.transaction_timeout_s)
+
+
+def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:
     """Return the ends of every partition of those topics that exist.
 
     Raises:
         Unreachable: Kafka does not answer.
         VerdictError: It does not let us see one of them.
     """
-    with _existing(settings, topics) as (log, places):
-        return log.written(places)
+    return log.written(_existing(log, topics))
 
 
-def ends_and_open(settings: Settings, topics: Collection[str]) -> tuple[Ends, Ends]:
+def ends_and_open(log: KafkaLog, topics: Collection[str]) -> tuple[Ends, Ends]:
     """Return the ends, and where a transaction stays open: nobody reads beyond that offset.
 
     Raises:
         Unreachable, VerdictError: As `ends_of`.
     """
-    with _existing(settings, topics) as (log, places):
-        ends = log.written(places)
-        return ends, _open(log, ends)
+    ends = log.written(_existing(log, topics))
+    return ends, _open(log, ends)
 
 
 def _open(log: KafkaLog, ends: Ends) -> Ends:
@@ -47,12 +55,7 @@ def _open(log: KafkaLog, ends: Ends) -> Ends:
     return {place: end for place, end in hidden.items() if later[place].end == end}
 
 
-@contextmanager
-def _existing(
-    settings: Settings, topics: Collection[str]
-) -> Iterator[tuple[KafkaLog, list[Partition]]]:
-    with KafkaLog(kafka_options(settings)) as log:
-        listed = log.topics()
-        # the others one by one, as Kafka leaves out of a whole list what we may not see
-        there = [one for one in sorted(topics) if one in listed or log.exists(one)]
-        yield log, log.places(there)
+def _existing(log: KafkaLog, topics: Collection[str]) -> list[Partition]:
+    listed = log.topics()
+    # the others one by one, as Kafka leaves out of a whole list what we may not see
+    return log.places([one for one in sorted(topics) if one in listed or log.exists(one)])

@@ -1,9 +1,9 @@
 """How far the decider and what runs beside it have come, by their markers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from verdict.configuration.settings import Settings
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
@@ -12,9 +12,9 @@ from verdict.standing.facts import (
     total,
 )
 from verdict.standing.log_ends import Ends, ends_and_open, ends_of
-from verdict.standing.markers import decider_marker, lake_marker, reactions_marker
 from verdict.wire.marker import Marker
 from verdict.wire.spans import Partition
+from verdict.wire.topics import Topics
 
 
 class Decided(NamedTuple):
@@ -24,18 +24,18 @@ class Decided(NamedTuple):
     commands: tuple[CommandsStanding, ...]
 
 
-def decider(settings: Settings) -> Decided | None:
-    """Return the decider and its partitions of commands; None when it has never run.
+def decider(marker: Marker, topics: Topics, log: KafkaLog) -> Decided:
+    """Return the decider and its partitions of commands.
+
+    Args:
+        marker: The decider's.
+        topics: Of the deployment.
+        log: Says where the topics end.
 
     Raises:
         Unreachable: Kafka does not answer.
-        VerdictError: The markers topic holds something else.
     """
-    marker = decider_marker(settings)
-    if marker is None:
-        return None
-    topics = {*settings.topics.every_commands(), *marker.offsets}
-    ends, stays_open = ends_and_open(settings, topics)
+    ends, stays_open = ends_and_open(log, {*topics.every_commands(), *marker.offsets})
     about = DeciderStanding(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
@@ -48,20 +48,27 @@ def _commands(marker: Marker, ends: Ends, stays_open: Ends) -> Iterator[Commands
         yield CommandsStanding(*place, decided, end, end - decided, stays_open.get(place))
 
 
-def processors(settings: Settings) -> tuple[ProcessorStanding, ...]:
-    """Return the processors that have run; raises as `decider`."""
-    found = {"reactions": reactions_marker(settings), "lake": lake_marker(settings)}
-    markers = {name: marker for name, marker in found.items() if marker is not None}
-    ends = ends_of(settings, {topic for marker in markers.values() for topic in marker.offsets})
+def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStanding, ...]:
+    """Return the processors that have run.
+
+    Args:
+        markers: Theirs.
+        log: Says where the topics end.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    markers = [*markers]
+    ends = ends_of(log, {topic for marker in markers for topic in marker.offsets})
     return tuple(
         ProcessorStanding(
-            name,
+            marker.query,
             marker.generation,
             marker.owner,
             total(_lags(marker, ends)),
             sum(map(sum, marker.offsets.values())),
         )
-        for name, marker in markers.items()
+        for marker in markers
     )
 
 

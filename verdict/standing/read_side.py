@@ -1,15 +1,16 @@
 """How far the read side has come, by what it says of itself in its views."""
 
+import time
+from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import Any
 
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
+from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
-from verdict.projection.applier import wall_clock
-from verdict.projection.declared import first_versions
-from verdict.projection.letter import FOLLOWER, PARKED, WAITING
-from verdict.projection.versions import Role
+from verdict.projection.letter_status import FOLLOWER, PARKED, WAITING
+from verdict.projection.role import Role
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.standing.facts import (
     HeldAggregate,
@@ -20,7 +21,7 @@ from verdict.standing.facts import (
     ScatteredKeys,
     total,
 )
-from verdict.standing.log_ends import Ends, ends_of
+from verdict.standing.log_ends import Ends, ends_of, log_of
 from verdict.wire.spans import Partition
 
 Row = tuple[Any, ...]
@@ -30,6 +31,7 @@ GROWING = (Role.LIVE, Role.BUILDING)  # what they have not begun to read they wi
 VERSIONS = "SELECT projection, version, role, error FROM projection_version ORDER BY 1, 2"
 POSITIONS = 'SELECT projection, version, topic, "partition", next_offset FROM projection_position'
 WAITS = ", ".join(column.name for column in fields(HeldAggregate))
+FOLLOWED = "SELECT projection, topic FROM projection_topic"
 HELD = f"SELECT projection, projection_version, {WAITS} FROM projection_held"
 EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has no gaps
 ANSWERED_MS = 60_000
@@ -63,16 +65,21 @@ def read_side(settings: Settings) -> ReadSideStanding:
     Raises:
         Unreachable: The read side cannot be asked.
     """
+    try:
+        log = log_of(settings)
+    except Unreachable:
+        return read_side_beside(None, settings)
+    with log:
+        return read_side_beside(log, settings)
+
+
+def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStanding:
+    """Ask the read side, and a log for the ends; without one they are unknown. Raises as above."""
     with reader_of(settings, Sees.OPERATOR) as reader:
         told = Told(reader)
-    followed = {model.name: {*model.topics(settings.topics)} for model in first_versions()}
-    read = {topic for _, _, topic, *_ in told.positions}
-    ends = _ends(settings, read.union(*followed.values()))
+    ends = _ends(log, told.topics())
     return ReadSideStanding(
-        tuple(
-            told.projection(name, version, ends, followed.get(name, set()))
-            for name, version in told.versions
-        ),
+        tuple(told.projection(name, version, ends) for name, version in told.versions),
         told.scattered,
         told.letters(ends),
         told.events,
@@ -80,9 +87,9 @@ def read_side(settings: Settings) -> ReadSideStanding:
     )
 
 
-def _ends(settings: Settings, topics: set[str]) -> Ends:
+def _ends(log: KafkaLog | None, topics: set[str]) -> Ends:
     try:
-        return ends_of(settings, topics)
+        return ends_of(log, topics) if log else {}
     except Unreachable:  # who asks for the decider says so; the positions are known all the same
         return {}
 
@@ -93,16 +100,21 @@ class Told:
     def __init__(self, reader: Reader) -> None:
         self.positions = _rows(reader, POSITIONS)
         self.versions = {(name, number): state for name, number, *state in _rows(reader, VERSIONS)}
+        self._followed = defaultdict[str, set[str]](set)
+        for name, topic in _rows(reader, FOLLOWED):
+            self._followed[name].add(topic)
         self._held = _rows(reader, HELD)
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
-        since = iso_time(wall_clock() - ANSWERED_MS)
+        since = iso_time(int(time.time() * 1000) - ANSWERED_MS)
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, {"since": since}).rows)
 
-    def projection(
-        self, name: str, version: int, ends: Ends, followed: set[str]
-    ) -> ProjectionStanding:
+    def topics(self) -> set[str]:
+        """Return all topics that anybody follows, or has followed."""
+        return {topic for _, _, topic, *_ in self.positions}.union(*self._followed.values())
+
+    def projection(self, name: str, version: int, ends: Ends) -> ProjectionStanding:
         """Return how far a version has come, what is held in it, and why it is stopped.
 
         What the live one has not begun to read of the topics that it follows is in its lag, and all
@@ -111,6 +123,7 @@ class Told:
         of = name, version
         role, error = self.versions[of]
         positions = self._positions(of, ends)
+        followed = self._followed[name]
         begun = {Partition(one.topic, one.partition) for one in positions}
         unread = (
             end for place, end in ends.items() if place.topic in followed and place not in begun

@@ -12,7 +12,8 @@ from verdict.letters.headers import as_json
 from verdict.letters.parked import Letter
 from verdict.model.message import iso_time
 from verdict.projection.database import snapshot
-from verdict.projection.letter import PARKED, intervention
+from verdict.projection.letter import intervention
+from verdict.projection.letter_status import PARKED
 from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command

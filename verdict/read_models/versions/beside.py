@@ -10,7 +10,8 @@ from verdict.projection import creation, versions
 from verdict.projection.declared import AtVersion
 from verdict.projection.position import exclude_others
 from verdict.projection.projection import Projection
-from verdict.projection.versions import UNSEEN, Role, Version
+from verdict.projection.role import UNSEEN, Role
+from verdict.projection.versions import Version
 from verdict.read_models.versions.errors import NotBuilt
 
 

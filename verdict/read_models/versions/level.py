@@ -17,7 +17,8 @@ from verdict.projection.batch import NOTHING, Batch, batches
 from verdict.projection.database import snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.position import Positions
-from verdict.projection.versions import BuiltOtherwise, Role
+from verdict.projection.role import Role
+from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.batches.stream import Decoder
 from verdict.read_models.versions.beside import Beside
 from verdict.read_models.versions.errors import (

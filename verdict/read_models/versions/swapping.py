@@ -16,8 +16,9 @@ from verdict.projection.applier import wall_clock
 from verdict.projection.comparison import Compared, compare
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Projection
+from verdict.projection.role import Role
 from verdict.projection.roles import Roles
-from verdict.projection.versions import Role, Superseded
+from verdict.projection.versions import Superseded
 from verdict.read_models.versions.errors import StillRead, ViewsInUse
 from verdict.read_models.versions.level import Level
 from verdict.read_models.versions.steps import OnStep, Step
