@@ -1,7 +1,7 @@
 """What is asked of the views for page, REST and verbs: by key or time, never without an end."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from json import loads
 from typing import Any
 
 from verdict.event_log.archive import Altered, Row
@@ -58,10 +58,12 @@ JSON = ("payload", "metadata")
 UNSHOWN = ("metadata", "value", "hash")
 
 
-def rows(reader: Reader, statement: str, most: int = MOST, /, **asked: object) -> list[Fields]:
-    """Return the rows of a query by column, JSON as values on either database."""
+def rows(
+    reader: Reader, statement: str, most: int = MOST, json: Sequence[str] = JSON, /, **asked: object
+) -> list[Fields]:
+    """Return the rows of a query by column, those with JSON as values on either database."""
     found = reader.select(statement, asked | ({"most": most} if ":most" in statement else {}))
-    return [_values(dict(zip(found.columns, row, strict=True))) for row in found.rows]
+    return [_values(dict(zip(found.columns, row, strict=True)), json) for row in found.rows]
 
 
 def some(
@@ -109,6 +111,6 @@ def _archived(row: Fields) -> Fields:
     return said | {"decided_at": iso_time(told["decided_at"])}
 
 
-def _values(row: Fields) -> Fields:
-    texts = (name for name in JSON if isinstance(row.get(name), str))
-    return row | {name: json.loads(row[name]) for name in texts}
+def _values(row: Fields, json: Sequence[str] = JSON) -> Fields:
+    texts = (name for name in json if isinstance(row.get(name), str))
+    return row | {name: loads(row[name]) for name in texts}

@@ -110,10 +110,12 @@ class Rest:
         views = views_for(self._settings, sees(request, self._settings))
         if view not in views:
             raise NotThere(f"there is no view {view!r}: there are {', '.join(views)}")
+        columns = columns_of(views[view])
+        json = [column.name for column in columns if column.type == "json"]
         asked = [(k, v) for k, v in request.query_params.multi_items() if k not in OWN]
         with self._reader(request) as reader:
-            query, values = selected(view, columns_of(views[view]), asked)
-            found = rows(reader, query, limit + 1, offset=offset, **values)
+            query, values = selected(view, columns, asked)
+            found = rows(reader, query, limit + 1, json, offset=offset, **values)
         following = "&".join(filter(None, (urlencode(asked), _next(limit, offset))))
         more = f"/read/{view}?{following}" if len(found) > limit else None
         return Json({"rows": found[:limit], "next": more})
