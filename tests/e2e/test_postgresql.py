@@ -62,7 +62,7 @@ def test_people_read_postgresql_as_they_read_sqlite(
     deployment.await_quiet()
     deployment.await_read_side()
 
-    assert "commands are decided meanwhile; trying again in 5 s" in deployment.said()
+    assert "commands are decided meanwhile; trying again every 5 s" in deployment.said()
     deployment.assert_as_the_model_says()
     responses = [one for one in deployment.published() if one.topic.endswith(".responses")]
     assert deployment.sql("SELECT count(*) FROM outcome") == [[len(responses)]]

@@ -36,6 +36,18 @@ def kept(*endings: Exception | None) -> tuple[KeptGoing, Failing]:
     return going, processor
 
 
+def test_what_goes_on_failing_is_said_once_for_each_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    away = [Unreachable("away")] * 3
+    going, _ = kept(*away, Unreachable("locked"), None, Unreachable("away"))
+    for _ in range(5):
+        going.check()
+
+    said = [one.getMessage().rpartition(": ")[2] for one in caplog.records]
+    assert said == ["away", "locked", "the lake started again", "away"]
+
+
 @pytest.mark.proves("C-11", "F-11")
 def test_a_processor_that_meets_a_bug_is_stopped_and_says_why(
     caplog: pytest.LogCaptureFixture,

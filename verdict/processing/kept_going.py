@@ -62,6 +62,7 @@ class KeptGoing:
 
     def __post_init__(self) -> None:
         self.why: str | None = None
+        self._said = ""  # why it was stopped last, until it runs
         self._retry_at: float | None = None
 
     @property
@@ -109,6 +110,7 @@ class KeptGoing:
         self.why = self._retry_at = None
         self._begin()
         if self.why is None:
+            self._said = ""
             LOG.warning("the %s started again", self.name)
 
     def _failed(self, error: Exception) -> None:
@@ -123,10 +125,12 @@ class KeptGoing:
         passing = isinstance(error, Unreachable | Late | NotPublished)
         if passing:
             self._retry_at = time.monotonic() + self.retry_s
-            LOG.error(
-                "the %s stopped, commands are decided meanwhile; trying again in %g s: %s",
-                self.name, self.retry_s, error,
-            )  # fmt: skip
+            if self._said != self.why:  # each reason once, not at every try
+                LOG.error(
+                    "the %s stopped, commands are decided meanwhile; trying again every %g s: %s",
+                    self.name, self.retry_s, error,
+                )  # fmt: skip
+                self._said = self.why
         elif not self.alone:
             LOG.error(
                 "the %s stopped, commands are decided on; start again once it is mended: %s",
