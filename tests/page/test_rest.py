@@ -160,6 +160,7 @@ def test_a_flow_and_why_are_as_the_verbs_tell_them(shown: TestClient) -> None:
 
     assert event["asked"][0]["policy"] == "award_points"
     assert record["winners"][0]["command_id"] == "first"
+    assert record["response"]["expected_version"] == 1, "the number that was sent"
 
 
 @pytest.mark.parametrize(

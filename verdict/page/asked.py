@@ -75,10 +75,12 @@ def some(
 
 
 def response(row: Mapping[str, Any]) -> Fields:
-    """Return a row of `outcome` with the place of its command as `source`."""
+    """Return a row of `outcome` as its sender gets it, the place of its command as `source`."""
+    expected = row["expected_version"]  # a number, or one of the words; the column holds texts
     place = {name: row[name] for name in ("topic", "partition", "offset")}
     return {name: value for name, value in row.items() if name not in place} | {
         "duplicate": bool(row["duplicate"]),
+        "expected_version": int(expected) if str(expected).isdigit() else expected,
         "source": place,
     }
 

@@ -53,7 +53,7 @@ def _unseen(answered: Fields) -> tuple[int | None, int | None]:
     refused = answered["reason"] in (Reason.VERSION_CONFLICT, Reason.ALREADY_EXISTS)
     if not refused:
         return None, None
-    return int(expected) if str(expected).isdigit() else 0, answered["actual_version"]
+    return expected if isinstance(expected, int) else 0, answered["actual_version"]
 
 
 def _between(reader: Reader, of: Fields, after: int | None, to: int | None) -> list[Any]:
