@@ -1,6 +1,6 @@
 """Which topics each read model follows: all of them that it has not begun to read is ahead."""
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Column, Connection, MetaData, Table, Text, delete, insert
 
@@ -13,15 +13,16 @@ table = Table(
 )
 
 
-def note(connection: Connection, projection: str, topics: Collection[str]) -> None:
-    """Write down the topics of a projection in the place of those that it followed before.
+def note(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
+    """Write down the topics of projections in the place of those that they followed before.
 
     Args:
         connection: In a transaction.
-        projection: Its name; all its versions follow the same.
-        topics: Those names.
+        follows: Names of topics by that of a projection, of which all versions follow the same.
     """
-    connection.execute(delete(table).where(table.c.projection == projection))
-    connection.execute(
-        insert(table), [{"projection": projection, "topic": topic} for topic in sorted({*topics})]
-    )
+    rows = [
+        {"projection": name, "topic": one} for name, topics in follows.items() for one in topics
+    ]
+    connection.execute(delete(table).where(table.c.projection.in_([*follows])))
+    if rows:
+        connection.execute(insert(table), rows)

@@ -165,8 +165,7 @@ class Projecting:
             for projection in opened.projections
         ]
         with opened.database.begin() as connection:
-            for applier in appliers:
-                followed_by.note(connection, applier.projection.name, applier.topics)
+            followed_by.note(connection, {one.projection.name: one.topics for one in appliers})
         log = self._log({name for applier in appliers for name in applier.topics})
         return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
 

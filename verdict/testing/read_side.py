@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import event
 
+from verdict.projection import followed_by
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Batch
 from verdict.projection.database import create_read_side, open_database
@@ -53,6 +54,9 @@ class ReadSide:
             Applier(self.database, projection, topics, clock, missing=missing_events)
             for projection in projections
         ]
+        with self.database.begin() as connection:
+            followed = {one.projection.name: one.topics for one in self.appliers}
+            followed_by.note(connection, followed)
         self._decoding = Decoding(topics)
         self._followed = sorted({name for applier in self.appliers for name in applier.topics})
         self._taken = MemoryLog(topics).ends(self._followed)
