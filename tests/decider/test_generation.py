@@ -94,6 +94,7 @@ def test_only_another_format_of_a_known_aggregate_makes_a_state_outdated(
     monkeypatch.setattr(module, "snapshot_formats", lambda: now)
 
     assert recovered.outdated() == ["order"]
+    assert recovered.outdated({"position", "added-later"}) == ["added-later", "order"]
 
 
 def with_state(**fields: Any) -> Aggregate[Any]:

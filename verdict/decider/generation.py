@@ -5,7 +5,7 @@ was until the marker names the new one: that single record decides which directo
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from verdict.application import current
@@ -100,8 +100,12 @@ class Generation:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self._formats, json.dumps(snapshot_formats()))
 
-    def outdated(self) -> list[str]:
-        """Return the aggregates whose stored snapshots the rules of today cannot read."""
+    def outdated(self, decided: Container[str] = ()) -> list[str]:
+        """Return the aggregates whose stored snapshots the rules of today cannot read.
+
+        Args:
+            decided: Aggregates that must have some: who is not noted here was left out.
+        """
         if not self._formats.exists():
             return []
         try:
@@ -112,9 +116,9 @@ class Generation:
                 "rebuild the state from Kafka with `verdict recover`"
             ) from error
         now = snapshot_formats()
-        return [
-            name for name in sorted(now) if not _is_form(stored.get(name, now[name]), now[name])
-        ]
+        lacking = [name for name in now if name in decided and name not in stored]
+        changed = [name for name in now.keys() & stored if not _is_form(stored[name], now[name])]
+        return sorted((*lacking, *changed))
 
 
 def generation_of(data_dir: Path, marker: Marker | None) -> Generation:

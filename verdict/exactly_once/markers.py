@@ -6,7 +6,7 @@ from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, starts
+from verdict.kafka.offsets import Offsets, ends, starts
 from verdict.wire.codec import Undecodable
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
@@ -95,6 +95,12 @@ def first_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return starts(log.bounds(log.places(topics)))
+
+
+def last_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
+    """Return the offset behind the last committed record, by partition; raises as above."""
+    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
+        return ends(log.bounds(log.places(topics)))
 
 
 def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:

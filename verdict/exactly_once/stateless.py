@@ -4,22 +4,39 @@ Nothing that Spark keeps matters to such a query, so each start begins a new gen
 fresh checkpoint, at the offsets where the marker ends.
 """
 
+import logging
+from collections.abc import Collection
+
 from verdict.exactly_once.errors import Misfit
-from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
+from verdict.exactly_once.markers import (
+    first_offsets,
+    holds_records,
+    last_offsets,
+    read_marker,
+)
 from verdict.exactly_once.owner import genesis, own
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
+from verdict.kafka.offsets import Offsets
 from verdict.wire.marker import Marker
 
+LOG = logging.getLogger("verdict.processing")
 
-def begin_anew(query: Query, kafka: Kafka, on_step: OnStep = unobserved) -> Publisher:
+
+def begin_anew(
+    query: Query, kafka: Kafka, on_step: OnStep = unobserved, with_history: Collection[str] = ()
+) -> Publisher:
     """Become the owner of `query`, whoever was; a former owner is fenced.
+
+    An input that the marker does not know was added since: it begins with its first record, or at
+    its end. Of one that is no input any more nothing is kept: should it come back, it was added.
 
     Args:
         query: Its names, inputs and rules.
         kafka: Where it runs.
+        with_history: Inputs that begin at their ends when they are added.
         on_step: Called at each step, here and in every `publish`.
 
     Returns:
@@ -38,14 +55,29 @@ def begin_anew(query: Query, kafka: Kafka, on_step: OnStep = unobserved) -> Publ
         marker = read_marker(kafka, query, wait=True).marker
         if marker is None:
             _refuse_outputs(query, kafka)
-        return genesis(query, marker, _offsets(query, kafka, marker), query.first_shards)
+        offsets = _offsets(query, kafka, marker, with_history)
+        return genesis(query, marker, offsets, query.first_shards)
 
     return own(query, kafka, former, on_step)
 
 
-def _offsets(query: Query, kafka: Kafka, former: Marker | None) -> dict[str, list[int]]:
-    known = {} if former is None else former.offsets
-    return first_offsets(kafka, query.inputs) | dict(known)
+def _offsets(
+    query: Query, kafka: Kafka, former: Marker | None, with_history: Collection[str]
+) -> Offsets:
+    if former is None:
+        return first_offsets(kafka, query.inputs)
+    known = {topic: of for topic, of in former.offsets.items() if topic in query.inputs}
+    if left := former.offsets.keys() - known:
+        LOG.warning("%s: nothing follows from %s any more", query.name, ", ".join(sorted(left)))
+    added = {*query.inputs} - known.keys()
+    at_end = tuple(sorted(added & {*with_history}))
+    if at_end:
+        LOG.warning(
+            "%s: from now on something follows from %s, and nothing from what is there already",
+            query.name, ", ".join(at_end),
+        )  # fmt: skip
+    from_first = tuple(sorted(added - {*at_end}))
+    return known | first_offsets(kafka, from_first) | last_offsets(kafka, at_end)
 
 
 def _refuse_outputs(query: Query, kafka: Kafka) -> None:

@@ -3,7 +3,7 @@
 Each start begins a new generation in the marker, with a fresh checkpoint where the marker ends.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,7 @@ class Processor:
         data: Where its data lies, for messages.
         headers: Whether it looks at those of records, too.
         opened: Called first at each start; what it enters is left last, by `stop`.
+        with_history: Inputs of which what is there already counts not when they are added.
         begun: Called at each start by who has become the owner, before anything is read; tells
             whether it has published something itself, so that the marker is to be begun anew.
         on_step: Called at each step of publishing.
@@ -52,6 +53,7 @@ class Processor:
     data: Path
     headers: bool = False
     opened: Callable[[ExitStack], None] = lambda _: None
+    with_history: Collection[str] = ()
     begun: Callable[[Publisher], bool] = lambda _: False
     on_step: OnStep = unobserved
 
@@ -88,7 +90,7 @@ class Processor:
         self._held.close()
 
     def _owner(self) -> Publisher:
-        publisher = begin_anew(self.query, self.ground.kafka, self.on_step)
+        publisher = begin_anew(self.query, self.ground.kafka, self.on_step, self.with_history)
         self._held.callback(publisher.close)  # it and what follows, until `stop`
         return publisher
 

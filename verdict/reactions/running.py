@@ -1,5 +1,6 @@
 """The reactions, running: one Kafka transaction per batch."""
 
+from collections.abc import Collection
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -18,13 +19,20 @@ from verdict.spark.source import Ground
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
 
 
-def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -> Processor:
+def reacting(
+    ground: Ground,
+    settings: Settings,
+    on_step: OnStep = unobserved,
+    with_history: Collection[str] = (),
+) -> Processor:
     """Return the one processor for everything that follows, not started.
 
     Args:
         ground: What it stands on.
         settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
+        with_history: Topics of events that were there before this start: from what they hold
+            nothing follows, if nothing has so far.
     """
     reactions = reactions_of(settings)
     outputs = Outputs(settings.durable_dir / "reactions")
@@ -48,6 +56,7 @@ def reacting(ground: Ground, settings: Settings, on_step: OnStep = unobserved) -
         trigger_ms=settings.reaction_trigger_ms,
         data=settings.data_dir,
         headers=True,
+        with_history=with_history,
         begun=partial(pass_over, ground.kafka, settings),
         on_step=on_step,
     )

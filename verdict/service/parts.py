@@ -11,6 +11,7 @@ from typing import Protocol
 from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
+from verdict.decider.coverage import decided
 from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
@@ -228,8 +229,11 @@ class LettersPart(Retrying):
 
 
 def reactions_part(stage: Stage) -> Part:
-    """Return what follows from events."""
-    return stage.kept_going("reactions", reacting(stage.ground, stage.settings))
+    """Return what follows from events; a policy that is added begins now."""
+    ground, topics = stage.ground, stage.settings.topics
+    known = () if ground.marker is None else decided(ground.marker, topics)
+    processor = reacting(ground, stage.settings, with_history=[*map(topics.events, known)])
+    return stage.kept_going("reactions", processor)
 
 
 def lake_part(stage: Stage) -> Part:

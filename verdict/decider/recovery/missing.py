@@ -20,7 +20,7 @@ from verdict.exactly_once.markers import holds_records
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import starts
+from verdict.kafka.offsets import Offsets, starts
 from verdict.model.source import Source
 from verdict.operator.stream import header
 from verdict.spark.source import Ground, stored
@@ -51,13 +51,23 @@ def marker_from_answers(ground: Ground, query: Query, topics: Topics, data_dir: 
             f"there is nothing to recover: {query.markers} has no marker of {query.name}, and "
             f"{', '.join(query.outputs)} are empty; start with `verdict up`"
         )
+    offsets = answered(ground, topics, query.inputs)
+    lost = genesis(query, None, offsets, query.first_shards)
+    return replace(lost, generation=newest_generation(data_dir))
+
+
+def answered(ground: Ground, topics: Topics, commands: Iterable[str]) -> Offsets:
+    """Return behind which offsets commands have no answer, by partition, of each of these topics.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
     with KafkaLog(ground.kafka.settings, ground.kafka.transaction_timeout_s) as log:
-        kept = log.bounds(log.places(query.inputs))
+        kept = log.bounds(log.places(commands))
     offsets = starts(kept)
     for topic, partition, last in _answered(ground, topics, kept):
         offsets[topic][partition] = max(offsets[topic][partition], last + 1)
-    lost = genesis(query, None, offsets, query.first_shards)
-    return replace(lost, generation=newest_generation(data_dir))
+    return offsets
 
 
 def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:

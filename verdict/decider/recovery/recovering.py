@@ -20,9 +20,10 @@ from enum import StrEnum, auto
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.recovery.archived import archived_up_to
-from verdict.decider.recovery.missing import marker_from_answers
+from verdict.decider.recovery.missing import answered, marker_from_answers
 from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
 from verdict.decider.recovery.seeding import Seeding
 from verdict.event_log.decisions import passed_over, read_decisions
@@ -91,21 +92,25 @@ def recover(
         wish: What is passed over, and on whose word; what was decided before counts without it.
 
     Raises:
+        AggregateGone: The application lacks an aggregate that has decided; nothing was changed.
         AnotherLog: The marker is of another cluster, or of topics that are no more.
         BrokenHistory: The events in Kafka do not hold together; nothing was changed.
         NotPublished: Somebody else became the owner meanwhile; nothing was changed.
         Unreachable, VerdictError: Kafka does not answer, refuses, or has nothing to recover.
     """
     began = time.monotonic()
+    if ground.marker is not None:  # before anybody is disturbed
+        refuse_gone(ground.marker, settings.topics)
     query = decider_query(settings.topics, settings.shards)
     transactions = Transactions(ground.kafka, query.transactional_id)
     try:
         marker, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
-        plan, decided = _decided(ground, settings, marker, wish)
-        new = genesis(query, marker, plan.offsets, shards or marker.shards)
+        plan, decisions = _decided(ground, settings, marker, wish)
+        offsets = {topic: of for topic, of in plan.offsets.items() if topic in query.inputs}
+        new = genesis(query, marker, offsets, shards or marker.shards)
         new = belonging(new, query, ground.kafka)
-        recovered, made = _seeded(ground, settings, new, (decided, wish), (tell, on_step))
+        recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
         # with the marker, as until then the decider goes on with a state in which nothing is lost
         made = [*plan.decisions, *made]
@@ -118,10 +123,31 @@ def recover(
 
 
 def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None:
-    """Rebuild the state if the rules have another format of it than the one that is stored."""
-    if outdated := generation_of(settings.durable_dir, ground.marker).outdated():
-        LOG.warning("the rules store %s in another format: recovering", ", ".join(outdated))
+    """Rebuild the state if it is not, or not in the form, that of the application's aggregates.
+
+    Raises:
+        AggregateGone: The application lacks one that has decided.
+        VerdictError: As `recover` does.
+    """
+    if ground.marker is not None:
+        refuse_gone(ground.marker, settings.topics)
+    if why := _why_outdated(ground, settings):
+        LOG.warning("%s: recovering", why)
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
+
+
+def _why_outdated(ground: Foundation, settings: Settings) -> str | None:
+    marker, topics = ground.marker, settings.topics
+    known = set[str]() if marker is None else decided(marker, topics)
+    if outdated := generation_of(settings.durable_dir, marker).outdated(known):
+        return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
+    if marker is None:
+        return None
+    if lacking := forgotten(marker, topics, ground.kafka):
+        return f"the marker tells nothing of {', '.join(sorted(lacking))}"
+    if left := left_over(marker, topics):
+        return f"nobody reads {', '.join(left)} any more, where nothing was decided"
+    return None
 
 
 def _claimed(
@@ -132,9 +158,19 @@ def _claimed(
     if marker is None:
         lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
+    refuse_gone(marker, settings.topics)  # a later one than that from before the start
     marker = belonging(marker, query, ground.kafka)
     claim = replace(marker, owner=f"`verdict recover` {new_owner()}")
-    return marker, write_marker(transactions, query, ground.kafka, claim)
+    transactions = write_marker(transactions, query, ground.kafka, claim)
+    return _knowing(marker, ground, settings, query), transactions
+
+
+def _knowing(marker: Marker, ground: Foundation, settings: Settings, query: Query) -> Marker:
+    """Return a marker that also tells of inputs that it does not know, by what was answered."""
+    unknown = [topic for topic in query.inputs if topic not in marker.offsets]
+    if not unknown:
+        return marker
+    return replace(marker, offsets=marker.offsets | answered(ground, settings.topics, unknown))
 
 
 def _decided(

@@ -1,0 +1,44 @@
+"""C-17: an aggregate that has decided stays in the application, and its state is never left out."""
+
+from dataclasses import replace
+
+import pytest
+
+from verdict.decider.coverage import AggregateGone, decided, left_over, refuse_gone
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.owner import genesis
+from verdict.wire.marker import Marker
+from verdict.wire.topics import Topics
+
+TOPICS = Topics(prefix="covered.", partitions=2)
+
+
+def marker(**commands: list[int]) -> Marker:
+    """Return one that tells of the commands of these aggregates, besides those that there are."""
+    first = genesis(decider_query(TOPICS, 1), None, {}, 1)
+    offsets = {topic: [0, 0] for topic in TOPICS.every_commands()}
+    told = {TOPICS.commands(name): of for name, of in commands.items()}
+    return replace(first, offsets=offsets | told)
+
+
+@pytest.mark.proves("C-17")
+def test_an_aggregate_that_has_decided_and_is_gone_is_named() -> None:
+    with pytest.raises(
+        AggregateGone,
+        match=r"has no aggregate label and no parcel, .*\(covered\.label\.commands up to \[0, 3\], "
+        r"covered\.parcel\.commands up to \[1\]\): .*Run the version of the application",
+    ):
+        refuse_gone(marker(order=[7, 0], parcel=[1], label=[0, 3], never=[0, 0]), TOPICS)
+
+
+def test_one_that_never_decided_may_go() -> None:
+    without = marker(order=[7, 0], never=[0, 0])
+
+    refuse_gone(without, TOPICS)
+    assert left_over(without, TOPICS) == ["covered.never.commands"]
+    assert left_over(marker(order=[7, 0]), TOPICS) == []
+
+
+def test_who_has_decided_must_have_a_state() -> None:
+    assert decided(marker(order=[0, 1], gone=[1]), TOPICS) == {"order"}
+    assert decided(replace(marker(), offsets={}), TOPICS) == set()

@@ -1,0 +1,72 @@
+"""Where a query without state goes on whose inputs are others than they were."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.exactly_once.deployment import Deployment
+from verdict.exactly_once.query import Query
+from verdict.exactly_once.stateless import begin_anew
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import ends
+from verdict.wire.marker import Marker
+
+
+def begun(deployment: Deployment, query: Query, *with_history: str) -> Marker:
+    """Return the marker with which a start goes on."""
+    publisher = begin_anew(query, deployment.kafka, with_history=with_history)
+    publisher.close()
+    return publisher.marker
+
+
+def reading(deployment: Deployment, *inputs: str) -> Query:
+    """Return a query that reads these topics."""
+    return replace(deployment.another("reactions"), inputs=inputs, outputs=())
+
+
+def decides(deployment: Deployment) -> None:
+    """Let there be events."""
+    owner = deployment.take_over()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+
+
+@pytest.mark.proves("P-07")
+def test_an_input_that_is_added_begins_at_its_end_where_it_has_a_history(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else a policy that is added asks for something because of all that ever happened."""
+    commands, events = deployment.commands, deployment.events
+    assert not any(begun(deployment, reading(deployment, commands)).offsets[commands])
+    decides(deployment)
+    both = reading(deployment, commands, events)
+
+    added = begun(deployment, both, commands, events)
+
+    assert not any(added.offsets[commands]), "that one was known"
+    with KafkaLog(deployment.kafka.settings, 30) as log:
+        assert added.offsets[events] == ends(log.bounds(log.places([events])))[events]
+    assert sum(added.offsets[events]) > 0
+    assert "nothing from what is there already" in caplog.text
+    assert begun(deployment, both).offsets == added.offsets, "it is written down"
+
+
+def test_without_a_history_it_begins_with_its_first_record(deployment: Deployment) -> None:
+    commands, events = deployment.commands, deployment.events
+    begun(deployment, reading(deployment, commands))
+    decides(deployment)
+
+    added = begun(deployment, reading(deployment, commands, events))
+
+    assert not any(added.offsets[events])
+
+
+def test_an_input_that_is_none_any_more_is_forgotten(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever would keep it could not start: Spark reads it no more."""
+    commands, events = deployment.commands, deployment.events
+    both = reading(deployment, commands, events)
+    assert begun(deployment, both).offsets.keys() == {commands, events}
+
+    assert begun(deployment, reading(deployment, commands)).offsets.keys() == {commands}
+    assert f"nothing follows from {events} any more" in caplog.text
