@@ -1,14 +1,20 @@
 """`verdict trace` and `verdict why` on what happened in `filled`."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from shutil import copytree
+from sqlite3 import connect
 
 import pytest
 
 from tests.cli.conftest import Verdict, environment, run
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
+from verdict.application import current
 
 __all__ = ["environment", "run"]  # fixtures
+
+APPLICATION = current()  # before a test works in a folder of its own
 
 
 @pytest.fixture
@@ -59,6 +65,24 @@ def test_payloads_are_masked_unless_asked_for_as_an_auditor(
 
 
 @pytest.mark.proves("G-07")
+@pytest.mark.parametrize(
+    "asked",
+    [["trace", FLOW], ["why", "first"], ["trace", FLOW, "--json"], ["why", "first", "--json"]],
+)
+def test_an_event_of_an_unknown_type_is_told_without_its_fields(
+    run: Callable[..., Verdict], filled: Path, tmp_path: Path, asked: list[str]
+) -> None:
+    """Nobody knows what of it is personal: as of a newer version, which ran here before."""
+    copytree(filled, tmp_path / "newer")
+    with closing(connect(tmp_path / "newer" / "verdict.db")) as database, database:
+        database.execute("UPDATE event_archive_v1 SET event_type = 'Newer'")
+
+    said = run(*asked, "--data-dir", tmp_path / "newer")
+
+    assert said.exit_code == 0
+    assert '"payload": null' in said.stdout if "--json" in asked else "not shown" in said.stdout
+
+
 @pytest.mark.parametrize("asked", [("trace", FLOW), ("why", "first")])
 def test_what_was_not_compared_with_its_bytes_says_so(
     verdict: Callable[..., Verdict], asked: tuple[str, str]

@@ -82,6 +82,8 @@ def verdict_on(response: Fields) -> Text:
 
 def listed(event: Fields) -> str:
     """Return the fields of an event in words, and whether nobody has compared them."""
+    if event["payload"] is None:
+        return " (not shown: its type is unknown to the application that was started last)"
     told = ((name, value) for name, value in event["payload"].items() if name != "type")
     fields = "".join(f", {name} {value}" for name, value in told if value is not None)
     return fields if event["checked"] else f"{fields} (not checked)"

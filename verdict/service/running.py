@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.settings import Settings
+from verdict.decider.coverage import refuse_gone
 from verdict.decider.latency import Latencies
 from verdict.decider.recovery.progress import Tell, untold
 from verdict.errors import VerdictError
@@ -23,6 +24,7 @@ from verdict.foundation.foundation import (
     lay_without_spark,
 )
 from verdict.foundation.log_watch import LogWatch
+from verdict.foundation.place import DECIDER
 from verdict.kafka.reach import Reach
 from verdict.projection.database import check_server
 from verdict.service.dying import jvm_ended
@@ -189,6 +191,8 @@ class Running:
             check_server(database)
         laid = self._laid = self._lay(held)
         kafka, topics = laid.kafka, settings.topics
+        if DECIDER in crew.names and isinstance(laid, Foundation) and laid.marker is not None:
+            refuse_gone(laid.marker, topics)  # before views are made of what it knows
         if crew.spark or crew.database:  # else it only serves Kafka to who mends topics, too
             self._log_watch = LogWatch(kafka, topics.of_the_log())
         if database is not None:  # before anything is decided beside tables of another log

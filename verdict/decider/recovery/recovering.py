@@ -126,11 +126,8 @@ def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None
     """Rebuild the state if it is not, or not in the form, that of the application's aggregates.
 
     Raises:
-        AggregateGone: The application lacks one that has decided.
         VerdictError: As `recover` does.
     """
-    if ground.marker is not None:
-        refuse_gone(ground.marker, settings.topics)
     if why := _why_outdated(ground, settings):
         LOG.warning("%s: recovering", why)
         LOG.warning("recovered %s", recover(ground, settings, tell=tell))
