@@ -210,3 +210,15 @@ def test_nobody_gets_the_beginning_who_asks_for_what_is_not_there_yet(
 
         with pytest.raises(NotThereYet, match=f"offset {end + 1}, and Kafka has it up to {end}"):
             next(log.read({place: Span(end + 1, end + 2)}, follow))
+
+
+def test_who_waits_for_what_never_comes_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """G-05: as for an audit whose Kafka has ended meanwhile: it waited for ever, in silence."""
+    monkeypatch.setattr(kafka_log, "SILENT_S", 0.3)
+    nowhere = {"bootstrap.servers": "127.0.0.1:1"}
+
+    with (
+        KafkaLog(nowhere) as log,
+        pytest.raises(Unreachable, match=r"cannot reach Kafka at 127\.0\.0\.1:1, gone:0 cannot be"),
+    ):
+        next(log.read({Partition("gone", 0): Span(0, 1)}))

@@ -33,6 +33,7 @@ RETRY_S = 0.05
 # a request may wait for a broker that is gone; another one goes to the leader of now. On a slow
 # network each gets more, up to the deadline; the last one may end behind it
 FIRST_ANSWER_S = 0.5
+SILENT_S = 60.0  # without a record that must be there, and Kafka does not deliver
 FOR_EVER = sys.maxsize
 FIRST_CHUNK = 128  # offsets; doubled until the record is found
 # all else passes while topics are created and brokers restart; librdkafka retries some of it only
@@ -87,7 +88,8 @@ class KafkaLog:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         seconds: Within which, from now on, all must have arrived that is asked for; None: each
-            question has five, and records may take their time, as for who follows for ever.
+            question has five, and records take their time, if only one comes a minute; who follows
+            waits for ever.
 
     Attributes:
         passed_over: Places that `read` leaves out.
@@ -100,6 +102,7 @@ class KafkaLog:
         self.passed_over = NOTHING_PASSED_OVER
         self.jumped = NOTHING_PASSED_OVER  # where they end their reader
         self._next: dict[Partition, int] = {}
+        self._silent_s = 0.0
         self._options = options
         self._servers = str(options.get("bootstrap.servers"))
         self._log = ClientLog()
@@ -229,12 +232,13 @@ class KafkaLog:
         """
         ends = {place: FOR_EVER if follow else span.end for place, span in spans.items()}
         left = {place for place, span in spans.items() if span.start < ends[place]}
+        self._silent_s = 0.0
         self._next = {place: spans[place].start for place in left}
         self._consumer.assign(
             [TopicPartition(*place, start) for place, start in self._next.items()]
         )
         while left:
-            for message in self._arrived(left):
+            for message in self._arrived(left, follow):
                 place = Partition(str(message.topic()), message.partition() or 0)
                 if place not in left:
                     continue
@@ -311,8 +315,9 @@ class KafkaLog:
             patience *= 2
         return {}
 
-    def _arrived(self, left: Collection[Partition]) -> Iterator[Message]:
+    def _arrived(self, left: Collection[Partition], follow: bool) -> Iterator[Message]:
         """Yield what has come, records and ends of partitions."""
+        began = time.monotonic()
         first = self._consumer.poll(POLL_S)
         # with all that is there besides; `consume` alone would wait for as many as it may return
         messages = [] if first is None else [first, *self._consumer.consume(AT_ONCE, 0)]
@@ -321,10 +326,16 @@ class KafkaLog:
                 yield message
             else:
                 self._see_that_it_passes(message, error)
-        if not messages and self._deadline is not None and not self._deadline.left():
+        self._silent_s = 0.0 if messages else self._silent_s + time.monotonic() - began
+        if not messages and self._is_late(follow):
             names = ", ".join(f"{topic}:{partition}" for topic, partition in sorted(left))
             error = KafkaError(KafkaError._TIMED_OUT, "no answer")
             raise self._failed(f"{names} cannot be read", KafkaException(error))
+
+    def _is_late(self, follow: bool) -> bool:
+        if self._deadline is not None:
+            return not self._deadline.left()
+        return not follow and self._silent_s > SILENT_S
 
     def _see_that_it_passes(self, message: Message, error: KafkaError) -> None:
         place = Partition(str(message.topic()), message.partition() or 0)
