@@ -110,6 +110,8 @@ def test_what_could_not_be_looked_at_is_not_clean() -> None:
         VerdictError, match=r"3 findings: .* `verdict projection rebuild NAME` makes"
     ):
         judged(looked, Counter({Check.CHAIN: 2, Check.READ_MODELS: 1}))
+    with pytest.raises(VerdictError, match=r"1 findings: .* where the aggregate's `snapshot_for"):
+        judged(looked, Counter({Check.STATE: 1}))
 
 
 def test_what_is_passed_over_or_lies_elsewhere_is_clean() -> None:

@@ -144,6 +144,17 @@ def test_books_that_are_right_have_no_findings(
     assert looked["aggregates"] == looked["states"] == 9
 
 
+def test_what_the_read_side_has_not_come_to_is_said(books: Books, right: object) -> None:
+    """Just after traffic, or a start, it would be all clean, and nobody had looked."""
+    books.ask("order", "late", PLACE)
+    books.decide()
+    auditor = Auditor(books.settings)
+
+    assert [*auditor.findings()] == []
+    [said] = [one for one in auditor.looked.not_checked if "has not come yet" in one]
+    assert said.startswith(f"1 events in {books.topics.events('order')}:")
+
+
 @pytest.mark.long
 def test_what_is_right_stays_so_beside_what_is_not(found: Found) -> None:
     assert found["good"] == found["p-good"] == []

@@ -77,7 +77,10 @@ def test_ids_that_are_too_long_in_avro_are_dead_letters_too() -> None:
 
 
 def test_an_unknown_schema_id_is_named() -> None:
-    assert letter(b"\0\0\0\0\x63" + ORDER_AVRO[5:]).error == "schema id 99 is unknown here"
+    assert (
+        letter(b"\0\0\0\0\x63" + ORDER_AVRO[5:]).error
+        == "schema id 99 is unknown here (newer, or of another application)"
+    )
 
 
 def test_another_aggregates_command_is_no_command_here() -> None:

@@ -163,6 +163,7 @@ class LogAudit:
         place = Partition(self.topics.events(aggregate_type), number)
         kept = self.cut.kept[place]
         rows, reached = self._archived(aggregate_type, place, kept.end)
+        ahead = 0
         for copies in side_by_side(rows, self._records(place)):
             if copies.row and self.log.passed_over.holds(*place, copies.row["offset"]):
                 continue
@@ -177,8 +178,14 @@ class LogAudit:
             yield from histories.take(placed)
             if self.archive is not None:
                 yield from differences(copies, placed, reached, kept.start)
+                ahead += copies.row is None and placed.place.offset >= reached
             self.looked.at["events"] += 1
             self.looked.at["archived events"] += copies.row is not None
+        if ahead:
+            self.looked.not_checked.append(
+                f"{ahead:,} events in {place.topic}:{place.partition} to which the read side has "
+                "not come yet"
+            )
 
     def _archived(
         self, aggregate_type: str, place: Partition, end: int

@@ -16,7 +16,7 @@ from verdict.audit.views import altered
 from verdict.configuration.settings import Settings
 from verdict.database import sequence
 from verdict.database.address import one_line
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
@@ -132,7 +132,7 @@ class ReadModels:
         with self._beside(projection) as other:
             try:
                 fold(other, projection, self.records, ends, self._wanted)
-            except (Gone, Altered):
+            except (Gone, Altered, Unreachable):
                 raise
             except VerdictError as error:
                 yield Finding(check=Check.READ_MODELS, what=f"{name} cannot be folded: {error}")

@@ -96,6 +96,11 @@ def judged(looked: Looked, found: Counter[Check]) -> str:
     """
     if found:
         advice = "see what each says"
+        if found[Check.STATE]:
+            advice += (
+                "; `verdict recover` makes the state of the rules again, as a start does where the "
+                "aggregate's `snapshot_format` is raised: do that with each change of `evolve`"
+            )
         if found[Check.READ_MODELS]:
             advice += "; `verdict projection rebuild NAME` makes a read model of the log again"
         raise VerdictError(f"{found.total():,} findings: {advice}")

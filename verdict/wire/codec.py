@@ -109,7 +109,9 @@ class Codec:
         if (version := versions_of(self._subject).get(schema_id)) is not None:
             return version
         if (other := subjects().get(schema_id)) is None:
-            raise Undecodable(f"schema id {schema_id} is unknown here")
+            raise Undecodable(
+                f"schema id {schema_id} is unknown here (newer, or of another application)"
+            )
         raise Undecodable(f"schema id {schema_id} is {other}, not {self._subject}")
 
 
