@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from types import TracebackType
 from typing import Unpack
 
 from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
@@ -125,12 +124,7 @@ class AsyncClient:
     async def __aenter__(self) -> "AsyncClient":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await self.close()
         except NotDelivered:

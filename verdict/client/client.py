@@ -1,7 +1,6 @@
 """The sender's side: send a command, go on, and ask for its outcome when it matters."""
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Unpack
 
 from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
@@ -129,12 +128,7 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.close()
         except NotDelivered:

@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 from confluent_kafka import (
@@ -113,12 +112,7 @@ class KafkaLog:
     def __enter__(self) -> "KafkaLog":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for client in self._clients:
             client.close()
 

@@ -5,7 +5,6 @@ import threading
 import time
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 
 from pyspark.sql import SparkSession
 
@@ -95,12 +94,7 @@ class Running:
             self._held = held.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     @property
