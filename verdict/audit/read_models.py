@@ -101,9 +101,8 @@ class ReadModels:
         read = position.load(connection, projection).get(gone.place, 0)
         answers = map(self.records.topics.responses, current().aggregate_types)
         if gone.place.topic in answers and read >= gone.earliest:
-            where = f"{gone.place.topic}:{gone.place.partition}"
             self.looked.not_checked.append(
-                f"{projection.name}: of {where} Kafka has dropped what lies before offset "
+                f"{projection.name}: of {gone.place} Kafka has dropped what lies before offset "
                 f"{gone.earliest}; it was read, and is nowhere else"
             )
         else:

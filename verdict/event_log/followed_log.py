@@ -135,8 +135,7 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
     for place, offset in sorted(reached.items()):
         if place.topic in ends and offset > (end := at(ends, place)):
             said.append(
-                f"{place.topic}:{place.partition} was read up to offset {offset}, and Kafka has "
-                f"it up to {end} only"
+                f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
             )
     return said
 

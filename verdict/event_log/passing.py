@@ -196,7 +196,7 @@ def see_that_records_are_there(kafka: Kafka, log: Log, places: Iterable[Source])
 
 
 def _is_there(kafka: Kafka, place: Source) -> bool:
-    partition = Partition(place.topic, place.partition)
+    partition = Partition.of(place)
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         try:
             return (
@@ -235,7 +235,7 @@ def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
     reason = f"passed over by {passed.word}"
     try:
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            place = Partition(passed.topic, passed.partition)
+            place = Partition.of(passed)
             start = max(passed.start, log.bounds([place])[place].start)
             for message in log.read({place: Span(start, passed.until)}):
                 if message.offset() == passed.last.offset:

@@ -182,7 +182,7 @@ class Subscription:
         try:
             return decode_event(self._followed[found.topic], found.value or b"")
         except ValueError as error:
-            place = f"{found.topic}:{found.partition}:{found.offset}"
+            place = found.source
             raise VerdictError(
                 f"{place} cannot be read as an event ({error}): look at it with `verdict letters "
                 f"show {place}`; if it is none, pass it over with `verdict letters evict {place} "

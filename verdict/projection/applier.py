@@ -33,9 +33,9 @@ class RecordsMissing(StoppedAt):
     """A batch begins behind the position, so records in between would be passed over."""
 
     def __init__(self, projection: Projection, place: Partition, next_offset: int, start: int):
-        name, at = projection.name, f"{place.topic}:{place.partition}:{next_offset}"
+        name, at = projection.name, f"{place}:{next_offset}"
         super().__init__(
-            f"projection {name} v{projection.version} needs {place.topic}:{place.partition} from "
+            f"projection {name} v{projection.version} needs {place} from "
             f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
             f"between, or it was not read; what is archived of it comes back with `verdict "
             f"projection rebuild {name}`, what is nowhere is passed over with `verdict letters "

@@ -50,7 +50,7 @@ class AnotherRunner(Exception):
         place = min(place for place, _ in loaded.items() ^ found.items())
         super().__init__(
             f"another runner advances projection {projection.name} v{projection.version}: "
-            f"{place.topic}:{place.partition} was at offset {loaded.get(place, 0)} and is at "
+            f"{place} was at offset {loaded.get(place, 0)} and is at "
             f"{found.get(place, 0)}; nothing of this batch was written here: let only one of them "
             "run"
         )

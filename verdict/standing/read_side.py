@@ -124,7 +124,7 @@ class Told:
         role, error = self.versions[of]
         positions = self._positions(of, ends)
         followed = self._followed[name]
-        begun = {Partition(one.topic, one.partition) for one in positions}
+        begun = {Partition.of(one) for one in positions}
         unread = (
             end for place, end in ends.items() if place.topic in followed and place not in begun
         )

@@ -87,7 +87,7 @@ class StoppingRecords:
         assert place is not None
         with self._log() as log:
             earliest = _earliest(log, place)
-            span = {_partition(place): Span(place.offset, place.offset + 1)}
+            span = {Partition.of(place): Span(place.offset, place.offset + 1)}
             message = None if place.offset < earliest else next(log.read(span), None)
         return facts | {"dropped_before": earliest} | _content(message)
 
@@ -144,7 +144,7 @@ class StoppingRecords:
         )
 
     def _unreadable_behind(self, log: KafkaLog, place: Source, first: Span) -> Iterator[Span]:
-        partition = _partition(place)
+        partition = Partition.of(place)
         end = log.bounds([partition])[partition].end
         for record in map(laid, log.read({partition: Span(min(first.end, end), end)})):
             if isinstance(self._decoding.delivery(*record).record, Unreadable):
@@ -171,12 +171,8 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _partition(place: Source) -> Partition:
-    return Partition(place.topic, place.partition)
-
-
 def _earliest(log: KafkaLog, place: Source) -> int:
-    partition = _partition(place)
+    partition = Partition.of(place)
     return log.bounds([partition])[partition].start
 
 

@@ -96,7 +96,7 @@ class Resolver:
         for found in self._events.read(reached, {place: span.end for place, span in kept.items()}):
             record = decoder.delivery(*found).record
             if isinstance(record, RecordedEvent) and record.decided_at <= millis:
-                place = Partition(found.topic, found.partition)
+                place = Partition.of(found)
                 ends[place] = max(ends[place], found.offset + 1)
         return ends
 
