@@ -14,10 +14,11 @@ from verdict.cli.output import note, show_json
 from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
 from verdict.decider.recovery.progress import Recovered
-from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobserved
+from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.known_markers import refuse_another_log
 from verdict.foundation.place import DECIDER, whole_place

@@ -12,7 +12,7 @@ from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.settings import Settings
 from verdict.decider.coverage import refuse_gone
 from verdict.decider.latency import Latencies
-from verdict.decider.recovery.progress import Tell, untold
+from verdict.decider.recovery.progress import Tell
 from verdict.errors import VerdictError
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.foundation.foundation import (
@@ -59,7 +59,7 @@ class Running:
         self,
         settings: Settings,
         on_step: OnStep = unobserved,
-        tell: Tell = untold,
+        tell: Tell = unobserved,
         crew: Crew | None = None,
         page_url: str | None = None,
     ) -> None:

@@ -15,6 +15,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.followed_topics import refuse_another_read_side
 from verdict.event_log.opened import event_log
+from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
@@ -30,7 +31,7 @@ from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Differs
 from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
 from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.steps import OnStep, Tell, unobserved
+from verdict.read_models.versions.steps import OnStep, Tell
 from verdict.read_models.versions.swapping import Verified
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.spark.session import spark_session
