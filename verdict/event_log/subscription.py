@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from verdict.application import current
-from verdict.configuration.found import bootstrap_servers
-from verdict.configuration.kafka import librdkafka_options
+from verdict.configuration.found import kafka_options
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
@@ -63,7 +62,7 @@ def subscribe(
         VerdictError: A setting is wrong, or there is no such category.
     """
     known = settings or load_settings()
-    options = librdkafka_options(known) | {"bootstrap.servers": bootstrap_servers(known)}
+    options = kafka_options(known)
     with reader_of(known) as reader, honouring(options, known.topics) as log:
         yield Subscription(reader, log, known.topics, category, from_position)
 

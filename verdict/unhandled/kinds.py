@@ -1,6 +1,6 @@
 """All that waits for a person in a deployment, of whatever kind it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,25 +24,6 @@ from verdict.unhandled.records import StoppingRecords
 from verdict.wire.decision import Decision
 
 
-def _events(engine: Engine, settings: Settings) -> Unhandled:
-    return HeldAggregates(engine, declared(settings.chosen))
-
-
-def _letters(engine: Engine, settings: Settings) -> Unhandled:
-    return ParkedLetters(engine, settings.topics)
-
-
-def _records(engine: Engine, settings: Settings) -> Unhandled:
-    def decide(made: Sequence[Decision]) -> None:
-        write_decisions(kafka_options(settings), settings.topics, made)
-
-    decoding = Decoding(settings.topics)
-    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide, decoding)
-
-
-KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)
-
-
 @contextmanager
 def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     """Give all kinds, on the read side that is set, or that of the running service.
@@ -50,9 +31,20 @@ def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     Raises:
         Unreachable: There is none, or it does not answer.
     """
+    topics = settings.topics
+
+    def decide(made: Sequence[Decision]) -> None:
+        write_decisions(kafka_options(settings), topics, made)
+
     engine = _existing(database_url(settings))
     try:
-        yield [kind(engine, settings) for kind in KINDS]
+        yield [
+            HeldAggregates(engine, declared(settings.chosen)),
+            StoppingRecords(
+                engine, lambda: KafkaLog(kafka_options(settings)), decide, Decoding(topics)
+            ),
+            ParkedLetters(engine, topics),
+        ]
     except DBAPIError as error:
         problem = f"{shown(engine.url)}: {one_line(error.orig)}"
         raise (Unreachable if database_failed(error) else VerdictError)(problem) from error

@@ -83,8 +83,7 @@ class StoppingRecords:
             NothingWaits: Nothing does.
             Unreachable: Kafka does not answer.
         """
-        facts, place = self._found(address), place_of(address)
-        assert place is not None
+        facts, place = self._found(address)
         with self._log() as log:
             earliest = _earliest(log, place)
             span = {Partition.of(place): Span(place.offset, place.offset + 1)}
@@ -119,8 +118,7 @@ class StoppingRecords:
             NothingWaits: Nothing stopped there.
             Unreachable: Kafka does not answer; nothing is decided.
         """
-        facts, place = self._found(address), place_of(address)
-        assert place is not None
+        facts, place = self._found(address)
         with self._log() as log:
             first = Span(place.offset, max(place.offset + 1, _earliest(log, place)))
             spans = [first, *(self._unreadable_behind(log, place, first) if all_behind else ())]
@@ -154,11 +152,11 @@ class StoppingRecords:
         """Refuse: only evicting it lets anybody go on."""
         raise NobodyKept(address)
 
-    def _found(self, address: str) -> Facts:
-        found = next((item for item in self.listed() if item["id"] == address), None)
-        if found is None:
+    def _found(self, address: str) -> tuple[Facts, Source]:
+        place, found = place_of(address), [one for one in self.listed() if one["id"] == address]
+        if place is None or not found:
             raise NothingWaits(address)
-        return found
+        return found[0], place
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
