@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum, auto
 from typing import Annotated
 
@@ -124,8 +125,7 @@ def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
     if why is None or others:
         alone = "it needs --why, and goes with no other of --skip, --accept-lost, --shards, --begin"
         raise typer.BadParameter(alone, param_hint=option)
-    person = decided_by(by, why)
-    return Wish(who=person.who, why=person.why or "", at=wall_clock())
+    return _by(by, why)
 
 
 def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
@@ -144,21 +144,20 @@ def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -
         return NO_WISH
     if why is None:
         raise typer.BadParameter("say why", param_hint="--why")
-    person = decided_by(by, why)
-    places = []
+    wish, places = _by(by, why), []
     for text in skip:
         if (place := place_of(text)) is None:
             raise typer.BadParameter(
                 f"{text!r} is no place, such as order.commands:2:17", param_hint="--skip"
             )
         places.append(place)
-    return Wish(
-        places=places,
-        accept_lost=accept_lost,
-        who=person.who,
-        why=person.why or "",
-        at=wall_clock(),
-    )
+    return replace(wish, places=places, accept_lost=accept_lost)
+
+
+def _by(by: str | None, why: str) -> Wish:
+    """Return the wish of a person, for nothing yet."""
+    person = decided_by(by, why)
+    return Wish(who=person.who, why=person.why or "", at=wall_clock())
 
 
 def own_alone(settings: Settings, wish: Wish) -> None:
