@@ -24,7 +24,7 @@ from verdict.projection import position, processor_tables, versions
 from verdict.projection.answered import Outcome
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
-from verdict.projection.database import open_database, snapshot
+from verdict.projection.database import opened, snapshot
 from verdict.projection.declared import FIRST, declared
 from verdict.projection.described import View
 from verdict.projection.membership import Membership
@@ -177,11 +177,10 @@ class ReadModels:
     @contextmanager
     def _beside(self, projection: Projection) -> Iterator[Engine]:
         file = self.folder / f"{projection.name}.db"
-        engine = open_database(f"sqlite:///{file.absolute()}")
         try:
-            yield engine
+            with opened(f"sqlite:///{file.absolute()}") as engine:
+                yield engine
         finally:
-            engine.dispose()
             for left in self.folder.glob(f"{file.name}*"):
                 left.unlink()
 

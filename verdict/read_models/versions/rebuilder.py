@@ -20,7 +20,7 @@ from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
-from verdict.projection.database import failing_in_words, open_database
+from verdict.projection.database import failing_in_words, opened
 from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.position import AnotherRunner, Positions
 from verdict.read_models.batches.source import KafkaBatches
@@ -133,15 +133,12 @@ class Rebuilder:
 
     @contextmanager
     def _database(self) -> Iterator[Engine]:
-        engine = open_database(database_url(self._settings))
         try:
-            with failing_in_words(engine):
+            with opened(database_url(self._settings)) as engine, failing_in_words(engine):
                 refuse_another_read_side(self._settings, self._kafka)
                 yield engine
         except AnotherRunner as error:
             raise VerdictError(f"{error}; then try again") from error
-        finally:
-            engine.dispose()
 
     def _fold(
         self, parts: ExitStack, lock: DataDirectoryLock, log: KafkaLog, ends: Positions
