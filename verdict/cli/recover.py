@@ -14,6 +14,7 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
 from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.decider.recovery.progress import Recovered
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
@@ -26,7 +27,6 @@ from verdict.foundation.place import DECIDER, whole_place
 from verdict.foundation.renewed_topics import renew_topics
 from verdict.kafka.offsets import Offsets, shown
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
-from verdict.projection.applier import wall_clock
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.unhandled.records import place_of
 from verdict.wire.marker import Marker

@@ -14,6 +14,7 @@ from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database.address import one_line, shown
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.mail import outbox
 from verdict.mail.courier import Courier
@@ -24,7 +25,6 @@ from verdict.mail.share import Share
 from verdict.mail.week import Week
 from verdict.mail.worker import Counts, Worker
 from verdict.model.mailing import Mailing
-from verdict.projection.applier import wall_clock
 from verdict.projection.database import create_processor_tables, opened
 
 

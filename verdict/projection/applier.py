@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.database.sqlite_file import AnotherFile, is_damaged
+from verdict.database.time_text import wall_clock
 from verdict.projection import decision, holding, intervention, lost, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.amendments import Changed
@@ -42,11 +43,6 @@ class RecordsMissing(StoppedAt):
             f"evict {at} --why …`",
             (*place, next_offset),
         )
-
-
-def wall_clock() -> int:
-    """Return now in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class Applier:

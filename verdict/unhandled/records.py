@@ -16,13 +16,13 @@ from typing import Any
 from confluent_kafka import Message
 from sqlalchemy import Engine, Row, select
 
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.event_log.placed import laid
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection import decision, versions
-from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Unreadable
 from verdict.projection.database import snapshot
 from verdict.projection.decoding import Decoding

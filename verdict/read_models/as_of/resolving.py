@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from verdict.application import current
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable
 from verdict.event_log.event_log import EventLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.applier import wall_clock
 from verdict.projection.decoding import Decoding
 from verdict.projection.projection import Projection
 from verdict.read_models.as_of.decided import Decided
