@@ -64,11 +64,7 @@ Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the
 
 
 class Commands:
-    """Sends for all who ask, by one client of the Kafka that there is.
-
-    Args:
-        settings: Of the deployment.
-    """
+    """Sends for all who ask, by one client of the Kafka that there is."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

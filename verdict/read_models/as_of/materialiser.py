@@ -42,10 +42,6 @@ class Materialiser:
 
     The live tables are not touched, and it does not matter how far they have come.
 
-    Args:
-        settings: Those of the service.
-        name: Of the projection.
-
     Raises:
         VerdictError: There is no such projection, or none that can be folded.
         Unreachable: No Kafka is set and no service runs.
