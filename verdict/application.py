@@ -28,7 +28,7 @@ from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
 from verdict.model.read_model import ReadModel
-from verdict.model.told import place_of
+from verdict.model.told import told
 from verdict.model.verb import Verb
 
 if TYPE_CHECKING:
@@ -350,10 +350,7 @@ def load(path: str) -> Application:
     except VerdictError:
         raise
     except Exception as error:  # somebody else's code
-        raise NoApplication(
-            f"the application {path} cannot be loaded: {type(error).__name__}: {error}"
-            f"{place_of(error.__traceback__)}"
-        ) from error
+        raise NoApplication(f"the application {path} cannot be loaded: {told(error)}") from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
         raise NoApplication(f"{path} {what}: it must be a verdict.Application")

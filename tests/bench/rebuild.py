@@ -22,6 +22,7 @@ from tests.postgresql import server
 from tests.projection.event_log import AN_EVENT, START
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog
+from verdict.exactly_once.steps import unobserved
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.message import Event
@@ -34,7 +35,6 @@ from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.folds import OnExecutors
-from verdict.read_models.versions.steps import unobserved
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.reading.reader import Reader
 from verdict.spark.session import spark_session

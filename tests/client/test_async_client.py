@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.client.test_waiting import ABOUT, place, response_at
-from verdict.client import async_client
+from verdict.client import async_client, connection
 from verdict.client.async_client import AsyncClient
 from verdict.client.connection import Outgoing
 from verdict.client.errors import NotDelivered, OutcomeUnknown, ResponsesUnreadable
@@ -62,7 +62,7 @@ class Desk:
 
 
 def client_at(desk: Desk) -> AsyncClient:
-    with patch.object(async_client, "Connection", lambda *_: desk):
+    with patch.object(connection, "Connection", lambda *_: desk):
         return AsyncClient("nowhere")
 
 

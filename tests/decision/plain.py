@@ -27,7 +27,7 @@ from verdict.model.recorded_event import RecordedEvent, event_id
 from verdict.operator.batch import outcome_entry
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key
-from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
+from verdict.wire.cloud_events import dead_letter_headers, event_headers
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
@@ -71,7 +71,8 @@ def _answers(
     response: Response, record: CommandRecord, traceparent: str | None
 ) -> Iterator[Output]:
     key, of = response.aggregate_id.encode(), response.aggregate_type
-    headers, replayable = joined(response_headers(traceparent)), response.reason != "HANDLER_ERROR"
+    headers = joined({"traceparent": traceparent} if traceparent else {})
+    replayable = response.reason != "HANDLER_ERROR"
     if response.reason is not None and not response.duplicate:
         rejection = Rejection(**dict(response), command_bytes=record.value or b"")
         yield Output(TOPICS.rejected(of), key, encode(rejection), headers, replayable)

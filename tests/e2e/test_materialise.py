@@ -11,10 +11,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.e2e.deployment import Deployment
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.message import iso_time
-from verdict.projection.applier import wall_clock
 from verdict.projection.declared import projections, read_models
 from verdict.projection.processor_tables import readable
 from verdict.read_models.as_of.materialiser import Materialiser

@@ -10,6 +10,7 @@ from confluent_kafka.cimpl import NewTopic
 from sqlalchemy import Engine, select
 
 from tests.topics import create_new
+from verdict.exactly_once.steps import unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.letters.destinations import Destinations
@@ -17,7 +18,7 @@ from verdict.letters.dispatch import Dispatch
 from verdict.letters.intake import Intake
 from verdict.letters.receiving import Rules
 from verdict.letters.retrying import topic_names
-from verdict.letters.steps import OnStep, unobserved
+from verdict.letters.steps import OnStep
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter import table
 from verdict.wire.letter import Pairs

@@ -8,7 +8,6 @@ from verdict.local.jars import broker_classpath, main, read_lock, spark_jars, ve
 
 JAR = b"the bytes that were tested"
 SHA256 = hashlib.sha256(JAR).hexdigest()
-WANTED = {"broker/kafka.jar": SHA256}
 
 NO_REPOSITORY = """
 <ivysettings>
@@ -22,20 +21,21 @@ NO_REPOSITORY = """
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Jars as locked."""
-    (tmp_path / "broker").mkdir()
-    (tmp_path / "broker" / "kafka.jar").write_bytes(JAR)
-    return tmp_path
+    """Jars as locked in a file beside them."""
+    (tmp_path / "some.lock").write_text(f"broker kafka.jar {SHA256}\n")
+    (tmp_path / "jars" / "broker").mkdir(parents=True)
+    (tmp_path / "jars" / "broker" / "kafka.jar").write_bytes(JAR)
+    return tmp_path / "jars"
 
 
 def problem(folder: Path) -> str:
     with pytest.raises(EnvironmentIncomplete) as incomplete:
-        verify(folder, WANTED)
+        verify(folder, folder.with_name("some.lock"))
     return str(incomplete.value)
 
 
 def test_locked_jars_pass(folder: Path) -> None:
-    verify(folder, WANTED)
+    verify(folder, folder.with_name("some.lock"))
 
 
 def test_an_altered_jar_is_named_with_what_was_found_and_wanted(folder: Path) -> None:
@@ -48,7 +48,9 @@ def test_an_altered_jar_is_named_with_what_was_found_and_wanted(folder: Path) ->
 def test_a_missing_jar_is_named(folder: Path) -> None:
     (folder / "broker" / "kafka.jar").unlink()
 
-    assert f"broker/kafka.jar: found nothing, wanted {SHA256}" in problem(folder)
+    said = problem(folder)
+    assert f"the jars in {folder} are not those of some.lock" in said
+    assert f"broker/kafka.jar: found nothing, wanted {SHA256}" in said
 
 
 def test_an_unexpected_jar_is_named(folder: Path) -> None:

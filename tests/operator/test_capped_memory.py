@@ -19,8 +19,8 @@ from tests.bench.state_entries import NOW
 from tests.documents import ROOT
 from tests.operator import capped
 from tests.operator.capped_operator import CAP_BYTES, Asked, CappedProcessor, modified, placed, seed
+from tests.operator.outputs import unpacked
 from verdict.decision.handle import Limits
-from verdict.operator.chunk import unpacked
 from verdict.operator.handover import chunks_of
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output

@@ -13,10 +13,10 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from tests.decision.desk import command_record
 from tests.model import Record
+from tests.operator.outputs import unpacked
 from tests.operator.test_processor import _frame, cut, log_of
 from verdict.decision.handle import Limits
 from verdict.operator import processor
-from verdict.operator.chunk import unpacked
 from verdict.operator.handover import Handover, chunks_of
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output

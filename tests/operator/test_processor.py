@@ -19,10 +19,10 @@ from commands.order import ModifyOrder
 from compose.application import app
 from tests.comparison import Published, assert_as_the_model_says
 from tests.model import Model, Record, fold
+from tests.operator.outputs import unpacked
 from tests.traffic import Traffic
 from verdict.application import using
 from verdict.decision.handle import Limits
-from verdict.operator.chunk import unpacked
 from verdict.operator.log_structured import LogStructuredState
 from verdict.operator.output import Output
 from verdict.operator.processor import INPUT_COLUMNS, CommandProcessor

@@ -15,6 +15,7 @@ from tests.projection.event_log import EventLog, opened
 from verdict.event_log.archive import Archive
 from verdict.event_log.event_log import EventLog as Log
 from verdict.event_log.event_log import Gone
+from verdict.exactly_once.steps import unobserved
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, holding, intervention, position, versions
@@ -29,7 +30,7 @@ from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import AnotherBuild, Stopped
 from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
-from verdict.read_models.versions.steps import OnStep, Step, unobserved
+from verdict.read_models.versions.steps import OnStep, Step
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.wire.records import encode_event
 

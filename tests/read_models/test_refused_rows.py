@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from projections.us_holder import us_holder
+from verdict.exactly_once.steps import unobserved
 from verdict.projection import position, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.role import Role
@@ -14,7 +15,6 @@ from verdict.read_models.batches.final_rows import schema_of
 from verdict.read_models.versions.beside import begin_another
 from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Stopped
-from verdict.read_models.versions.steps import unobserved
 from verdict.wire.spans import Partition
 
 BUILT = us_holder(version=2)

@@ -12,6 +12,7 @@ from projections.us_holder import us_holder
 from tests.event_log.followable import POSITIONS, CutLog, Followable
 from verdict.errors import VerdictError
 from verdict.event_log.event_log import Gone
+from verdict.exactly_once.steps import unobserved
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
@@ -29,7 +30,7 @@ from verdict.read_models.versions.errors import (
     ViewsInUse,
 )
 from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.steps import Step, unobserved
+from verdict.read_models.versions.steps import Step
 from verdict.reading.reader import Reader
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")

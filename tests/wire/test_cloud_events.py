@@ -17,8 +17,8 @@ from tests.wire.examples import (
     recorded,
 )
 from verdict.model.recorded_event import RecordedEvent
-from verdict.wire.cloud_events import dead_letter_headers, event_headers, response_headers
-from verdict.wire.headers import Headers
+from verdict.wire.cloud_events import dead_letter_headers, event_headers, trace_text
+from verdict.wire.headers import Headers, joined
 from verdict.wire.records import encode_event
 
 EVENT = recorded("order", EVENTS["order"][0])
@@ -62,8 +62,8 @@ def test_a_trace_that_was_not_given_is_not_written() -> None:
 
 
 def test_a_response_carries_the_trace_of_its_command_and_nothing_else() -> None:
-    assert response_headers(TRACE) == {"traceparent": TRACE}
-    assert response_headers(None) == {}
+    assert trace_text(TRACE) == joined({"traceparent": TRACE})
+    assert trace_text(None) == joined({}) == ""
 
 
 def test_the_sdk_reads_a_dead_letter() -> None:

@@ -23,7 +23,7 @@ from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
 from verdict.kafka.access import kafka_of
 from verdict.projection import lost
-from verdict.projection.database import open_database
+from verdict.projection.database import opened
 from verdict.read_models.as_of.filling import Records
 from verdict.read_models.as_of.scratch import scratch
 from verdict.reading.reader import reader_of
@@ -135,8 +135,7 @@ class Auditor:
 
     def _read_models(self, records: Records, parts: ExitStack, folder: Path) -> Iterator[Finding]:
         refuse_another_read_side(self._settings, self._kafka)
-        engine = open_database(database_url(self._settings))
-        parts.callback(engine.dispose)
+        engine = parts.enter_context(opened(database_url(self._settings)))
         only = None if self._only is None else (self._types[0], self._only)
         models = ReadModels(self._settings, engine, records, folder, only, self.looked, self._tell)
         yield from models.findings(self._types)

@@ -20,17 +20,11 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tip:
-    """Where an aggregate's events end; the hash of an event that cannot be read is not known."""
+class End:
+    """Where an aggregate's events end, or the last outcome says so; `digest`: the last event's.
 
-    version: int
-    digest: bytes | None
-    place: Source
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What the last outcome of an aggregate says: its version then, and the last event's hash."""
+    The hash of an event that cannot be read is not known.
+    """
 
     version: int
     digest: bytes | None
@@ -66,8 +60,8 @@ class Histories:
         self._passed_over = passed_over
         self._lost_version = lost_version
         self._answered = answered
-        self._tips: dict[str, Tip] = {}
-        self._said: dict[str, Said] = {}
+        self._tips: dict[str, End] = {}
+        self._said: dict[str, End] = {}
 
     @property
     def aggregates(self) -> int:
@@ -76,27 +70,27 @@ class Histories:
 
     def take(self, placed: Placed) -> Iterator[Finding]:
         """Look at the next event; yield what is wrong with it."""
-        tip = self._tips.get(placed.aggregate_id, Tip(0, b"", placed.place))
+        name = placed.aggregate_id
+        tip = self._tips.get(name, End(0, b"", placed.place))
         if isinstance(placed.content, str):
             # what follows is looked at as if this were the next version
-            self._tips[placed.aggregate_id] = Tip(tip.version + 1, None, placed.place)
-            yield self._finding(Check.CHAIN, placed, placed.content, tip.version + 1)
+            unread = self._tips[name] = End(tip.version + 1, None, placed.place)
+            yield self._finding(Check.CHAIN, name, unread, placed.content)
             return
         if placed.version <= tip.version:
             behind = f"lies behind version {tip.version}, at {tip.place}"
             what = f"{behind}: it is there twice, or came too late"
-            yield self._finding(Check.VERSIONS, placed, what)
+            yield self._finding(Check.VERSIONS, name, placed, what)
             return
         yield from self._followed(tip, placed, placed.content)
         digest = sha256(placed.content.value).digest()
-        self._tips[placed.aggregate_id] = Tip(placed.version, digest, placed.place)
+        self._tips[name] = End(placed.version, digest, placed.place)
 
     def answer(self, response: Response, place: Source) -> None:
         """Take the next response in."""
         if response.duplicate or response.to_version is None:
             return
-        said = Said(response.to_version, response.last_hash, place)
-        self._said[response.aggregate_id] = said
+        self._said[response.aggregate_id] = End(response.to_version, response.last_hash, place)
 
     def close(self) -> Iterator[Finding]:
         """Yield what outcomes and events say differently of how they end."""
@@ -104,13 +98,14 @@ class Histories:
             tip, said = self._tips.get(name), self._said.get(name)
             if said is None:
                 if tip is not None and self._answered:
-                    yield self._end(name, tip, "no outcome tells of it or of any before")
+                    what = "no outcome tells of it or of any before"
+                    yield self._finding(Check.VERSIONS, name, tip, what)
             elif tip is None or tip.version < said.version:
                 if not self._is_decided(name, tip, said.version, None):
                     yield self._cut_off(name, tip, said)
             elif tip.version > said.version:
                 what = f"no outcome tells of it: the last one, at {said.place}, says version "
-                yield self._end(name, tip, f"{what}{said.version}")
+                yield self._finding(Check.VERSIONS, name, tip, f"{what}{said.version}")
             elif said.digest is not None and tip.digest not in (None, said.digest):
                 yield self._altered(name, tip, said)
         yield from self._more_than_decided()
@@ -128,36 +123,29 @@ class Histories:
             )
             yield Finding(check=Check.VERSIONS, what=what, aggregate_type=self.aggregate_type)
 
-    def _followed(self, tip: Tip, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
+    def _followed(self, tip: End, placed: Placed, stored: StoredEvent) -> Iterator[Finding]:
+        name = placed.aggregate_id
         if placed.version > tip.version + 1:
-            name, behind, last = placed.aggregate_id, placed.place, placed.version - 1
-            if self._is_decided(name, tip, last, behind):
+            if self._is_decided(name, tip, placed.version - 1, placed.place):
                 return
             lacking = f"{tip.version + 1}"
             if placed.version > tip.version + 2:
                 lacking += f" to {placed.version - 1}"
             what = f"follows version {tip.version}: version {lacking} is missing"
-            yield self._finding(Check.VERSIONS, placed, what)
+            yield self._finding(Check.VERSIONS, name, placed, what)
         elif tip.digest is not None and stored.event.previous_hash != tip.digest:
             said = stored.event.previous_hash.hex()[:16] or "nothing"
             if not tip.version:
-                yield self._finding(
-                    Check.CHAIN, placed, f"is the first one and names an event before it ({said}…)"
-                )
+                what = f"is the first one and names an event before it ({said}…)"
+                yield self._finding(Check.CHAIN, name, placed, what)
                 return
-            yield Finding(
-                check=Check.CHAIN,
-                what=(
-                    f"has the SHA-256 {tip.digest.hex()[:16]}…, and version {placed.version}, at "
-                    f"{placed.place}, says it was {said}…: one of the two was altered"
-                ),
-                aggregate_type=self.aggregate_type,
-                aggregate_id=placed.aggregate_id,
-                version=tip.version,
-                place=tip.place,
+            what = (
+                f"has the SHA-256 {tip.digest.hex()[:16]}…, and version {placed.version}, at "
+                f"{placed.place}, says it was {said}…: one of the two was altered"
             )
+            yield self._finding(Check.CHAIN, name, tip, what)
 
-    def _is_decided(self, name: str, tip: Tip | None, last: int, behind: Source | None) -> bool:
+    def _is_decided(self, name: str, tip: End | None, last: int, behind: Source | None) -> bool:
         """Tell whether the versions behind `tip` up to `last` are missing by a decision.
 
         Args:
@@ -179,45 +167,26 @@ class Histories:
             return True
         return False
 
-    def _finding(
-        self, check: Check, placed: Placed, what: str, version: int | None = None
-    ) -> Finding:
-        return Finding(
-            check=check,
-            what=what,
-            aggregate_type=self.aggregate_type,
-            aggregate_id=placed.aggregate_id,
-            version=version or placed.version,
-            place=placed.place,
-        )
-
-    def _end(self, name: str, tip: Tip, what: str, check: Check = Check.VERSIONS) -> Finding:
+    def _finding(self, check: Check, name: str, at: End | Placed, what: str) -> Finding:
         return Finding(
             check=check,
             what=what,
             aggregate_type=self.aggregate_type,
             aggregate_id=name,
-            version=tip.version,
-            place=tip.place,
+            version=at.version,
+            place=at.place,
         )
 
-    def _cut_off(self, name: str, tip: Tip | None, said: Said) -> Finding:
+    def _cut_off(self, name: str, tip: End | None, said: End) -> Finding:
         ends = "there is none" if tip is None else f"they end with version {tip.version}"
         what = f"its last events are cut off: {ends}, the outcome says version {said.version}"
-        return Finding(
-            check=Check.VERSIONS,
-            what=what,
-            aggregate_type=self.aggregate_type,
-            aggregate_id=name,
-            version=said.version,
-            place=said.place,
-        )
+        return self._finding(Check.VERSIONS, name, said, what)
 
-    def _altered(self, name: str, tip: Tip, said: Said) -> Finding:
+    def _altered(self, name: str, tip: End, said: End) -> Finding:
         assert tip.digest is not None
         assert said.digest is not None
         what = (
             f"has the SHA-256 {tip.digest.hex()[:16]}…, and the last outcome, at {said.place}, "
             f"says it was {said.digest.hex()[:16]}…: it was altered"
         )
-        return self._end(name, tip, what, Check.LAST_HASH)
+        return self._finding(Check.LAST_HASH, name, tip, what)

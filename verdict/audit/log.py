@@ -271,10 +271,10 @@ class LogAudit:
     def _records(self, place: Partition) -> Iterator[Laid]:
         """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
         key = None if self.only is None else self.only.encode()
-        self.tell(f"{place.topic}:{place.partition}")
+        self.tell(str(place))
         for count, message in enumerate(self.log.read({place: self.cut.kept[place]}), 1):
             if not count % EVERY:
-                self.tell(f"{place.topic}:{place.partition}: {count:,} records")
+                self.tell(f"{place}: {count:,} records")
             if key is None or message.key() == key:
                 yield laid(message)
 

@@ -24,7 +24,7 @@ from verdict.projection import position, processor_tables, versions
 from verdict.projection.answered import Outcome
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
-from verdict.projection.database import open_database, snapshot
+from verdict.projection.database import opened, snapshot
 from verdict.projection.declared import FIRST, declared
 from verdict.projection.described import View
 from verdict.projection.membership import Membership
@@ -101,9 +101,8 @@ class ReadModels:
         read = position.load(connection, projection).get(gone.place, 0)
         answers = map(self.records.topics.responses, current().aggregate_types)
         if gone.place.topic in answers and read >= gone.earliest:
-            where = f"{gone.place.topic}:{gone.place.partition}"
             self.looked.not_checked.append(
-                f"{projection.name}: of {where} Kafka has dropped what lies before offset "
+                f"{projection.name}: of {gone.place} Kafka has dropped what lies before offset "
                 f"{gone.earliest}; it was read, and is nowhere else"
             )
         else:
@@ -178,11 +177,10 @@ class ReadModels:
     @contextmanager
     def _beside(self, projection: Projection) -> Iterator[Engine]:
         file = self.folder / f"{projection.name}.db"
-        engine = open_database(f"sqlite:///{file.absolute()}")
         try:
-            yield engine
+            with opened(f"sqlite:///{file.absolute()}") as engine:
+                yield engine
         finally:
-            engine.dispose()
             for left in self.folder.glob(f"{file.name}*"):
                 left.unlink()
 

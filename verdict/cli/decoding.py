@@ -1,6 +1,6 @@
 """Records of every topic as JSON objects: the contract's fields and the record's place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from confluent_kafka import Message
@@ -33,22 +33,19 @@ class Kind(StrEnum):
 OF_ALL = (Kind.DEAD_LETTERS, Kind.NOTIFICATIONS)  # whose topics are of no aggregate
 
 
-def topic_of(topics: Topics, kind: Kind, aggregate_type: str) -> str:
-    """Return the topic that holds `kind` of an aggregate; dead letters are of all."""
+def topics_of(topics: Topics, kind: Kind, names: Iterable[str]) -> dict[str, str]:
+    """Return the topics that hold `kind` of these aggregates, each with its type, "" if of all."""
+    if kind is Kind.DEAD_LETTERS:
+        return {topics.dead_letters: ""}
+    if kind is Kind.NOTIFICATIONS:
+        return {topics.named(one.topic): "" for one in current().notifications}
     named: dict[Kind, Callable[[str], str]] = {
         Kind.COMMANDS: topics.commands,
         Kind.EVENTS: topics.events,
         Kind.REJECTED: topics.rejected,
         Kind.RESPONSES: topics.responses,
     }
-    return topics.dead_letters if kind is Kind.DEAD_LETTERS else named[kind](aggregate_type)
-
-
-def topics_of_all(topics: Topics, kind: Kind) -> set[str]:
-    """Return the topics that hold `kind`, of whatever aggregate."""
-    if kind is Kind.DEAD_LETTERS:
-        return {topics.dead_letters}
-    return {topics.named(one.topic) for one in current().notifications}
+    return {named[kind](name): name for name in names}
 
 
 def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from verdict.application import current
 from verdict.model.command import Command
+from verdict.model.told import problems
 
 
 def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Command:
@@ -24,11 +25,7 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
     try:
         return kind.model_validate_strings(dict(_split(field) for field in fields))
     except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, problem['loc'])) or name}: {problem['msg']}"
-            for problem in error.errors(include_url=False)
-        )
-        raise typer.BadParameter(f"{'; '.join(problems)}; {_signature(kind)}") from error
+        raise typer.BadParameter(f"{problems(error, name)}; {_signature(kind)}") from error
 
 
 def _split(field: str) -> tuple[str, str]:

@@ -8,11 +8,11 @@ import typer
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
 from verdict.cli.progress import progress
+from verdict.database.time_text import wall_clock
 from verdict.mail.share import Share, parse_share
 from verdict.mail.week import Week, last_week, parse_week
 from verdict.mail.weekly import Report, WeeklyMail
 from verdict.model.message import iso_time
-from verdict.projection.applier import wall_clock
 
 app = typer.Typer(add_completion=False)
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from verdict.cli.decoding import Kind, decoded, topic_of
+from verdict.cli.decoding import Kind, decoded, topics_of
 from verdict.configuration.settings import Settings
 from verdict.event_log.chapters import Fields
 from verdict.kafka.access import kafka_of
@@ -40,7 +40,8 @@ def scan(log: KafkaLog, topics: Topics, kind: Kind, aggregate_type: str, name: s
         Unreachable, VerdictError: As for `KafkaLog`.
     """
     key = name.encode()
-    place = log.place_of(topic_of(topics, kind, aggregate_type), key)
+    [topic] = topics_of(topics, kind, [aggregate_type])
+    place = log.place_of(topic, key)
     kept = log.bounds([place])
     ours = [decoded(kind, aggregate_type, one) for one in log.read(kept) if one.key() == key]
     return Scanned(place, kept[place].start, ours)

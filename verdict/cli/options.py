@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from verdict.application import Application, NoApplication, NoneHere, current, using
@@ -16,9 +16,7 @@ from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Misdeclared
-from verdict.model.command_envelope import AggregateId
-
-aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
+from verdict.model.command_envelope import aggregate_id_rule
 
 
 def known_aggregate(name: str | None) -> str | None:

@@ -141,8 +141,3 @@ def _aligned(rows: Sequence[tuple[Text, ...]]) -> Iterator[Text]:
 
 def _text(value: Any) -> Text:
     return value if isinstance(value, Text) else Text(str(value))
-
-
-def is_terminal() -> bool:
-    """Tell whether a person looks at stderr, and progress makes sense."""
-    return sys.stderr.isatty()

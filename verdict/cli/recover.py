@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from enum import StrEnum, auto
 from typing import Annotated
 
@@ -13,18 +14,19 @@ from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
 from verdict.cli.progress import progress
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.decider.recovery.progress import Recovered
-from verdict.decider.recovery.recovering import OnRecoveryStep, recover, unobserved
+from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
 from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.known_markers import refuse_another_log
 from verdict.foundation.place import DECIDER, whole_place
 from verdict.foundation.renewed_topics import renew_topics
 from verdict.kafka.offsets import Offsets, shown
 from verdict.processing.beginning import begin_as_owner, begin_without_marker
-from verdict.projection.applier import wall_clock
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.unhandled.records import place_of
 from verdict.wire.marker import Marker
@@ -123,8 +125,7 @@ def _alone(others: bool, why: str | None, by: str | None, option: str) -> Wish:
     if why is None or others:
         alone = "it needs --why, and goes with no other of --skip, --accept-lost, --shards, --begin"
         raise typer.BadParameter(alone, param_hint=option)
-    person = decided_by(by, why)
-    return Wish(who=person.who, why=person.why or "", at=wall_clock())
+    return _by(by, why)
 
 
 def _begun(settings: Settings, begin: Anew, wish: Wish, *, json: bool) -> None:
@@ -143,21 +144,20 @@ def _wish(skip: list[str], accept_lost: bool, why: str | None, by: str | None) -
         return NO_WISH
     if why is None:
         raise typer.BadParameter("say why", param_hint="--why")
-    person = decided_by(by, why)
-    places = []
+    wish, places = _by(by, why), []
     for text in skip:
         if (place := place_of(text)) is None:
             raise typer.BadParameter(
                 f"{text!r} is no place, such as order.commands:2:17", param_hint="--skip"
             )
         places.append(place)
-    return Wish(
-        places=places,
-        accept_lost=accept_lost,
-        who=person.who,
-        why=person.why or "",
-        at=wall_clock(),
-    )
+    return replace(wish, places=places, accept_lost=accept_lost)
+
+
+def _by(by: str | None, why: str) -> Wish:
+    """Return the wish of a person, for nothing yet."""
+    person = decided_by(by, why)
+    return Wish(who=person.who, why=person.why or "", at=wall_clock())
 
 
 def own_alone(settings: Settings, wish: Wish) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from verdict.cli.list_of_views import description, list_of_views
 from verdict.cli.options import Json, settings_at_any_rate
 from verdict.cli.output import add_rows, note, show, show_csv, show_json, show_records, table
 from verdict.configuration.settings import Settings
@@ -29,6 +28,8 @@ class Format(StrEnum):
 
 
 Row = tuple[Any, ...]
+Answer = tuple[tuple[str, ...], list[Row]]
+"""Names of columns, and rows."""
 
 
 @app.command()
@@ -60,13 +61,35 @@ def sql(
 
 def _tell(settings: Settings, query: str | None, wanted: Format, role: Sees) -> None:
     if query is None:
-        _write(wanted, *list_of_views(settings, role))
+        _write(wanted, *_list_of_views(settings, role))
         if wanted in (Format.TABLE, Format.VERTICAL):
             note("`verdict sql VIEW` describes the columns of one")
-    elif query.isidentifier() and (about := description(settings, role, query)) is not None:
+    elif query.isidentifier() and (about := _description(settings, role, query)) is not None:
         _write(wanted, *about)
     else:
         _answer(settings, role, query, wanted)
+
+
+def _list_of_views(settings: Settings, sees: Sees) -> Answer:
+    """Return the views that somebody may select from, each with a sentence about it."""
+    from verdict.projection.described import about_view
+    from verdict.reading.views import views_for
+
+    views = views_for(settings, sees)
+    return ("view", "about"), [(name, about_view(view)) for name, view in views.items()]
+
+
+def _description(settings: Settings, sees: Sees, name: str) -> Answer | None:
+    """Return the columns of a view, None: there is no such view for who sees so much.
+
+    One that says nothing of itself has types only.
+    """
+    from verdict.projection.described import columns_of
+    from verdict.reading.views import views_for
+
+    if (view := views_for(settings, sees).get(name)) is None:
+        return None
+    return ("column", "type", "about"), [tuple(column) for column in columns_of(view)]
 
 
 def _answer(settings: Settings, role: Sees, query: str, wanted: Format) -> None:

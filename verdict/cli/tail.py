@@ -10,7 +10,7 @@ from rich.highlighter import JSONHighlighter
 from rich.text import Text
 
 from verdict.application import current
-from verdict.cli.decoding import OF_ALL, Kind, decoded, topic_of, topics_of_all
+from verdict.cli.decoding import OF_ALL, Kind, decoded, topics_of
 from verdict.cli.options import kafka_options, known_aggregate, possible_id, settings_of
 from verdict.cli.output import show_json
 from verdict.cli.positions import parse_from, spans
@@ -78,12 +78,9 @@ def _show_all(
 
 def _topics(topics: Topics, kind: Kind, aggregate: str | None) -> dict[str, str]:
     """Return topic → the aggregate type whose records it holds."""
-    if kind in OF_ALL:
-        if aggregate is not None:
-            raise typer.BadParameter(f"{kind} of all aggregates lie together: use --id")
-        return dict.fromkeys(topics_of_all(topics, kind), "")
-    names = [aggregate] if aggregate else current().aggregate_types
-    return {topic_of(topics, kind, name): name for name in names}
+    if kind in OF_ALL and aggregate is not None:
+        raise typer.BadParameter(f"{kind} of all aggregates lie together: use --id")
+    return topics_of(topics, kind, [aggregate] if aggregate else current().aggregate_types)
 
 
 def _show(console: Console, record: Fields) -> None:

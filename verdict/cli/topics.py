@@ -8,6 +8,7 @@ import typer
 from verdict.cli.deciding_person import Who, Why, decided_by
 from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import write_decisions
 from verdict.foundation.ensured_topics import created_topics
@@ -16,7 +17,6 @@ from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.model.source import Source
-from verdict.projection.applier import wall_clock
 from verdict.standing.markers import decider_marker
 from verdict.standing.topics import topic_differences
 from verdict.wire.decision import Decision

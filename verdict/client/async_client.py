@@ -1,24 +1,21 @@
 """The sender's side for asyncio: send a command, and await its outcome."""
 
 import asyncio
-from collections.abc import Mapping
-from functools import partial
-from types import TracebackType
+from functools import cached_property, partial
 from typing import Unpack
 
-from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
+from verdict.client.connection import About, Connected, Outgoing
 from verdict.client.errors import NotDelivered
 from verdict.client.pending import Pending
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expected
 from verdict.wire.response import Response
-from verdict.wire.topics import Topics
 
 OUTCOME_S = 30.0
 FULL_S = 0.01
 
 
-class AsyncClient:
+class AsyncClient(Connected):
     """As `Client`, for the tasks of one event loop, which it never keeps waiting.
 
     Commands of one aggregate are decided in the order in which `send` was called, by whichever
@@ -30,30 +27,10 @@ class AsyncClient:
             outcome = await client.send("order-1", order, expected_version=0, timeout_s=5)
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str,
-        topics: Topics | None = None,
-        config: Mapping[str, str] | None = None,
-        command_limit_bytes: int = COMMAND_BYTES,
-        *,
-        own_replies: bool = False,
-    ) -> None:
-        """Prepare to send; nothing is connected before the first command.
-
-        Args:
-            bootstrap_servers: Where Kafka is found, `host:port` with commas between.
-            topics: Of the deployment to talk to; default: no prefix.
-            config: Further settings of librdkafka, such as `security.protocol`.
-            command_limit_bytes: What the deciding side reads at most of one command.
-            own_replies: Have answers copied for this client, and read them alone: for the answers
-                of many clients, where each would otherwise read all; a copy costs the decider a
-                record.
-        """
-        self._connection = Connection(
-            bootstrap_servers, topics, config, command_limit_bytes, own_replies
-        )
-        self._turn = asyncio.Lock()  # first come, first served: this is what keeps the order
+    @cached_property
+    def _turn(self) -> asyncio.Lock:
+        """First come, first served: this is what keeps the order."""
+        return asyncio.Lock()
 
     async def send(
         self,
@@ -102,11 +79,6 @@ class AsyncClient:
         outgoing = self._connection.encoded(aggregate_type, aggregate_id, command_id, value)
         return await self._outcome(outgoing, timeout_s)
 
-    @property
-    def unreadable(self) -> int:
-        """How many responses could not be read so far; each cost one waiting at most."""
-        return self._connection.responses.unreadable
-
     async def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent; see `Client.flush`."""
         await asyncio.to_thread(self._connection.flush, timeout_s)
@@ -125,12 +97,7 @@ class AsyncClient:
     async def __aenter__(self) -> "AsyncClient":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             await self.close()
         except NotDelivered:

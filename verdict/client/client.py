@@ -1,20 +1,17 @@
 """The sender's side: send a command, go on, and ask for its outcome when it matters."""
 
-from collections.abc import Mapping
-from types import TracebackType
 from typing import Unpack
 
-from verdict.client.connection import COMMAND_BYTES, About, Connection, Outgoing
+from verdict.client.connection import About, Connected, Outgoing
 from verdict.client.errors import NotDelivered
 from verdict.client.pending import Pending
 from verdict.model.command import Command
 from verdict.model.command_envelope import Expected
-from verdict.wire.topics import Topics
 
 FULL_S = 0.1
 
 
-class Client:
+class Client(Connected):
     """Sends commands in order and collects their outcomes; safe to share between threads.
 
     It belongs to the process that made it: one that is forked from that makes its own.
@@ -27,30 +24,6 @@ class Client:
             order = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=5, ...)
             outcome = client.send("order-1", order, expected_version=0).wait(timeout_s=5)
     """
-
-    def __init__(
-        self,
-        bootstrap_servers: str,
-        topics: Topics | None = None,
-        config: Mapping[str, str] | None = None,
-        command_limit_bytes: int = COMMAND_BYTES,
-        *,
-        own_replies: bool = False,
-    ) -> None:
-        """Prepare to send; nothing is connected before the first command.
-
-        Args:
-            bootstrap_servers: Where Kafka is found, `host:port` with commas between.
-            topics: Of the deployment to talk to; default: no prefix.
-            config: Further settings of librdkafka, such as `security.protocol`.
-            command_limit_bytes: What the deciding side reads at most of one command.
-            own_replies: Have answers copied for this client, and read them alone: for the answers
-                of many clients, where each would otherwise read all; a copy costs the decider a
-                record.
-        """
-        self._connection = Connection(
-            bootstrap_servers, topics, config, command_limit_bytes, own_replies
-        )
 
     def send(
         self,
@@ -99,11 +72,6 @@ class Client:
             self._connection.outbox.producer.poll(FULL_S)
         return outgoing.pending
 
-    @property
-    def unreadable(self) -> int:
-        """How many responses could not be read so far; each cost one waiting at most."""
-        return self._connection.responses.unreadable
-
     def flush(self, timeout_s: float | None = None) -> None:
         """Return when Kafka has acknowledged everything that was sent.
 
@@ -129,12 +97,7 @@ class Client:
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self.close()
         except NotDelivered:

@@ -52,7 +52,7 @@ class Outgoing(NamedTuple):
 class Connection:
     """Sends commands and hears of their outcomes; nothing is connected before the first.
 
-    Safe between threads. For its arguments see `Client`.
+    Safe between threads. For its arguments see `Connected`.
     """
 
     def __init__(
@@ -161,6 +161,39 @@ class Connection:
     def _see_that_open(self, pending: Pending) -> None:
         if self._closing:
             raise ValueError(f"{pending} was sent through a client that is closed")
+
+
+class Connected:
+    """What every client has: a connection, made of what it is given."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        topics: Topics | None = None,
+        config: Mapping[str, str] | None = None,
+        command_limit_bytes: int = COMMAND_BYTES,
+        *,
+        own_replies: bool = False,
+    ) -> None:
+        """Prepare to send; nothing is connected before the first command.
+
+        Args:
+            bootstrap_servers: Where Kafka is found, `host:port` with commas between.
+            topics: Of the deployment to talk to; default: no prefix.
+            config: Further settings of librdkafka, such as `security.protocol`.
+            command_limit_bytes: What the deciding side reads at most of one command.
+            own_replies: Have answers copied for this client, and read them alone: for the answers
+                of many clients, where each would otherwise read all; a copy costs the decider a
+                record.
+        """
+        self._connection = Connection(
+            bootstrap_servers, topics, config, command_limit_bytes, own_replies
+        )
+
+    @property
+    def unreadable(self) -> int:
+        """How many responses could not be read so far; each cost one waiting at most."""
+        return self._connection.responses.unreadable
 
 
 def _millis(moment: Instant | None) -> int | None:

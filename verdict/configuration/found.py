@@ -168,14 +168,17 @@ def bootstrap_servers(settings: Settings) -> str:
     Raises:
         Unreachable: Nothing is set and no service runs.
     """
-    if settings.bootstrap_servers:
-        return settings.bootstrap_servers
-    for service in running_on(settings.data_dir).values():
-        return service.bootstrap_servers
+    if found := settings.bootstrap_servers or running_kafka(settings.data_dir):
+        return found
     raise Unreachable(
         f"no verdict runs on {settings.data_dir}: start `verdict up` (`verdict run broker`, where "
         "that is refused), or name its directory with --data-dir, or Kafka with --bootstrap-servers"
     )
+
+
+def running_kafka(data_dir: Path) -> str | None:
+    """Return where Kafka is as what runs on a data directory says; None: nothing runs."""
+    return next((one.bootstrap_servers for one in running_on(data_dir).values()), None)
 
 
 def database_url(settings: Settings) -> str:

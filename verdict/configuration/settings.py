@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     Field,
     FilePath,
+    NonNegativeInt,
     PositiveInt,
     SecretStr,
     StringConstraints,
@@ -114,16 +115,16 @@ class Settings(BaseSettings):
     driver_memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*[kmgt]$")] = Field(
         "1g", description="Heap of the JVM."
     )
-    trigger_ms: Annotated[int, Field(ge=0)] = Field(
+    trigger_ms: NonNegativeInt = Field(
         0, description="Least time between batches; more is cheaper and later."
     )
-    projection_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+    projection_trigger_ms: NonNegativeInt = Field(
         500, description="The same for the projections; less takes from the decider's processors."
     )
-    reaction_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+    reaction_trigger_ms: NonNegativeInt = Field(
         250, description="The same for what follows from events: commands, notifications."
     )
-    lake_trigger_ms: Annotated[int, Field(ge=0)] = Field(
+    lake_trigger_ms: NonNegativeInt = Field(
         10_000, description="The same for the lake; more makes fewer and larger files."
     )
     lake_dir: Folder | None = Field(

@@ -63,29 +63,22 @@ def wait_for_locks(connection: Connection, seconds: float) -> None:
         connection.execute(select(func.set_config("lock_timeout", f"{seconds * 1000:.0f}ms", True)))
 
 
-def add_new(
-    connection: Connection,
-    table: Table,
-    rows: Rows | Sequence[Values],
-    computed: Mapping[str, ColumnElement[Any]] | None = None,
-) -> int:
+def add_new(connection: Connection, table: Table, rows: Rows | Sequence[Values]) -> int:
     """Insert the rows whose primary key is not there yet; return how many those were.
 
     Args:
         connection: Inside a transaction.
         table: With a primary key.
-        rows: All with the same names: columns, and parameters of `computed`.
-        computed: Columns whose value the database works out for each row, when those before it
-            are written.
+        rows: All with the same columns.
     """
     given = rows_of(rows)
     if not given.values:
         return 0
-    if not computed and copying.pays(connection, given):
+    if copying.pays(connection, given):
         return copying.insert_copied(
             connection, table, given, {}, lambda insert: insert.on_conflict_do_nothing()
         )
-    insert = _insert(connection, table, computed).on_conflict_do_nothing()
+    insert = _insert(connection, table).on_conflict_do_nothing()
     return insert_each(connection, insert, given)
 
 

@@ -1,5 +1,6 @@
-"""A time as a database of either kind keeps it, as text or as its own type."""
+"""A time as a database of either kind keeps it, as text or as its own type; and what it is now."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -8,6 +9,11 @@ from verdict.model.message import calendar_time, epoch_millis
 EPOCH = datetime.fromtimestamp(0, UTC)
 MILLISECOND = timedelta(milliseconds=1)
 SECONDS = len("2026-11-21T12:00:00")
+
+
+def wall_clock() -> int:
+    """Return now in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def text_of(millis: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.latency import Latencies
 from verdict.decision.handle import Limits
@@ -35,7 +36,6 @@ from verdict.operator.moved import moves_of
 from verdict.operator.processor import CommandProcessor
 from verdict.operator.seed import SEEDS_SCHEMA
 from verdict.operator.stream import decisions, shard_keys
-from verdict.projection.applier import wall_clock
 from verdict.spark.errors import query_failed
 from verdict.spark.lasting import Lasting
 from verdict.spark.pauses import ANSWERING_MS

@@ -19,7 +19,7 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 TEXT_CHARS = 500
 
 
-class Decision(NamedTuple):
+class Consulted(NamedTuple):
     """What the rules said yes to; `stored` is None when nothing happened."""
 
     events: tuple[Recorded, ...]
@@ -27,7 +27,9 @@ class Decision(NamedTuple):
     stored: bytes | None
 
 
-def consult(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand) -> Decision:
+def consult(
+    decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand
+) -> Consulted:
     """Return the events that the rules decide on, numbered and encoded, and what they add up to.
 
     Encoding is part of it: events or a state that cannot be stored are a bug of the rules.
@@ -40,10 +42,10 @@ def consult(decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedC
         state = reduce(decider.evolve, events, snapshot.state)
         recorded, last_hash = record(decider, snapshot, command, events)
         if not events:
-            return Decision((), snapshot, None)
+            return Consulted((), snapshot, None)
         time = decided_at(snapshot, command)
         after = Snapshot(snapshot.version + len(events), state, last_hash, time)
-        return Decision(recorded, after, snapshot_codec(decider.name).encode(after))
+        return Consulted(recorded, after, snapshot_codec(decider.name).encode(after))
     except Rejected:
         raise
     except Exception as error:  # a bug in the rules of one aggregate must not stop the others

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from verdict.application import current
 from verdict.model.command import Command
-from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
+from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, command_id_rule
 from verdict.model.digest import command_digest
-from verdict.model.message import Name
+from verdict.model.message import name_rule
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
@@ -29,9 +29,6 @@ SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
 ERROR_CHARS = 1000
 
-command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
-aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
-name_rule: TypeAdapter[str] = TypeAdapter(Name)
 _envelope = CommandEnvelope.__pydantic_validator__.validate_python
 
 

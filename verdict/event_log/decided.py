@@ -67,5 +67,5 @@ def undecided_in_words(decision: Decision) -> str:
 def _count(decisions: Sequence[Decision], span: Span) -> int:
     if not decisions:
         return 0
-    place = Partition(decisions[0].source.topic, decisions[0].source.partition)
+    place = Partition.of(decisions[0].source)
     return passed_over(decisions).count(place, span)

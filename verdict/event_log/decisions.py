@@ -39,7 +39,7 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
         try:
             yield decode(Decision, record.value or b"")
         except Undecodable as error:
-            strange.append(f"{record.topic}:{record.partition}:{record.offset}: {error}")
+            strange.append(f"{record.source}: {error}")
     if strange:
         LOG.error(
             "%s records are no decisions and are left out, the first: %s", len(strange), strange[0]
@@ -84,7 +84,7 @@ def passed_over(decisions: Iterable[Decision]) -> PassedOver:
         if (of := one.aggregate) is not None:
             lost.setdefault((of.aggregate_type, of.aggregate_id), []).append(one)
     dropped = {
-        (Partition(one.source.topic, one.source.partition), Span(one.source.offset, one.until))
+        (Partition.of(one.source), Span(one.source.offset, one.until))
         for one in decisions
         if one.lost == DROPPED
     }
@@ -97,9 +97,7 @@ def accepted_partitions(decisions: Iterable[Decision]) -> frozenset[Partition]:
     It is a decision about their first place that passes over nothing.
     """
     return frozenset(
-        Partition(one.source.topic, one.source.partition)
-        for one in decisions
-        if one.source.offset == one.until == 0
+        Partition.of(one.source) for one in decisions if one.source.offset == one.until == 0
     )
 
 

@@ -33,7 +33,7 @@ class Gone(VerdictError):
         self.place, self.earliest = place, earliest
         archive = f" (there is no archive: {without})" if without else ""
         super().__init__(
-            f"records of {place.topic}:{place.partition} are archived up to offset {reached}"
+            f"records of {place} are archived up to offset {reached}"
             f"{archive} and Kafka has them from {earliest} only, so some could be missing: name "
             "the read side whose archive has them with --database-url; else what is between is "
             "lost, so give the topic unlimited retention, or more than the archive is ever behind"
@@ -112,7 +112,7 @@ class EventLog:
             try:
                 for laid in self._read(self.parts(reached, ends)):
                     yield laid
-                    reached[Partition(laid.topic, laid.partition)] = laid.offset + 1
+                    reached[Partition.of(laid)] = laid.offset + 1
                 return
             except RecordsDropped:
                 continue  # those are archived, or they are gone

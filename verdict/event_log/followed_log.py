@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, Table
@@ -10,7 +9,7 @@ from sqlalchemy import Connection, Engine, Table
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database import ownership
-from verdict.database.address import is_sqlite, parse, shown
+from verdict.database.address import file_of, parse, shown
 from verdict.database.statements import exclude_others
 from verdict.errors import EnvironmentIncomplete, Unreachable
 from verdict.event_log.followed_topics import refuse_other_topics
@@ -20,7 +19,7 @@ from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
 from verdict.projection import decision, followed, lost, position
-from verdict.projection.database import failing_in_words, open_database, snapshot
+from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.layout import tables_schema
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
@@ -135,8 +134,7 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
     for place, offset in sorted(reached.items()):
         if place.topic in ends and offset > (end := at(ends, place)):
             said.append(
-                f"{place.topic}:{place.partition} was read up to offset {offset}, and Kafka has "
-                f"it up to {end} only"
+                f"{place} was read up to offset {offset}, and Kafka has it up to {end} only"
             )
     return said
 
@@ -144,14 +142,11 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
 @contextmanager
 def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
     url = database_url(settings)
-    if is_sqlite(parsed := parse(url)) and not Path(parsed.database or "").exists():
+    if (file := file_of(url)) is not None and not file.exists():
         yield None
         return
-    engine = open_database(url)
-    try:
+    with opened(url) as engine:
         yield engine
-    finally:
-        engine.dispose()
 
 
 def _last_archived(settings: Settings) -> Archived:

@@ -61,6 +61,6 @@ def others_in_place(kafka: Kafka, archived: Archived) -> Iterator[str]:
         offset, archived_hash = archived[place]
         if place not in hashes or hashes[place].hexdigest() != archived_hash:
             yield (
-                f"{place.topic}:{place.partition}:{offset} was archived with the SHA-256 "
+                f"{place}:{offset} was archived with the SHA-256 "
                 f"{archived_hash[:16]}…, and Kafka has another record there"
             )

@@ -8,12 +8,12 @@ gets a dead letter with its bytes, and is sent again by itself.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import NamedTuple
 
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
-from verdict.decision.received import CommandRecord, dead_letter
+from verdict.client.outbox import source_of
+from verdict.decision.received import CommandRecord, arrived, dead_letter
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import passed_over
 from verdict.kafka.access import Kafka
@@ -26,7 +26,6 @@ from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import DROPPED, Decision, Lost
 from verdict.wire.letter import RETRY_REACTION
 from verdict.wire.spans import Partition, Span
-from verdict.wire.topics import KEY_BYTES
 
 MOST_JUMPED = 100_000  # commands, with their bytes in one transaction; several batches are less
 ACCEPT = "`verdict recover --accept-lost --why …`"
@@ -197,7 +196,7 @@ def see_that_records_are_there(kafka: Kafka, log: Log, places: Iterable[Source])
 
 
 def _is_there(kafka: Kafka, place: Source) -> bool:
-    partition = Partition(place.topic, place.partition)
+    partition = Partition.of(place)
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         try:
             return (
@@ -236,7 +235,7 @@ def _of_stretch(kafka: Kafka, passed: Passed, limit: int) -> Iterator[Letter]:
     reason = f"passed over by {passed.word}"
     try:
         with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-            place = Partition(passed.topic, passed.partition)
+            place = Partition.of(passed)
             start = max(passed.start, log.bounds([place])[place].start)
             for message in log.read({place: Span(start, passed.until)}):
                 if message.offset() == passed.last.offset:
@@ -263,22 +262,10 @@ def _reaction(message: Message) -> dict[str, str]:
 
 
 def _record(message: Message, limit: int) -> CommandRecord:
-    value, key = bytes_of(message.value()), bytes_of(message.key())
     kind, millis = message.timestamp()
-    return CommandRecord(
-        source=Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
-        timestamp=0 if kind == TIMESTAMP_NOT_AVAILABLE else millis,
-        key=key and key[:KEY_BYTES],
-        value=value and value[:limit],
-        length=len(value or b""),
-        sha256=_hash_if_over(value, limit),
-        key_length=len(key or b""),
-        key_sha256=_hash_if_over(key, KEY_BYTES),
-    )
-
-
-def _hash_if_over(found: bytes | None, limit: int) -> bytes | None:
-    return sha256(found).digest() if found is not None and len(found) > limit else None
+    sent = 0 if kind == TIMESTAMP_NOT_AVAILABLE else millis
+    key, value = bytes_of(message.key()), bytes_of(message.value())
+    return arrived(source_of(message), sent, key, value, limit)
 
 
 def _see_that_it_is_there(place: Source, decided: Offsets, log: Log) -> None:

@@ -19,6 +19,11 @@ class Laid(NamedTuple):
     key: bytes | None
     value: bytes | None
 
+    @property
+    def source(self) -> Source:
+        """Its place."""
+        return Source(self.topic, self.partition, self.offset)
+
 
 class Placed(NamedTuple):
     """An event and where it lies in Kafka, or lay; or why there is none to be believed there."""
@@ -56,10 +61,9 @@ def placed(aggregate_type: str, found: Laid) -> Placed:
     """Return the event in a record, or what is wrong with it; it is its key's in any case."""
     aggregate_id = (found.key or b"").decode(errors="backslashreplace")
     content = event_in(aggregate_type, aggregate_id, found.value or b"")
-    place = Source(found.topic, found.partition, found.offset)
     if isinstance(content, str):
-        return Placed(place, aggregate_id, 0, f"{':'.join(map(str, found[:3]))}: {content}")
-    return Placed(place, aggregate_id, content.event.version, content)
+        return Placed(found.source, aggregate_id, 0, f"{found.source}: {content}")
+    return Placed(found.source, aggregate_id, content.event.version, content)
 
 
 def laid(message: Message) -> Laid:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from verdict.application import current
-from verdict.configuration.found import bootstrap_servers
-from verdict.configuration.kafka import librdkafka_options
+from verdict.configuration.found import kafka_options
 from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
@@ -63,7 +62,7 @@ def subscribe(
         VerdictError: A setting is wrong, or there is no such category.
     """
     known = settings or load_settings()
-    options = librdkafka_options(known) | {"bootstrap.servers": bootstrap_servers(known)}
+    options = kafka_options(known)
     with reader_of(known) as reader, honouring(options, known.topics) as log:
         yield Subscription(reader, log, known.topics, category, from_position)
 
@@ -182,7 +181,7 @@ class Subscription:
         try:
             return decode_event(self._followed[found.topic], found.value or b"")
         except ValueError as error:
-            place = f"{found.topic}:{found.partition}:{found.offset}"
+            place = found.source
             raise VerdictError(
                 f"{place} cannot be read as an event ({error}): look at it with `verdict letters "
                 f"show {place}`; if it is none, pass it over with `verdict letters evict {place} "

@@ -1,6 +1,5 @@
 """Calls of a producer, and what may go wrong with them."""
 
-from types import TracebackType
 from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -105,12 +104,7 @@ class Calling:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
             said = error.args[0] if isinstance(error, KafkaException) else error

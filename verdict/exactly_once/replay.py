@@ -54,6 +54,5 @@ def _holds(found: Span, wanted: Span) -> bool:
 def _lacking(place: Partition, wanted: Span, found: Span) -> str:
     has = f"offsets {found.start} to {found.end - 1}" if found.start < found.end else "nothing"
     return (
-        f"it reads {place.topic}:{place.partition} from offset {wanted.start} to "
-        f"{wanted.end - 1}, of which Kafka has {has}"
+        f"it reads {place} from offset {wanted.start} to {wanted.end - 1}, of which Kafka has {has}"
     )

@@ -58,20 +58,12 @@ def end_offsets(checkpoint: Path, batch_id: int) -> Offsets:
 
 def shards_of(checkpoint: Path, batch_id: int) -> int:
     """Return the number of state partitions that a planned batch runs with."""
-    file = checkpoint / OFFSETS / str(batch_id)
-    try:
-        return int(_planned(file)["conf"][SHARDS])
-    except (KeyError, TypeError, ValueError):
-        raise damaged(file, f"does not hold {SHARDS}") from None
+    return _in_plan(checkpoint, batch_id, "conf", SHARDS)
 
 
 def planned_ms(checkpoint: Path, batch_id: int) -> int:
     """Return when a batch was planned, by the clock of its driver, in epoch milliseconds."""
-    file = checkpoint / OFFSETS / str(batch_id)
-    try:
-        return int(_planned(file)[PLANNED])
-    except (KeyError, TypeError, ValueError):
-        raise damaged(file, f"does not hold {PLANNED}") from None
+    return _in_plan(checkpoint, batch_id, PLANNED)
 
 
 def check_commit(checkpoint: Path, batch_id: int) -> None:
@@ -87,8 +79,16 @@ def damaged(file: Path, what: str) -> DamagedCheckpoint:
     )
 
 
-def _planned(file: Path) -> Any:
-    return _json(file, _lines(file, 3)[1])
+def _in_plan(checkpoint: Path, batch_id: int, *way: str) -> int:
+    """Return the number that the plan of a batch holds at the end of a way of names."""
+    file = checkpoint / OFFSETS / str(batch_id)
+    found = _json(file, _lines(file, 3)[1])
+    try:
+        for name in way:
+            found = found[name]
+        return int(found)
+    except (KeyError, TypeError, ValueError):
+        raise damaged(file, f"does not hold {way[-1]}") from None
 
 
 def _offsets(file: Path, line: str) -> Offsets:

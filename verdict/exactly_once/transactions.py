@@ -12,7 +12,7 @@ from verdict.exactly_once.bounded import Stuck, within
 from verdict.exactly_once.calling import Broken, Calling, Failures
 from verdict.exactly_once.hearing import Hearing
 from verdict.kafka.access import ClientLog, Deadline, Kafka
-from verdict.kafka.offsets import AnyOffsets
+from verdict.kafka.offsets import AnyOffsets, each
 from verdict.operator.chunk import Record
 from verdict.wire.headers import pairs
 from verdict.wire.letter import Pairs
@@ -127,11 +127,7 @@ class Transactions:
 
     def send_offsets(self, offsets: AnyOffsets) -> None:
         """Let the transaction commit `offsets` for the group named like the producer."""
-        places = [
-            TopicPartition(topic, partition, offset)
-            for topic, by_partition in offsets.items()
-            for partition, offset in enumerate(by_partition)
-        ]
+        places = [TopicPartition(*place, offset) for place, offset in each(offsets)]
 
         def send() -> None:
             self._producer.send_offsets_to_transaction(places, self._group, self._left())

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from verdict.configuration.batch_size import check_batch_size, transaction_timeout_s
 from verdict.configuration.cluster import cluster_options, refuse_a_kafka_of_this_machine
-from verdict.configuration.found import running_on, withdraw
+from verdict.configuration.found import running_kafka, withdraw
 from verdict.configuration.kafka import java_options, librdkafka_options, spark_options
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
@@ -160,9 +160,9 @@ def _broker(
     """Return where Kafka is, and our own if nobody else's is known."""
     if settings.bootstrap_servers is not None:
         return settings.bootstrap_servers, None
-    if place.role != BROKER:  # which others wait for, and may still name where it was
-        for service in running_on(settings.data_dir).values():
-            return service.bootstrap_servers, None
+    # others wait for a broker of ours, and may still name where it was
+    if place.role != BROKER and (servers := running_kafka(settings.data_dir)) is not None:
+        return servers, None
     embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
     return embedded.bootstrap_servers, embedded
 

@@ -36,7 +36,7 @@ class RecordsDropped(VerdictError):
         self.place = Partition(topic, partition)
         self.needed, self.earliest = needed, earliest
         super().__init__(
-            f"{topic}:{partition} was to be read from offset {needed}, and Kafka has it from "
+            f"{self.place} was to be read from offset {needed}, and Kafka has it from "
             f"{earliest} only: begin again, at {earliest} or later where you name the offset, and "
             "give the topic unlimited retention, or more than a reader is ever behind"
         )

@@ -12,8 +12,9 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from verdict.kafka.access import ClientLog, Deadline, Kafka
 from verdict.kafka.log import consumer_of
 from verdict.kafka.message_headers import headers_of
-from verdict.kafka.offsets import AnyOffsets
+from verdict.kafka.offsets import AnyOffsets, each
 from verdict.model.source import Source
+from verdict.wire.spans import Partition
 
 GIANT_BYTES = 16 * 2**20  # more than a topic of ours takes, unless it was packed
 FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a time is enough
@@ -23,8 +24,6 @@ FEW: dict[str, str | int | bool] = {  # of what is read ahead: one giant at a ti
     "isolation.level": "read_uncommitted",
     "auto.offset.reset": "earliest",
 }
-
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +60,16 @@ def giants(kafka: Kafka, starts: AnyOffsets, rows: int, seconds: float) -> list[
 def _found(
     consumer: Consumer, starts: AnyOffsets, rows: int, deadline: Deadline
 ) -> Iterator[Giant]:
-    ends = {
-        (topic, partition): start + rows
-        for topic, offsets in starts.items()
-        for partition, start in enumerate(offsets)
-    }
+    ends = {place: start + rows for place, start in each(starts)}
     consumer.assign([TopicPartition(*place, end - rows) for place, end in ends.items()])
     while ends and (left := deadline.left()) and (message := consumer.poll(left)) is not None:
-        place = (message.topic() or "", message.partition() or 0)
+        place = Partition(message.topic() or "", message.partition() or 0)
         if place not in ends:
             continue
         # of a batch that cannot be unpacked the client tells the first place, which may be behind
         offset, size = max(message.offset() or 0, ends[place] - rows), _size(message)
         if size is None or size > GIANT_BYTES:
-            yield Giant(Source(place[0], place[1], offset), size)
+            yield Giant(Source(*place, offset), size)
         if _is_last(message) or offset + 1 >= ends[place]:
             del ends[place]
 

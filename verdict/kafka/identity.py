@@ -90,9 +90,6 @@ def refuse_changes(said: Mapping[str, Sequence[str]], remedy: str = A_NEW_LOG) -
 class Identities:
     """Asks Kafka who it is; holds a client, so that an answer takes milliseconds.
 
-    Args:
-        kafka: Where to ask.
-
     Raises:
         SettingsInvalid: The client does not accept the settings.
     """

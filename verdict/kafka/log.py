@@ -4,7 +4,6 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
-from types import TracebackType
 from typing import Any
 
 from confluent_kafka import (
@@ -113,12 +112,7 @@ class KafkaLog:
     def __enter__(self) -> "KafkaLog":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for client in self._clients:
             client.close()
 
@@ -190,9 +184,9 @@ class KafkaLog:
         deadline, written = self._time(), self.written(places)
         while hidden := {p: end for p, end in self._ends(places).items() if end < written[p]}:
             if not deadline.left():
-                (topic, partition), end = min(hidden.items())
+                place, end = min(hidden.items())
                 raise Unreachable(
-                    f"{what}: a transaction on {topic}:{partition} has been open for "
+                    f"{what}: a transaction on {place} has been open for "
                     f"{deadline.seconds:g} s at offset {end}; let its writer end it, or "
                     "kafka-transactions.sh, then try again"
                 )
@@ -328,7 +322,7 @@ class KafkaLog:
                 self._see_that_it_passes(message, error)
         self._silent_s = 0.0 if messages else self._silent_s + time.monotonic() - began
         if not messages and self._is_late(follow):
-            names = ", ".join(f"{topic}:{partition}" for topic, partition in sorted(left))
+            names = ", ".join(map(str, sorted(left)))
             error = KafkaError(KafkaError._TIMED_OUT, "no answer")
             raise self._failed(f"{names} cannot be read", KafkaException(error))
 
@@ -393,5 +387,5 @@ def _asked(
     for answer in client.offsets_for_times(wanted, timeout=seconds):
         if answer.error is not None:
             raise KafkaException(answer.error)
-        found[Partition(answer.topic, answer.partition)] = answer.offset
+        found[Partition.of(answer)] = answer.offset
     return found

@@ -1,12 +1,19 @@
 """Positions in topics, as the marker and Spark's checkpoint know them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from verdict.model.source import Source
 from verdict.wire.spans import Partition, Spans
 
 Offsets = dict[str, list[int]]
 AnyOffsets = Mapping[str, Sequence[int]]
+
+
+def each(offsets: AnyOffsets) -> Iterator[tuple[Partition, int]]:
+    """Yield the partitions with their next offsets."""
+    for topic, by_partition in offsets.items():
+        for number, offset in enumerate(by_partition):
+            yield Partition(topic, number), offset
 
 
 def at(offsets: AnyOffsets, place: Partition | Source) -> int:
@@ -39,9 +46,9 @@ def going_back(start: AnyOffsets, end: AnyOffsets) -> list[str]:
     """Return the partitions, as `topic-number`, in which `end` lies before `start`."""
     reached = _advanced(end)
     return [
-        f"{topic}-{partition}"
-        for (topic, partition), offset in sorted(_advanced(start).items())
-        if reached.get((topic, partition), 0) < offset
+        f"{place.topic}-{place.partition}"
+        for place, offset in sorted(_advanced(start).items())
+        if reached.get(place, 0) < offset
     ]
 
 
@@ -58,10 +65,5 @@ def by_topic(positions: Mapping[Partition, int]) -> Offsets:
     return found
 
 
-def _advanced(offsets: AnyOffsets) -> dict[tuple[str, int], int]:
-    return {
-        (topic, partition): offset
-        for topic, by_partition in offsets.items()
-        for partition, offset in enumerate(by_partition)
-        if offset != 0
-    }
+def _advanced(offsets: AnyOffsets) -> dict[Partition, int]:
+    return {place: offset for place, offset in each(offsets) if offset != 0}

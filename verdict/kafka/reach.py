@@ -23,18 +23,12 @@ class Reach:
     Args:
         kafka: Where it is.
         topic: One that exists.
-        every_s: Seconds between two questions.
-        answer_s: Seconds that an answer may take.
     """
 
-    def __init__(
-        self, kafka: Kafka, topic: str, every_s: float = EVERY_S, answer_s: float = ANSWER_S
-    ) -> None:
+    def __init__(self, kafka: Kafka, topic: str) -> None:
         self.away_since: float | None = None  # seconds of the epoch
         self._kafka = kafka
         self._topic = topic
-        self._every_s = every_s
-        self._answer_s = answer_s
         self._began = 0.0
         self._stopping = threading.Event()
         self._log = ClientLog()
@@ -65,12 +59,12 @@ class Reach:
                 self._lost(asked, clock, failure)
             elif not failure and not self.there:
                 self._found()
-            self._stopping.wait(self._every_s)
+            self._stopping.wait(EVERY_S)
 
     def _ask(self, client: AdminClient) -> str:
         """Return why there is no answer, nothing when there is one."""
         try:
-            client.list_topics(self._topic, timeout=self._answer_s)
+            client.list_topics(self._topic, timeout=ANSWER_S)
         except KafkaException as error:
             client.poll(0)  # hands over what was logged
             return self._log.last_failure or error.args[0].str()

@@ -1,7 +1,7 @@
 """Topics are created and checked at start-up, loudly; nothing else creates any."""
 
 import time
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -199,14 +199,10 @@ class TopicAdmin:
         """
         created = self.create_missing()
         found = self.differences(decided, accepted)
-        ours = self._told_to_take_our_time({one.topic for one in found if one.setting in OWN_TIME})
+        ours = self._told({one.topic: OWN_TIME for one in found if one.setting in OWN_TIME})
         if left := [one for one in found if one.setting not in OWN_TIME or one.topic not in ours]:
             raise TopicsDiffer(left)
         return created
-
-    def _told_to_take_our_time(self, names: Collection[str]) -> set[str]:
-        """Return those that take Kafka's time from now on, of `names`; nothing else is changed."""
-        return self._told(dict.fromkeys(names, OWN_TIME))
 
     def _told(self, settings: Mapping[str, Mapping[str, str]]) -> set[str]:
         """Return the topics that took their settings; what is set besides stays."""

@@ -2,6 +2,7 @@
 
 from confluent_kafka import Message
 
+from verdict.client.outbox import source_of
 from verdict.kafka.message_headers import bytes_of, headers_of
 from verdict.model.source import Source
 from verdict.wire.letter import Letter
@@ -14,10 +15,6 @@ NAMED_ODDLY = f"the name of one of its headers is no text in UTF-8: none is kept
 
 def letter_of(message: Message) -> Letter:
     """Return a record as a letter; of one that no topic would take again, its beginning."""
-    topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None
-    assert partition is not None
-    assert offset is not None
     key, value = bytes_of(message.key()), bytes_of(message.value())
     headers, unfit = headers_of(message), None
     if headers is None:
@@ -31,7 +28,7 @@ def letter_of(message: Message) -> Letter:
         )
         key, value, headers = key and key[:KEY_BYTES], value and value[:LARGEST_BYTES], ()
     return Letter(
-        source=Source(topic, partition, offset),
+        source=source_of(message),
         timestamp=message.timestamp()[1],
         key=key,
         value=value,

@@ -14,11 +14,12 @@ from sqlalchemy import Connection, Engine
 from verdict.database.address import is_sqlite
 from verdict.errors import Unreachable
 from verdict.exactly_once.calling import Broken
+from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.letters.destinations import Destinations
 from verdict.letters.due import Retry, claim, first_due, park, remove
-from verdict.letters.steps import OnStep, Step, unobserved
+from verdict.letters.steps import OnStep, Step
 from verdict.projection.database import snapshot
 
 LOG = logging.getLogger("verdict.letters")

@@ -9,10 +9,10 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.letters.headers import from_json
 from verdict.model.message import iso_time
-from verdict.projection.applier import wall_clock
 from verdict.projection.letter import intervention, table
 from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import Pairs

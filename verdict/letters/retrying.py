@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 
 from sqlalchemy import Engine
 
+from verdict.exactly_once.steps import unobserved
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.letters.clock import Clock
@@ -11,7 +12,7 @@ from verdict.letters.destinations import Destinations
 from verdict.letters.dispatch import Dispatch
 from verdict.letters.intake import Intake
 from verdict.letters.receiving import Rules
-from verdict.letters.steps import OnStep, unobserved
+from verdict.letters.steps import OnStep
 from verdict.letters.worker import Worker
 from verdict.wire.topics import Topics
 

@@ -13,7 +13,3 @@ class Step(StrEnum):
 
 
 OnStep = Callable[[Step], None]
-
-
-def unobserved(step: Step) -> None:
-    """Observe nothing."""

@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 from confluent_kafka import KafkaException
@@ -21,7 +20,7 @@ from verdict.errors import FULL_DISK, TimedOut, VerdictError
 from verdict.local import private
 from verdict.local.claim import Claim
 from verdict.local.class_archive import class_archive, is_recording
-from verdict.local.jars import broker_classpath
+from verdict.local.jars import broker_classpath, last_lines
 from verdict.local.java import find_java
 
 HERE = Path(__file__).parent
@@ -169,12 +168,7 @@ class EmbeddedBroker:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _ports(self) -> tuple[int, int]:
@@ -205,7 +199,9 @@ class EmbeddedBroker:
             java + tool, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         if answer.returncode != 0:
-            raise VerdictError(f"cannot prepare {self.data_dir} for Kafka:\n{_tail(answer.stdout)}")
+            raise VerdictError(
+                f"cannot prepare {self.data_dir} for Kafka:\n{last_lines(answer.stdout)}"
+            )
         fresh.rename(self._logs)
 
     def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
@@ -250,7 +246,7 @@ class EmbeddedBroker:
     def _last_lines(self) -> str:
         with self.log.open(errors="replace") as log:
             log.seek(self._log_start)
-            return f"the end of {self.log}:\n{_tail(log.read())}"
+            return f"the end of {self.log}:\n{last_lines(log.read())}"
 
 
 def _java() -> list[str]:
@@ -269,10 +265,6 @@ def _cluster_id() -> str:
 
 def _text(path: Path) -> str:
     return path.read_text() if path.exists() else ""
-
-
-def _tail(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines()[-20:])
 
 
 def _free_ports(wanted: int | None) -> tuple[int, int]:

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,24 +62,24 @@ def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
     # one folder per lock: two checkouts of different versions do not disturb each other
     folder = cache / f"jars-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if folder.is_dir():
-        verify(folder, read_lock(lock))
+        verify(folder, lock)
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
         staged = Path(scratch, "jars")
         retrieve(staged, ivy_settings, lock)
-        verify(staged, read_lock(lock))
+        verify(staged, lock)
         _move_into_place(staged, folder)
     return folder
 
 
-def verify(folder: Path, wanted: Mapping[str, str]) -> None:
-    """Return when `folder` holds exactly the `wanted` jars ("folder/name" to SHA-256).
+def verify(folder: Path, lock: Path) -> None:
+    """Return when `folder` holds exactly the jars that `lock` demands.
 
     Raises:
         EnvironmentIncomplete: Some jar is missing, unexpected or altered; the message names each.
     """
-    found = digests(folder)
+    found, wanted = digests(folder), read_lock(lock)
     differing = sorted(
         jar for jar in found.keys() | wanted.keys() if found.get(jar) != wanted.get(jar)
     )
@@ -89,7 +89,7 @@ def verify(folder: Path, wanted: Mapping[str, str]) -> None:
             for jar in differing
         ]
         raise EnvironmentIncomplete(
-            f"the jars in {folder} are not those of {LOCK.name} (SHA-256):\n"
+            f"the jars in {folder} are not those of {lock.name} (SHA-256):\n"
             + "\n".join(lines)
             + "\ndelete that folder, if it still exists, to have them fetched again"
         )
@@ -134,11 +134,16 @@ def retrieve(target: Path, ivy_settings: Path | None = None, lock: Path = LOCK) 
         command += ["-retrieve", str(target / folder / "[artifact]-[revision].[ext]")]
         ivy = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if ivy.returncode != 0:
-            last = "\n".join(f"  {line}" for line in ivy.stdout.splitlines()[-20:])
             raise EnvironmentIncomplete(
-                f"the {folder} jars could not be fetched; Ivy's last lines:\n{last}\n"
+                f"the {folder} jars could not be fetched; Ivy's last lines:\n"
+                f"{last_lines(ivy.stdout)}\n"
                 f"without access to Maven Central, name an ivysettings.xml in {IVY_SETTINGS}"
             )
+
+
+def last_lines(text: str) -> str:
+    """Return the end of what a program said, to be shown below a message."""
+    return "\n".join(f"  {line}" for line in text.splitlines()[-20:])
 
 
 def _ivy() -> Path:

@@ -4,7 +4,6 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
@@ -88,10 +87,5 @@ class DataDirectoryLock:
     def __enter__(self) -> "DataDirectoryLock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

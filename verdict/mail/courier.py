@@ -4,7 +4,6 @@ import smtplib
 import ssl
 from contextlib import suppress
 from email.message import EmailMessage
-from types import TracebackType
 
 from verdict.configuration.mail_server import Server
 from verdict.errors import Unreachable, VerdictError
@@ -90,12 +89,7 @@ class Courier:
     def __enter__(self) -> "Courier":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

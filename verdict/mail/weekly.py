@@ -14,6 +14,7 @@ from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database.address import one_line, shown
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.mail import outbox
 from verdict.mail.courier import Courier
@@ -24,8 +25,7 @@ from verdict.mail.share import Share
 from verdict.mail.week import Week
 from verdict.mail.worker import Counts, Worker
 from verdict.model.mailing import Mailing
-from verdict.projection.applier import wall_clock
-from verdict.projection.database import create_processor_tables, open_database
+from verdict.projection.database import create_processor_tables, opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +118,9 @@ def declared_mailing() -> Mailing:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[Engine]:
-    engine = open_database(database_url(settings))
-    try:
-        create_processor_tables(engine, settings.roles)
-        yield engine
-    except DBAPIError as error:
-        raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error
-    finally:
-        engine.dispose()
+    with opened(database_url(settings)) as engine:
+        try:
+            create_processor_tables(engine, settings.roles)
+            yield engine
+        except DBAPIError as error:
+            raise Unreachable(f"{shown(engine.url)}: {one_line(error.orig)}") from error

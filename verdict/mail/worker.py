@@ -15,6 +15,7 @@ from verdict.mail.share import Share
 from verdict.mail.week import Week
 from verdict.model.mailing import Receiver, Write
 from verdict.model.message import iso_time
+from verdict.model.told import kind_and_text
 
 LOG = logging.getLogger("verdict.mailing")
 BEFORE_ALL = ""  # a client has at least one character
@@ -111,4 +112,4 @@ class Worker:
         except OSError as error:
             raise Deferred(f"no address can be told now: {error}") from error
         except Exception as error:
-            raise Refused(f"no address: {type(error).__name__}: {error}") from error
+            raise Refused(f"no address: {kind_and_text(error)}") from error

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator, StringConstraints
+from pydantic import PlainValidator, StringConstraints, TypeAdapter
 
 from verdict.model.message import LARGEST, Instant, Message, Name, Text
 
@@ -36,6 +36,8 @@ ExpectedVersion = Annotated[int | Expectation, PlainValidator(_expectation)]
 NO_NUL = r"^[^\x00]+$"  # PostgreSQL cannot store NUL in a text, so no id may hold one
 CommandId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=NO_NUL)]
 AggregateId = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NO_NUL)]
+command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)
+aggregate_id_rule: TypeAdapter[str] = TypeAdapter(AggregateId)
 
 
 class CommandEnvelope(Message):

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     StringConstraints,
+    TypeAdapter,
 )
 from pydantic_core import CoreSchema
 
@@ -133,5 +134,6 @@ Hash = Annotated[bytes, HexBytes()]
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]
 # what tables are keyed by: an index of PostgreSQL takes 2,704 bytes
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00]+$")]
+name_rule: TypeAdapter[str] = TypeAdapter(Name)
 Positive = Annotated[int, Field(gt=0, le=LARGEST)]
 Cents = Annotated[int, Field(gt=0, le=LARGEST, description="Amount in cents.")]

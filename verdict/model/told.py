@@ -25,10 +25,17 @@ def told(error: Exception) -> str:
 def kind_and_text(error: Exception) -> str:
     """Return its type and what is wrong; of fields the names, and not what they hold."""
     try:
-        text = _of_fields(error) if isinstance(error, ValidationError) else str(error)
+        text = problems(error) if isinstance(error, ValidationError) else str(error)
     except Exception as broken:
         text = f"(its text failed with {type(broken).__name__})"
     return f"{type(error).__name__}: {text}"
+
+
+def problems(error: ValidationError, whole: str = "") -> str:
+    """Return which fields are wrong, and why, and not what they hold; `whole` names all of it."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    named = ((".".join(map(str, one["loc"])) or whole, one["msg"]) for one in found)
+    return "; ".join(": ".join(filter(None, one)) for one in named)
 
 
 def place_of(traceback: TracebackType | None) -> str:
@@ -58,10 +65,3 @@ def _as_imported(file: str) -> str:
     """Return a file as from the folder from which it is imported: hosts have it at other places."""
     roots = (Path(root) for root in sys.path if root and Path(file).is_relative_to(root))
     return min((str(Path(file).relative_to(root)) for root in roots), key=len, default=file)
-
-
-def _of_fields(error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(
-        ": ".join(filter(None, [".".join(map(str, one["loc"])), one["msg"]])) for one in problems
-    )

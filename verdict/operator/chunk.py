@@ -10,8 +10,6 @@ digested part each record is four lengths, topic, key, value and headers.
 from collections.abc import Iterable, Iterator
 from struct import Struct
 
-from verdict.operator.output import Output
-
 BYTES = 4 * 2**20  # passed by one record at most; any Spark takes it
 
 LENGTHS = Struct(">iiii")
@@ -21,7 +19,7 @@ OTHERWISE_WORDED = (
     -2
 )  # the value may be another one in a replay: it stands behind the digested part
 
-Record = tuple[str, bytes | None, bytes | None, str, bool]  # the fields of `Output`
+Record = tuple[str, bytes | None, bytes | None, str, bool]  # the fields of `output.Output`
 
 
 def chunks(outputs: Iterable[Record]) -> Iterator[bytes]:
@@ -50,11 +48,6 @@ def digested(chunk: bytes) -> memoryview:
     """Return the part of a chunk that a digest is taken of."""
     (size,) = SIZE.unpack_from(chunk)
     return memoryview(chunk)[SIZE.size : SIZE.size + size]
-
-
-def unpacked(chunk: bytes) -> Iterator[Output]:
-    """Yield the outputs in a chunk."""
-    return map(Output._make, records_in(chunk))
 
 
 def records_in(chunk: bytes) -> Iterator[Record]:

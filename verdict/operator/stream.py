@@ -36,7 +36,7 @@ def decisions(
 
     Returns:
         `DECIDED_SCHEMA`: the records to publish, in the order of their commands within a shard, for
-        `chunk.unpacked`; and for `moves_of` where the state of each shard with commands stands.
+        `chunk.records_in`; and for `moves_of` where the state of each shard with commands stands.
     """
     # a task for each of Kafka's partitions would cost a lonely command more than its decision
     tasks = max(len(shards), commands.sparkSession.sparkContext.defaultParallelism)

@@ -14,7 +14,7 @@ from operator import or_
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import FastAPI, Query, Request, Response
-from pydantic import TypeAdapter, ValidationError, create_model
+from pydantic import ValidationError, create_model
 from uuid_utils import uuid7
 
 from verdict.application import current
@@ -22,7 +22,12 @@ from verdict.client.async_client import AsyncClient
 from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.model.command_envelope import AggregateId, CommandEnvelope, CommandId
+from verdict.model.command_envelope import (
+    CommandEnvelope,
+    CommandId,
+    aggregate_id_rule,
+    command_id_rule,
+)
 from verdict.model.reason import Reason
 from verdict.page.answers import Json, failed
 from verdict.page.door import read, see_that_may_write
@@ -54,18 +59,12 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     503: {"description": "Kafka is away."},
 }
 OUTCOMES = (200, 201, 404, 409, 410)  # of which the body is one, whatever the command
-ID: TypeAdapter[str] = TypeAdapter(AggregateId)
-COMMAND_ID: TypeAdapter[str] = TypeAdapter(CommandId)
 
 Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the outcome.")]
 
 
 class Commands:
-    """Sends for all who ask, by one client of the Kafka that there is.
-
-    Args:
-        settings: Of the deployment.
-    """
+    """Sends for all who ask, by one client of the Kafka that there is."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -194,9 +193,10 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
     if not isinstance(sent, dict) or not isinstance(sent.get("payload"), dict):
         raise ValueError("send an object with aggregate_id, expected_version and payload")
     try:
-        aggregate_id = ID.validate_python(sent.get("aggregate_id"), strict=True)
+        aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
         if sent.get("command_id") is not None:
-            return aggregate_id, COMMAND_ID.validate_python(sent["command_id"]), body.strip()
+            command_id = command_id_rule.validate_python(sent["command_id"])
+            return aggregate_id, command_id, body.strip()
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise ValueError(f"aggregate_id or command_id: {first['msg']}") from None

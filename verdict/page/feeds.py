@@ -37,11 +37,7 @@ Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it en
 
 
 class Feeds:
-    """Tells so many at a time what comes, each for some minutes.
-
-    Args:
-        settings: Of the deployment.
-    """
+    """Tells so many at a time what comes, each for some minutes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

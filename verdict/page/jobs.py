@@ -47,14 +47,36 @@ def work(
     chosen: dict[str, Any], name: str, action: Action, accept_differences: bool, pipe: Connection
 ) -> None:
     """Do what was asked for, in a process of its own; tell how far it is, and how it ended."""
-    from verdict.page.work import done  # it loads Spark, which the page does not
-
     settings = settings_alone(**chosen)
     try:
-        said, well = done(settings, name, action, accept_differences, tell=_telling(action, pipe))
+        said, well = _done(settings, name, action, accept_differences, _telling(action, pipe))
     except VerdictError as error:
         said, well = str(error), False
     pipe.send(Job(action, said, ended=True, failed=not well))
+
+
+def _done(
+    settings: Settings,
+    name: str,
+    action: Action,
+    accept_differences: bool,
+    tell: Callable[[str], None],
+) -> tuple[str, bool]:
+    """Do it; return what came of it, and whether it is what one would wish."""
+    from verdict.read_models.versions import told  # they load Spark, which the page does not
+    from verdict.read_models.versions.rebuilder import Rebuilder
+
+    rebuilder = Rebuilder(settings, name, tell)
+    match action:
+        case Action.REBUILD:
+            return told.built(rebuilder.rebuild()), True
+        case Action.VERIFY:
+            verified = rebuilder.verify()
+            return told.compared(verified), verified.equal
+        case Action.SWAP:
+            return told.put_in_place(rebuilder.swap(accept_differences)), True
+        case Action.ROLLBACK:
+            return told.put_in_place(rebuilder.rollback(), "again"), True
 
 
 def _telling(action: Action, pipe: Connection) -> Callable[[str], None]:

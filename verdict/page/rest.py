@@ -41,11 +41,7 @@ OWN = ("_limit", "_offset")
 
 
 class Rest:
-    """Answers from the read side: what it has not come to is not there yet.
-
-    Args:
-        settings: Of the deployment.
-    """
+    """Answers from the read side: what it has not come to is not there yet."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

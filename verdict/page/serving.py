@@ -4,7 +4,6 @@ import socket
 import threading
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 import uvicorn
 
@@ -62,12 +61,7 @@ class Serving:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join(STOP_S)
         self._socket.close()

@@ -20,9 +20,6 @@ class Changed(NamedTuple):
         return bool(self.instead or self.lost)
 
 
-NOTHING = Changed({}, {})
-
-
 def in_force(connection: Connection, name: str, topics: Collection[str]) -> Changed:
     """Return what counts for the projection `name`, which follows `topics`."""
     return Changed(intervention.in_force(connection, name), lost.load(connection, topics))

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from verdict.database.sqlite_file import AnotherFile, is_damaged
+from verdict.database.time_text import wall_clock
 from verdict.projection import decision, holding, intervention, lost, position, versions
 from verdict.projection.amended import amended
 from verdict.projection.amendments import Changed
@@ -33,20 +34,15 @@ class RecordsMissing(StoppedAt):
     """A batch begins behind the position, so records in between would be passed over."""
 
     def __init__(self, projection: Projection, place: Partition, next_offset: int, start: int):
-        name, at = projection.name, f"{place.topic}:{place.partition}:{next_offset}"
+        name, at = projection.name, f"{place}:{next_offset}"
         super().__init__(
-            f"projection {name} v{projection.version} needs {place.topic}:{place.partition} from "
+            f"projection {name} v{projection.version} needs {place} from "
             f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
             f"between, or it was not read; what is archived of it comes back with `verdict "
             f"projection rebuild {name}`, what is nowhere is passed over with `verdict letters "
             f"evict {at} --why …`",
             (*place, next_offset),
         )
-
-
-def wall_clock() -> int:
-    """Return now in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
 
 
 class Applier:

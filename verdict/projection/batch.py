@@ -97,7 +97,7 @@ def batches(deliveries: Iterable[Delivery], spans: Mapping[Partition, Span]) -> 
         some.append(delivery)
         size += len(delivery.value or b"")
         if len(some) == ROWS or size >= BYTES:
-            then = reached | {Partition(d.topic, d.partition): d.offset + 1 for d in some}
+            then = reached | {Partition.of(d): d.offset + 1 for d in some}
             yield Batch(some, {place: Span(reached[place], then[place]) for place in spans})
             reached, some, size = then, [], 0
     yield Batch(some, {place: Span(reached[place], span.end) for place, span in spans.items()})

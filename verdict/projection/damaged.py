@@ -22,7 +22,7 @@ def with_damaged(applied: Applied, held: Held, deliveries: Iterable[Delivery]) -
         held: What the projection held before; all of `deliveries` are of such aggregates.
         deliveries: From the archive, each aggregate's in the order of versions.
     """
-    gaps = {(gap.aggregate_type, gap.aggregate_id): gap for gap in applied.gaps}
+    gaps = {gap.key: gap for gap in applied.gaps}
     for delivery in deliveries:
         event = _event_of(delivery)
         if event is None:

@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, DBAPIError, ProgrammingError
 
 from verdict.database import session, sqlite_file
-from verdict.database.address import driver_missing, is_sqlite, one_line, parse, shown
+from verdict.database.address import driver_missing, file_of, is_sqlite, one_line, parse, shown
 from verdict.database.ownership import SomebodyElses
 from verdict.database.statements import exclude_others
 from verdict.errors import Unreachable, VerdictError
@@ -89,11 +89,20 @@ def check_server(url: str) -> None:
     Raises:
         VerdictError, EnvironmentIncomplete, Unreachable: As for `open_database`.
     """
-    parsed = parse(url)
-    if is_sqlite(parsed):
-        sqlite_file.see_that_it_is_whole(Path(parsed.database or ""))
+    if (file := file_of(url)) is not None:
+        sqlite_file.see_that_it_is_whole(file)
     else:
         open_database(url).dispose()
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Engine]:
+    """Connect as `open_database` does, and disconnect behind the block."""
+    engine = open_database(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def create_read_side(
@@ -221,9 +230,9 @@ def see_that_it_is_the_same(engine: Engine) -> None:
     Raises:
         AnotherFile: Its file was removed or replaced.
     """
-    opened: sqlite_file.OpenedFile | None = engine.get_execution_options().get(OPENED)
-    if opened is not None:
-        opened.check()
+    file: sqlite_file.OpenedFile | None = engine.get_execution_options().get(OPENED)
+    if file is not None:
+        file.check()
 
 
 @contextmanager
@@ -242,11 +251,11 @@ def _sqlite(url: URL) -> Engine:
         raise VerdictError("the read side needs a file, as readers open it too: sqlite:////path")
     path = Path(url.database).absolute()
     sqlite_file.create(path)
-    opened = {OPENED: sqlite_file.OpenedFile(path)}
+    options = {OPENED: sqlite_file.OpenedFile(path)}
     engine = create_engine(
         url,
         connect_args={"timeout": WAIT_FOR_LOCK_S},
-        execution_options=opened,
+        execution_options=options,
         hide_parameters=True,  # what people may read of an error is no place for rows
     )
     # or a new connection would make an empty file

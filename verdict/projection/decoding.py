@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from hashlib import sha256
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from verdict.application import current
 from verdict.model.carried_state import CarriedState
-from verdict.model.message import Name
+from verdict.model.message import name_rule
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
@@ -18,8 +18,6 @@ from verdict.wire.topics import Topics
 SHOWN_CHARS = 500
 NO_ID = "no id: "
 HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
-
-name_rule: TypeAdapter[str] = TypeAdapter(Name)
 
 
 @dataclass(frozen=True)

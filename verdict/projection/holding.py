@@ -135,7 +135,7 @@ def record(
     Returns:
         What it holds from the commit on.
     """
-    gaps = {(gap.aggregate_type, gap.aggregate_id): gap for gap in applied.gaps}
+    gaps = {gap.key: gap for gap in applied.gaps}
     touched = {
         key: _hold(held.get(key), gaps.get(key), applied.reached.get(key, 0) + 1, now)
         for key in gaps.keys() | (held.keys() & applied.reached.keys())

@@ -91,9 +91,7 @@ def replace_view(connection: Connection, name: str, selected: View) -> None:
     """
     schema = views_schema(connection)
     ownership.ours(connection, schema, [name])
-    quote = connection.dialect.identifier_preparer.quote
-    place = f"{schema}.{quote(name)}" if schema else quote(name)
-    connection.exec_driver_sql(f"DROP VIEW {place}")
+    connection.exec_driver_sql(f"DROP VIEW {quoted(connection, schema, name)}")
     _create(connection, name, selected)
 
 
@@ -103,8 +101,7 @@ def shown_by(connection: Connection, name: str) -> str | None:
         found = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
         kept: str | None = connection.scalar(found, {"name": name})
         return kept
-    quoted = connection.dialect.identifier_preparer.quote(name)
-    return _kept_by_postgresql(connection, f"{VIEWS}.{quoted}")
+    return _kept_by_postgresql(connection, quoted(connection, VIEWS, name))
 
 
 def would_show(connection: Connection, name: str, selected: View) -> str | None:
@@ -114,8 +111,7 @@ def would_show(connection: Connection, name: str, selected: View) -> str | None:
         return str(made.compile(dialect=connection.dialect))
     with connection.begin_nested() as tried:
         connection.execute(made)
-        quoted = connection.dialect.identifier_preparer.quote(name)
-        kept = _kept_by_postgresql(connection, f"pg_temp.{quoted}")
+        kept = _kept_by_postgresql(connection, quoted(connection, "pg_temp", name))
         tried.rollback()
     return kept
 
@@ -126,6 +122,12 @@ def _kept_by_postgresql(connection: Connection, place: str) -> str | None:
         {"place": place},
     )
     return kept
+
+
+def quoted(connection: Connection, place: str | None, name: str) -> str:
+    """Return a name as it stands in SQL, with what it is in before it, if that has a name."""
+    in_sql = connection.dialect.identifier_preparer.quote(name)
+    return f"{place}.{in_sql}" if place else in_sql
 
 
 def tables_schema(connection: Connection) -> str | None:
@@ -170,17 +172,17 @@ def _comments(connection: Connection, name: str, view: View) -> str:
     """Return the SQL that says of a view what it says of itself, where a database keeps that."""
     if not _has_schemas(connection):
         return ""
-    quote = connection.dialect.identifier_preparer.quote
-    place = f"{VIEWS}.{quote(name)}"
+    place = quoted(connection, VIEWS, name)
     said = {f"VIEW {place}": about_view(view)} | {
-        f"COLUMN {place}.{quote(column.name)}": column.about for column in columns_of(view)
+        f"COLUMN {quoted(connection, place, column.name)}": column.about
+        for column in columns_of(view)
     }
     return "; ".join(f"COMMENT ON {what} IS {_literal(about)}" for what, about in said.items())
 
 
 def _literal(text: str) -> str:
-    quoted = text.replace("'", "''")
-    return f"'{quoted}'" if text else "NULL"
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'" if text else "NULL"
 
 
 def _has_schemas(connection: Connection) -> bool:

@@ -95,7 +95,9 @@ class Losing:
     def __init__(self, lost: Lost, positions: Mapping[Partition, int]) -> None:
         self.lost = lost
         self._ahead = {
-            key: one for key, one in lost.items() if one.offset >= positions.get(_place_of(one), 0)
+            key: one
+            for key, one in lost.items()
+            if one.offset >= positions.get(Partition.of(one), 0)
         }
 
     def due(self, reached: Mapping[Partition, int]) -> Lost:
@@ -103,7 +105,7 @@ class Losing:
         return {
             key: one
             for key, one in self._ahead.items()
-            if one.offset <= reached.get(_place_of(one), 0)
+            if one.offset <= reached.get(Partition.of(one), 0)
         }
 
     def overdue(self, held: Held) -> list[Delivery]:
@@ -118,7 +120,3 @@ class Losing:
         """Note that these were taken in."""
         for key in due:
             del self._ahead[key]
-
-
-def _place_of(one: Delivery) -> Partition:
-    return Partition(one.topic, one.partition)

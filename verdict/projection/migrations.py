@@ -153,10 +153,9 @@ def add_index(connection: Connection, base: str, ending: str, *expressions: str)
         expressions: What is indexed, in SQL.
     """
     schema = layout.tables_schema(connection)
-    quote = connection.dialect.identifier_preparer.quote
     for name in ownership.versions_of(connection, schema, base):
-        place = f"{quote(schema)}.{quote(name)}" if schema else quote(name)
+        index = layout.quoted(connection, None, f"{name}_{ending}")
         connection.exec_driver_sql(
-            f"CREATE INDEX IF NOT EXISTS {quote(f'{name}_{ending}')} ON {place} "
+            f"CREATE INDEX IF NOT EXISTS {index} ON {layout.quoted(connection, schema, name)} "
             f"({', '.join(expressions)})"
         )

@@ -114,5 +114,5 @@ def _together(parts: Iterable[Applied]) -> Applied:
         reached |= part.reached
         for key in part.reached:
             gaps.pop(key, None)
-        gaps |= {(gap.aggregate_type, gap.aggregate_id): gap for gap in part.gaps}
+        gaps |= {gap.key: gap for gap in part.gaps}
     return Applied(applied, skipped, [*gaps.values()], reached)

@@ -1,7 +1,7 @@
 """How far a projection has come: the truth, in the same transaction as its rows."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import (
     BigInteger,
@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     MetaData,
+    Select,
     Table,
     Text,
     delete,
@@ -50,7 +51,7 @@ class AnotherRunner(Exception):
         place = min(place for place, _ in loaded.items() ^ found.items())
         super().__init__(
             f"another runner advances projection {projection.name} v{projection.version}: "
-            f"{place.topic}:{place.partition} was at offset {loaded.get(place, 0)} and is at "
+            f"{place} was at offset {loaded.get(place, 0)} and is at "
             f"{found.get(place, 0)}; nothing of this batch was written here: let only one of them "
             "run"
         )
@@ -66,9 +67,7 @@ def load(connection: Connection, projection: Follower) -> Positions:
     statement = select(table.c.topic, table.c.partition, table.c.next_offset).where(
         is_of(projection, table)
     )
-    return {
-        Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
-    }
+    return _positions(connection, statement)
 
 
 def furthest(connection: Connection) -> Positions:
@@ -77,9 +76,12 @@ def furthest(connection: Connection) -> Positions:
     statement = select(table.c.topic, table.c.partition, reached).group_by(
         table.c.topic, table.c.partition
     )
-    return {
-        Partition(topic, number): offset for topic, number, offset in connection.execute(statement)
-    }
+    return _positions(connection, statement)
+
+
+def _positions(connection: Connection, statement: Select[Any]) -> Positions:
+    rows = connection.execute(statement)
+    return {Partition(topic, number): offset for topic, number, offset in rows}
 
 
 def exclude_others(connection: Connection, projection: Follower) -> None:

@@ -1,6 +1,11 @@
 """Creates the roles on PostgreSQL that can select from views and do nothing else.
 
 Nobody logs in as one. Whoever shall read is made a member: `GRANT verdict_reader TO ada`.
+
+Each role owns a function as well, for people whom nobody knows, whose SQL cannot put it off. What
+`SET ROLE` says a query unsays: `SELECT set_config('role', 'none', true)`, and then reads what the
+service's own login may. Inside a function that runs as its owner the server refuses that. It lies
+with the tables, where readers find nothing, and only we may call it.
 """
 
 from collections.abc import Collection, Sequence
@@ -8,9 +13,18 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from verdict.projection.confinement import EXISTS, MAKE
-from verdict.projection.layout import VIEWS, views_schema
+from verdict.projection.layout import TABLES, VIEWS, views_schema
 from verdict.projection.roles import Roles
+
+EXISTS = f"SELECT to_regprocedure('{TABLES}.{{role}}(text)')"
+MAKE = f"""\
+GRANT USAGE, CREATE ON SCHEMA {TABLES} TO {{role}};
+CREATE FUNCTION {TABLES}.{{role}}(query text) RETURNS SETOF record LANGUAGE plpgsql
+SECURITY DEFINER SET search_path TO {VIEWS}, pg_temp AS 'BEGIN RETURN QUERY EXECUTE query; END';
+REVOKE ALL ON FUNCTION {TABLES}.{{role}} FROM PUBLIC;
+ALTER FUNCTION {TABLES}.{{role}} OWNER TO {{role}};
+GRANT EXECUTE ON FUNCTION {TABLES}.{{role}} TO CURRENT_USER;
+REVOKE USAGE, CREATE ON SCHEMA {TABLES} FROM {{role}}"""
 
 
 def let_in(connection: Connection, roles: Roles, views: Sequence[str]) -> str | None:

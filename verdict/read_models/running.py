@@ -18,10 +18,12 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.database.address import one_line
 from verdict.database.sqlite_file import AnotherFile
+from verdict.database.time_text import wall_clock
 from verdict.errors import BeginAgain, Unreachable
 from verdict.exactly_once.batch import Batch
+from verdict.kafka.offsets import each
 from verdict.projection import decision, followed_by, versions
-from verdict.projection.applier import Applier, wall_clock
+from verdict.projection.applier import Applier
 from verdict.projection.database import see_that_it_is_the_same, snapshot
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection, StoppedAt
@@ -220,9 +222,8 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
 
 def _spans(batch: Batch) -> Spans:
     return {
-        Partition(topic, number): Span(batch.start[topic][number], offset)
-        for topic, offsets in batch.end.items()
-        for number, offset in enumerate(offsets)
+        place: Span(batch.start[place.topic][place.partition], offset)
+        for place, offset in each(batch.end)
     }
 
 

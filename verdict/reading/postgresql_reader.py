@@ -2,7 +2,7 @@
 
 `select` keeps mistakes out. It does not lock up somebody who knows the service's own password, as
 a session may put its role off: give people a login of their own that is a member of the role.
-`confined` does, for people who know no password: see `verdict.projection.confinement`.
+`confined` does, for people who know no password: see `verdict.projection.reader_role`.
 """
 
 import re

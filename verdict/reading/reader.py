@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from verdict.configuration.found import database_url
@@ -94,12 +93,7 @@ class Reader:
     def __enter__(self) -> "Reader":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

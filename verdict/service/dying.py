@@ -11,7 +11,7 @@ from verdict.exactly_once.markers import read_marker
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import by_topic
+from verdict.kafka.offsets import by_topic, each
 from verdict.projection.role import Role
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.standing.read_side import read_side
@@ -76,9 +76,8 @@ def _of_markers(settings: Settings, kafka: Kafka) -> Iterator[tuple[Partition, i
         reactions_query(reactions_of(settings)),
     ):
         marker = read_marker(kafka, query, wait=False).marker
-        for topic, offsets in ({} if marker is None else marker.offsets).items():
-            for number, offset in enumerate(offsets):
-                yield Partition(topic, number), offset
+        if marker is not None:
+            yield from each(marker.offsets)
 
 
 def _of_the_read_side(settings: Settings) -> Iterator[tuple[Partition, int]]:
@@ -89,4 +88,4 @@ def _of_the_read_side(settings: Settings) -> Iterator[tuple[Partition, int]]:
     for version in versions:
         if version.role == Role.LIVE:
             for one in version.positions:
-                yield Partition(one.topic, one.partition), one.next_offset
+                yield Partition.of(one), one.next_offset

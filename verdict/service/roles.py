@@ -6,7 +6,7 @@ from pathlib import Path
 
 from verdict.application import current
 from verdict.configuration.cluster import refuse_a_kafka_of_this_machine
-from verdict.configuration.found import running_on
+from verdict.configuration.found import running_kafka
 from verdict.configuration.loading import SettingsInvalid
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
@@ -141,8 +141,8 @@ def with_kafka(settings: Settings, name: str) -> Settings:
         return settings
     if settings.bootstrap_servers is not None:
         return settings
-    for service in running_on(settings.data_dir).values():
-        return settings.model_copy(update={"bootstrap_servers": service.bootstrap_servers})
+    if (servers := running_kafka(settings.data_dir)) is not None:
+        return settings.model_copy(update={"bootstrap_servers": servers})
     raise Unreachable(
         f"a role by itself starts no Kafka, and none runs on {settings.data_dir}: name yours with "
         "--bootstrap-servers, or start `verdict run broker` first"

@@ -5,7 +5,6 @@ import threading
 import time
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +12,7 @@ from verdict.configuration.found import Service, database_url, withdraw
 from verdict.configuration.settings import Settings
 from verdict.decider.coverage import refuse_gone
 from verdict.decider.latency import Latencies
-from verdict.decider.recovery.progress import Tell, untold
+from verdict.decider.recovery.progress import Tell
 from verdict.errors import VerdictError
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.foundation.foundation import (
@@ -60,7 +59,7 @@ class Running:
         self,
         settings: Settings,
         on_step: OnStep = unobserved,
-        tell: Tell = untold,
+        tell: Tell = unobserved,
         crew: Crew | None = None,
         page_url: str | None = None,
     ) -> None:
@@ -95,12 +94,7 @@ class Running:
             self._held = held.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._held.close()
 
     @property

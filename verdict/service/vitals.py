@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from verdict.configuration.found import Overdue, Service, announce
+from verdict.database.time_text import wall_clock
 from verdict.decider.latency import Latencies
-from verdict.projection.applier import wall_clock
 from verdict.spark.under_way import UnderWay, longer_than
 
 LOG = logging.getLogger("verdict.vitals")

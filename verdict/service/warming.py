@@ -8,7 +8,8 @@ from confluent_kafka import Producer
 
 from verdict.application import current
 from verdict.configuration.loading import settings_class
-from verdict.decider.recovery.progress import Tell, untold
+from verdict.decider.recovery.progress import Tell
+from verdict.exactly_once.steps import unobserved
 from verdict.kafka.log import KafkaLog
 from verdict.local.class_archive import recorded
 from verdict.service.running import Running
@@ -17,7 +18,7 @@ from verdict.spark.session import end_jvm
 LOOK_S = 0.2
 
 
-def warm(tell: Tell = untold) -> list[Path]:
+def warm(tell: Tell = unobserved) -> list[Path]:
     """Let Kafka and Spark live through a start, a record and an end; return what they wrote.
 
     Nothing of what is set is used or touched: a broker and a database of its own, in a folder that

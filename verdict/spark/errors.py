@@ -5,7 +5,7 @@ not recognised here is a bug until somebody has looked at it, and keeps its trac
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +14,17 @@ from verdict.errors import FULL_DISK, Late, Unreachable, VerdictError
 from verdict.exactly_once.errors import DamagedCheckpoint
 
 NOTHING_LOST = "nothing is lost, what is not decided yet is decided then"
+DISK = VerdictError(
+    "{data_dir} could not be written to ({line}): make room there, or lift the limit, then start "
+    "again; {nothing_lost}"
+)
 
 
 class Cause(NamedTuple):
-    """A kind of failure: what its text looks like, and the error for its telling line."""
+    """A kind of failure: what its text looks like, and the error, with blanks in what it says."""
 
     pattern: re.Pattern[str]
-    error: Callable[[str, Path, Path], VerdictError]
+    error: VerdictError
 
 
 def query_failed(
@@ -42,7 +46,9 @@ def query_failed(
     text = "\n".join(_texts(error))
     for cause in (*SURROUNDINGS, LOST, MOVED, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
-            told = cause.error(_line(text, found), data_dir, log)
+            blanks = {"line": _line(text, found), "data_dir": data_dir, "log": log}
+            said = str(cause.error).format(**blanks, nothing_lost=NOTHING_LOST)
+            told = type(cause.error)(said)
             told.__cause__ = error
             return told
     return error
@@ -67,89 +73,41 @@ def _line(text: str, found: re.Match[str]) -> str:
     return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", line)[:300]
 
 
-def _disk(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return VerdictError(
-        f"{data_dir} could not be written to ({line}): make room there, or lift the limit, then "
-        f"start again; {NOTHING_LOST}"
-    )
-
-
-def _files(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return VerdictError(
-        f"the system let this process open no more files ({line}): allow more, 4096 say, with "
-        f"`ulimit -n` or the LimitNOFILE of its unit, then start again; {NOTHING_LOST}"
-    )
-
-
-def _folder(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return VerdictError(
-        f"a folder in {data_dir} could not be read ({line}): see that it is there, and that this "
-        f"process may open more files (`ulimit -n`), then start again; {NOTHING_LOST}"
-    )
-
-
-def _kafka(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return Unreachable(f"Kafka did not answer Spark ({line}): see that it runs; {NOTHING_LOST}")
-
-
-def _store(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return Unreachable(
-        f"the object store did not answer for {data_dir} ({line}): see that it runs, and that what "
-        f"AWS_… in the environment says of it is right; {NOTHING_LOST}"
-    )
-
-
-def _late(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return Late(
-        f"a part of Spark was late, or has ended ({line}): give its machine less to do or more "
-        f"memory; {NOTHING_LOST}; {log} has all of it"
-    )
-
-
-def _application(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return NoApplication(
-        f"{line}: its files have changed since this process began, and a new worker reads them as "
-        f"they are; mend them, or put back what was there, then start again; {NOTHING_LOST}"
-    )
-
-
-def _lost(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return VerdictError(
-        f"Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
-        "which; their senders have no answer: tell them, then go on without with "
-        "`verdict recover --accept-lost --why …`"
-    )
-
-
-def _moved(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return DamagedCheckpoint(
-        f"the checkpoint in {data_dir} was made in another folder, which Spark's files in it name "
-        f"({line}): move it back there, or rebuild it from Kafka with `verdict recover`"
-    )
-
-
-def _state(line: str, data_dir: Path, log: Path) -> VerdictError:
-    return DamagedCheckpoint(
-        f"Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
-        f"directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
-        f"{log} has all of it"
-    )
-
-
 # the first that is found: a full disk breaks reading too, and must not be taken for damage
 SURROUNDINGS = (
-    Cause(re.compile(FULL_DISK), _disk),
-    Cause(re.compile(r"Read-only file system"), _disk),
-    Cause(re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "), _application),
-    Cause(re.compile(r"Too many open files"), _files),
-    Cause(re.compile(r"Invalid directory or I/O error occurred for dir"), _folder),
+    Cause(re.compile(FULL_DISK), DISK),
+    Cause(re.compile(r"Read-only file system"), DISK),
+    Cause(
+        re.compile(r"verdict\.[\w.]+\.(NoApplication|Misdeclared): "),
+        NoApplication(
+            "{line}: its files have changed since this process began, and a new worker reads them "
+            "as they are; mend them, or put back what was there, then start again; {nothing_lost}"
+        ),
+    ),
+    Cause(
+        re.compile(r"Too many open files"),
+        VerdictError(
+            "the system let this process open no more files ({line}): allow more, 4096 say, with "
+            "`ulimit -n` or the LimitNOFILE of its unit, then start again; {nothing_lost}"
+        ),
+    ),
+    Cause(
+        re.compile(r"Invalid directory or I/O error occurred for dir"),
+        VerdictError(
+            "a folder in {data_dir} could not be read ({line}): see that it is there, and that "
+            "this process may open more files (`ulimit -n`), then start again; {nothing_lost}"
+        ),
+    ),
     Cause(
         re.compile(
             r"on s3a://\S+: \w*(software\.amazon\.awssdk|java\.net|com\.amazonaws)\S*"
             r"|\bAWS\w*(IO|Service|Redirect|NoResponse)\w*Exception\b|SdkClientException"
             r"|AWS Error \w+ during \w+ operation|the object store \(\S+\) does not let us"
         ),
-        _store,
+        Unreachable(
+            "the object store did not answer for {data_dir} ({line}): see that it runs, and that "
+            "what AWS_… in the environment says of it is right; {nothing_lost}"
+        ),
     ),
     Cause(
         re.compile(
@@ -158,7 +116,7 @@ SURROUNDINGS = (
             r"|TimeoutException: Cannot fetch record for offset \d+ in \d+ milliseconds"
             r"|\[KAFKA_\w*TIMEOUT\w*\]|UnknownHostException|Connection to node -?\d+ "
         ),
-        _kafka,
+        Unreachable("Kafka did not answer Spark ({line}): see that it runs; {nothing_lost}"),
     ),
     Cause(
         re.compile(
@@ -169,13 +127,27 @@ SURROUNDINGS = (
             # of a cluster: a machine has gone, or what it had computed
             r"|ExecutorLostFailure \(|FetchFailed\w*Exception"
         ),
-        _late,
+        Late(
+            "a part of Spark was late, or has ended ({line}): give its machine less to do or more "
+            "memory; {nothing_lost}; {log} has all of it"
+        ),
     ),
 )
 LOST = Cause(
-    re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"), _lost
+    re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"),
+    VerdictError(
+        "Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
+        "which; their senders have no answer: tell them, then go on without with "
+        "`verdict recover --accept-lost --why …`"
+    ),
 )
-MOVED = Cause(re.compile(r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist"), _moved)
+MOVED = Cause(
+    re.compile(r"File `?(file:)?/\S+/_stateSchema/\S+ does not exist"),
+    DamagedCheckpoint(
+        "the checkpoint in {data_dir} was made in another folder, which Spark's files in it name "
+        "({line}): move it back there, or rebuild it from Kafka with `verdict recover`"
+    ),
+)
 STATE = Cause(
     re.compile(
         r"state of shard \d+ is damaged"
@@ -189,5 +161,9 @@ STATE = Cause(
         r"|\[STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY\]"
         r"|\[\w*CHECKSUM_VERIFICATION_FAILED\]"
     ),
-    _state,
+    DamagedCheckpoint(
+        "Spark cannot read what its checkpoint in {data_dir} must hold ({line}): restore the data "
+        "directory as it was, or rebuild the checkpoint from Kafka with `verdict recover`; "
+        "{log} has all of it"
+    ),
 )

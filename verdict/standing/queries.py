@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import at
+from verdict.kafka.offsets import at, each
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -13,7 +13,6 @@ from verdict.standing.facts import (
 )
 from verdict.standing.log_ends import Ends, ends_and_open, ends_of
 from verdict.wire.marker import Marker
-from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 
@@ -73,7 +72,6 @@ def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStand
 
 
 def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
-    for topic, offsets in marker.offsets.items():
-        for partition, offset in enumerate(offsets):
-            if (place := Partition(topic, partition)) in ends:
-                yield ends[place] - offset
+    for place, offset in each(marker.offsets):
+        if place in ends:
+            yield ends[place] - offset

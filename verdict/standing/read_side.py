@@ -1,11 +1,11 @@
 """How far the read side has come, by what it says of itself in its views."""
 
-import time
 from collections import defaultdict
 from dataclasses import dataclass, fields
 from typing import Any
 
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
@@ -107,7 +107,7 @@ class Told:
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
-        since = iso_time(int(time.time() * 1000) - ANSWERED_MS)
+        since = iso_time(wall_clock() - ANSWERED_MS)
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, {"since": since}).rows)
 
     def topics(self) -> set[str]:
@@ -124,7 +124,7 @@ class Told:
         role, error = self.versions[of]
         positions = self._positions(of, ends)
         followed = self._followed[name]
-        begun = {Partition(one.topic, one.partition) for one in positions}
+        begun = {Partition.of(one) for one in positions}
         unread = (
             end for place, end in ends.items() if place.topic in followed and place not in begun
         )

@@ -22,7 +22,6 @@ from verdict.testing.histories import (
     START,
     STEP_MS,
     Happened,
-    aggregate_type_of,
     recorded,
     see_that_it_is_kept,
 )
@@ -188,7 +187,7 @@ def _each(event: Event | Happened) -> Iterator[tuple[str, Event]]:
     if isinstance(event, Happened):
         yield from ((event.aggregate_id, one) for one in event.events)
     else:
-        yield _first(aggregate_type_of(event)), event
+        yield _first(current().aggregate_of(type(event))), event
 
 
 def _first(aggregate_type: str) -> str:

@@ -28,15 +28,6 @@ def happened(aggregate_id: str, *events: Event) -> Happened:
     return Happened(aggregate_id, events)
 
 
-def aggregate_type_of(event: Event) -> str:
-    """Return the name of the aggregate that an event belongs to.
-
-    Raises:
-        LookupError: No aggregate lists its type among its events.
-    """
-    return current().aggregate_of(type(event))
-
-
 def recorded(
     history: Sequence[StoredEvent], aggregate_id: str, payload: Event, at: int
 ) -> StoredEvent:
@@ -48,7 +39,7 @@ def recorded(
         payload: The event.
         at: When it was decided, in epoch milliseconds.
     """
-    aggregate_type = aggregate_type_of(payload)
+    aggregate_type = current().aggregate_of(type(payload))
     last = latest(history).get((aggregate_type, aggregate_id))
     version = 1 if last is None else last.event.version + 1
     event = RecordedEvent(

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from uuid_utils import uuid7
 
@@ -211,12 +210,7 @@ class InMemory:
     def __enter__(self) -> "InMemory":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _read_side(self) -> tuple[ReadSide, Letters]:

@@ -79,7 +79,7 @@ class MemoryLog:
             NoSuchTopic: There is none of that name.
             ValueError: Its partition has come further already.
         """
-        end = self.ends([record.topic])[Partition(record.topic, record.partition)]
+        end = self.ends([record.topic])[Partition.of(record)]
         if record.offset < end:
             raise ValueError(f"{record.source} lies before {end}, the end of its partition")
         self._of(record.topic)[record.partition].append(record)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import join
-from types import TracebackType
 
 import psutil
 
@@ -127,12 +126,7 @@ class Service:
             self._up.wait()
             self.check()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._up is None:
             return
         started = _with_children(self._up)

@@ -19,11 +19,11 @@ from confluent_kafka import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
+from verdict.client.outbox import source_of
 from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
-from verdict.model.source import Source
 from verdict.tracing.batches import Batches
 from verdict.tracing.rows import Rows
 from verdict.tracing.sending import Collector, Sending
@@ -118,10 +118,8 @@ class Spans:
         self._consumer.pause(self._consumer.assignment())
         message = self._consumer.poll(0)
         if message is not None and message.error() is None:  # of partitions that have just come
-            place = TopicPartition(
-                str(message.topic()), message.partition() or 0, message.offset() or 0
-            )
-            self._consumer.seek(place)
+            place = source_of(message)
+            self._consumer.seek(TopicPartition(place.topic, place.partition, place.offset))
 
     def _begin(self, consumer: Consumer, assigned: list[TopicPartition]) -> None:
         """Begin at the ends where nobody of the group ever did, and let Kafka remember that.
@@ -151,7 +149,7 @@ class Spans:
         if not isinstance(value, bytes):
             return None
         recorded = Recorded(
-            Source(str(message.topic()), message.partition() or 0, message.offset() or 0),
+            source_of(message),
             value,
             headers_of(message) or (),
             message.timestamp()[1],

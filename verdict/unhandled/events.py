@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, Engine
 
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import holding, intervention, versions
-from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Delivery, Unreadable
 from verdict.projection.database import snapshot
 from verdict.projection.declared import FIRST, AtVersion

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.told import problems
 from verdict.projection.batch import Delivery, Unreadable
 from verdict.projection.holding import AggregateKey, Hold
 from verdict.projection.projection import Projection
@@ -92,10 +93,6 @@ def fitting(event: RecordedEvent, document: bytes) -> str:
     try:
         return payload_json(payload_from(type(event.payload), document))
     except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, problem['loc'])) or 'it'}: {problem['msg']}"
-            for problem in error.errors(include_url=False)
-        )
-        raise VerdictError(f"{about}: {'; '.join(problems)}") from error
+        raise VerdictError(f"{about}: {problems(error, 'it')}") from error
     except ValueError as error:
         raise VerdictError(f"{about}: {error}") from error

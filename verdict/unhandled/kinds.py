@@ -1,20 +1,18 @@
 """All that waits for a person in a deployment, of whatever kind it is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url, kafka_options
 from verdict.configuration.settings import Settings
-from verdict.database.address import is_sqlite, one_line, parse, shown
+from verdict.database.address import file_of, one_line, shown
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import write_decisions
 from verdict.kafka.log import KafkaLog
 from verdict.projection.applier import database_failed
-from verdict.projection.database import open_database
+from verdict.projection.database import opened
 from verdict.projection.declared import declared
 from verdict.projection.decoding import Decoding
 from verdict.unhandled.events import HeldAggregates
@@ -24,25 +22,6 @@ from verdict.unhandled.records import StoppingRecords
 from verdict.wire.decision import Decision
 
 
-def _events(engine: Engine, settings: Settings) -> Unhandled:
-    return HeldAggregates(engine, declared(settings.chosen))
-
-
-def _letters(engine: Engine, settings: Settings) -> Unhandled:
-    return ParkedLetters(engine, settings.topics)
-
-
-def _records(engine: Engine, settings: Settings) -> Unhandled:
-    def decide(made: Sequence[Decision]) -> None:
-        write_decisions(kafka_options(settings), settings.topics, made)
-
-    decoding = Decoding(settings.topics)
-    return StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide, decoding)
-
-
-KINDS: Sequence[Callable[[Engine, Settings], Unhandled]] = (_events, _records, _letters)
-
-
 @contextmanager
 def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     """Give all kinds, on the read side that is set, or that of the running service.
@@ -50,14 +29,25 @@ def kinds(settings: Settings) -> Iterator[list[Unhandled]]:
     Raises:
         Unreachable: There is none, or it does not answer.
     """
-    engine = _existing(database_url(settings))
-    try:
-        yield [kind(engine, settings) for kind in KINDS]
-    except DBAPIError as error:
-        problem = f"{shown(engine.url)}: {one_line(error.orig)}"
-        raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
-    finally:
-        engine.dispose()
+    topics = settings.topics
+
+    def decide(made: Sequence[Decision]) -> None:
+        write_decisions(kafka_options(settings), topics, made)
+
+    url = database_url(settings)
+    _see_that_it_is_there(url)
+    with opened(url) as engine:
+        try:
+            yield [
+                HeldAggregates(engine, declared(settings.chosen)),
+                StoppingRecords(
+                    engine, lambda: KafkaLog(kafka_options(settings)), decide, Decoding(topics)
+                ),
+                ParkedLetters(engine, topics),
+            ]
+        except DBAPIError as error:
+            problem = f"{shown(engine.url)}: {one_line(error.orig)}"
+            raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
 
 
 @contextmanager
@@ -75,12 +65,10 @@ def kind_of(address: str, settings: Settings) -> Iterator[Unhandled]:
         yield kind
 
 
-def _existing(url: str) -> Engine:
-    """Open a read side that is there; whoever only asks makes none."""
-    parsed = parse(url)
-    if is_sqlite(parsed) and not Path(parsed.database or "").is_file():
+def _see_that_it_is_there(url: str) -> None:
+    """Refuse to make a read side: whoever only asks makes none."""
+    if (file := file_of(url)) is not None and not file.is_file():
         raise Unreachable(
-            f"there is no read side at {parsed.database}: is it the right data directory, and did "
-            "`verdict up` start once?"
+            f"there is no read side at {file}: is it the right data directory, and did `verdict "
+            "up` start once?"
         )
-    return open_database(url)

@@ -21,12 +21,7 @@ from verdict.wire.topics import Topics
 
 
 class ParkedLetters:
-    """Parked letters by their id, a UUID.
-
-    Args:
-        engine: Of the read side.
-        topics: Of the deployment.
-    """
+    """Parked letters by their id, a UUID."""
 
     def __init__(self, engine: Engine, topics: Topics) -> None:
         self._engine = engine

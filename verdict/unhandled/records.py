@@ -16,13 +16,13 @@ from typing import Any
 from confluent_kafka import Message
 from sqlalchemy import Engine, Row, select
 
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.event_log.placed import laid
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.projection import decision, versions
-from verdict.projection.applier import wall_clock
 from verdict.projection.batch import Unreadable
 from verdict.projection.database import snapshot
 from verdict.projection.decoding import Decoding
@@ -83,11 +83,10 @@ class StoppingRecords:
             NothingWaits: Nothing does.
             Unreachable: Kafka does not answer.
         """
-        facts, place = self._found(address), place_of(address)
-        assert place is not None
+        facts, place = self._found(address)
         with self._log() as log:
             earliest = _earliest(log, place)
-            span = {_partition(place): Span(place.offset, place.offset + 1)}
+            span = {Partition.of(place): Span(place.offset, place.offset + 1)}
             message = None if place.offset < earliest else next(log.read(span), None)
         return facts | {"dropped_before": earliest} | _content(message)
 
@@ -119,8 +118,7 @@ class StoppingRecords:
             NothingWaits: Nothing stopped there.
             Unreachable: Kafka does not answer; nothing is decided.
         """
-        facts, place = self._found(address), place_of(address)
-        assert place is not None
+        facts, place = self._found(address)
         with self._log() as log:
             first = Span(place.offset, max(place.offset + 1, _earliest(log, place)))
             spans = [first, *(self._unreadable_behind(log, place, first) if all_behind else ())]
@@ -144,7 +142,7 @@ class StoppingRecords:
         )
 
     def _unreadable_behind(self, log: KafkaLog, place: Source, first: Span) -> Iterator[Span]:
-        partition = _partition(place)
+        partition = Partition.of(place)
         end = log.bounds([partition])[partition].end
         for record in map(laid, log.read({partition: Span(min(first.end, end), end)})):
             if isinstance(self._decoding.delivery(*record).record, Unreadable):
@@ -154,11 +152,11 @@ class StoppingRecords:
         """Refuse: only evicting it lets anybody go on."""
         raise NobodyKept(address)
 
-    def _found(self, address: str) -> Facts:
-        found = next((item for item in self.listed() if item["id"] == address), None)
-        if found is None:
+    def _found(self, address: str) -> tuple[Facts, Source]:
+        place, found = place_of(address), [one for one in self.listed() if one["id"] == address]
+        if place is None or not found:
             raise NothingWaits(address)
-        return found
+        return found[0], place
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -171,12 +169,8 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _partition(place: Source) -> Partition:
-    return Partition(place.topic, place.partition)
-
-
 def _earliest(log: KafkaLog, place: Source) -> int:
-    partition = _partition(place)
+    partition = Partition.of(place)
     return log.bounds([partition])[partition].start
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 from verdict.application import current, of_the_application
+from verdict.model.told import kind_and_text
 from verdict.wire.letter import Letter
 
 LONGEST_S = 366 * 24 * 3600.0
@@ -61,8 +62,7 @@ def wait_ms(wait: BackOff, letter: Letter) -> int:
         seconds = float(wait(letter))
     except Exception as error:  # another package's code
         raise NotUnderstood(
-            f"the back-off failed ({type(error).__name__}: {error}): mend it, then replay the "
-            "letter"
+            f"the back-off failed ({kind_and_text(error)}): mend it, then replay the letter"
         ) from error
     if not 0 <= seconds <= LONGEST_S:
         raise NotUnderstood(

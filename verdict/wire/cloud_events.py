@@ -40,17 +40,12 @@ def event_header_parts(aggregate_type: str, name: str, topic: str) -> tuple[str,
     return before, behind
 
 
-def response_headers(traceparent: str | None) -> Headers:
-    """Return the headers of a response or a rejection.
+def trace_text(traceparent: str | None) -> str:
+    """Return the headers of a response or a rejection as one text.
 
     Args:
         traceparent: The command's, if it had one.
     """
-    return {TRACE: traceparent} if traceparent else {}
-
-
-def trace_text(traceparent: str | None) -> str:
-    """Return the same as one text."""
     return f"{TRACE}{NUL}{traceparent}" if traceparent else ""
 
 

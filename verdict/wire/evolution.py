@@ -7,6 +7,8 @@ schemas have what they speak of.
 from collections.abc import Iterator
 from typing import Any
 
+from verdict.wire.avro_source import fullname
+
 PROMOTED = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -116,7 +118,7 @@ class _Reading:
             yield from self.of(older["values"], newer["values"], f"each of {where}")
 
     def _record(self, older: dict[str, Any], newer: dict[str, Any]) -> Iterator[str]:
-        pair = _full(older), _full(newer)
+        pair = fullname(older), fullname(newer)
         if pair in self._seen:
             return
         self._seen.add(pair)
@@ -139,7 +141,7 @@ def _named(schema: Any) -> dict[str, Any]:
             pending += one
         elif isinstance(one, dict):
             if one["type"] in ("record", "enum"):
-                found[_full(one)] = one
+                found[fullname(one)] = one
             pending += [field["type"] for field in one.get("fields", ())]
             pending += [one[inner] for inner in ("items", "values") if inner in one]
             pending += [one["type"]] if isinstance(one["type"], dict | list) else []
@@ -156,10 +158,6 @@ def _key(schema: Any) -> str:
 
 def _kind(schema: Any) -> str:
     return schema if isinstance(schema, str) else str(schema["type"])
-
-
-def _full(schema: dict[str, Any]) -> str:
-    return f"{schema.get('namespace', '')}.{schema['name']}"
 
 
 def _shown(schema: Any) -> str:

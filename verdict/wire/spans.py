@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+
+class InPartition(Protocol):
+    """What lies in a partition, or is told of one."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
 
 
 class Partition(NamedTuple):
@@ -10,6 +19,14 @@ class Partition(NamedTuple):
 
     topic: str
     partition: int
+
+    @classmethod
+    def of(cls, one: InPartition) -> "Partition":
+        """Return the partition of a record, or of what else is told of one."""
+        return cls(one.topic, one.partition)
+
+    def __str__(self) -> str:
+        return f"{self.topic}:{self.partition}"
 
 
 @dataclass(frozen=True, slots=True)

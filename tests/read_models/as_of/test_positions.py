@@ -15,6 +15,7 @@ from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, REJECTED
 from tests.read_models.as_of.world import World
 from tests.tiers import the_first_of
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import NoSuchPosition
 from verdict.event_log.event_log import Gone
@@ -22,7 +23,7 @@ from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.message import iso_time
 from verdict.projection import followed, intervention
-from verdict.projection.applier import Applier, wall_clock
+from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.intervention import Intervention, Kind
 from verdict.read_models.as_of.errors import (

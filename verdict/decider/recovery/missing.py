@@ -120,5 +120,5 @@ def _source(topics: Topics, topic: str, value: bytes | None, kind: bytes | None)
 
 
 def _is_there(source: Source, kept: Spans) -> bool:
-    span = kept.get(Partition(source.topic, source.partition))
+    span = kept.get(Partition.of(source))
     return span is not None and source.offset < span.end

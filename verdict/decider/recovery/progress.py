@@ -13,10 +13,6 @@ EVERY_S = 0.5
 Tell = Callable[[str], None]
 
 
-def untold(text: str) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
     """What a recovery found, and what it made of it."""

@@ -24,7 +24,7 @@ from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
 from verdict.decider.generation import Generation, generation_of
 from verdict.decider.recovery.archived import archived_up_to
 from verdict.decider.recovery.missing import answered, marker_from_answers
-from verdict.decider.recovery.progress import Counts, Recovered, Tell, told, untold
+from verdict.decider.recovery.progress import Counts, Recovered, Tell, told
 from verdict.decider.recovery.seeding import Seeding
 from verdict.event_log.decisions import passed_over, read_decisions
 from verdict.event_log.passing import (
@@ -45,6 +45,7 @@ from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import settled_marker
 from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
 from verdict.operator.seed import stamp_of
@@ -69,15 +70,11 @@ class RecoveryStep(StrEnum):
 OnRecoveryStep = Callable[[RecoveryStep], None]
 
 
-def unobserved(step: RecoveryStep) -> None:
-    """Observe nothing."""
-
-
 def recover(
     ground: Foundation,
     settings: Settings,
     shards: int | None = None,
-    tell: Tell = untold,
+    tell: Tell = unobserved,
     on_step: OnRecoveryStep = unobserved,
     wish: Wish = NO_WISH,
 ) -> Recovered:

@@ -75,8 +75,5 @@ def _records(batches: Iterable[pa.RecordBatch], taken: Count) -> Iterator[Stored
 
 
 def _batch(rows: list[tuple[object, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [()] * len(ARROW_SCHEMA)
-    arrays = [
-        pa.array(values, field.type) for values, field in zip(columns, ARROW_SCHEMA, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
+    columns = [*zip(*rows, strict=True)] if rows else [()] * len(ARROW_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)

@@ -12,12 +12,7 @@ from verdict.wire.topics import Topics
 
 
 class Decided:
-    """Compares the decider's marker with the times of commands, which are those of Kafka.
-
-    Args:
-        kafka: Where to read.
-        topics: Of the deployment.
-    """
+    """Compares the decider's marker with the times of commands, which are those of Kafka."""
 
     def __init__(self, kafka: Kafka, topics: Topics) -> None:
         self._kafka = kafka

@@ -24,7 +24,7 @@ class NotDecided(VerdictError):
 
     def __init__(self, millis: int, place: Partition, needed: int, decided: int) -> None:
         super().__init__(
-            f"{place.topic}:{place.partition} has commands of {iso_time(millis)} or before up to "
+            f"{place} has commands of {iso_time(millis)} or before up to "
             f"offset {needed}, and the decider has decided them up to {decided}: let `verdict up` "
             "run until `verdict status` shows no lag there, then ask again"
         )
@@ -45,7 +45,7 @@ class Compacted(VerdictError):
     def __init__(self, name: str, place: Partition, missing: int, end: int) -> None:
         super().__init__(
             f"{name} follows {place.topic}, which keeps the newest states only: of the {end} "
-            f"offsets that {place.topic}:{place.partition} had by then {missing} hold nothing any "
+            f"offsets that {place} had by then {missing} hold nothing any "
             "more, so what was known then cannot be told; ask for `--as-of now`"
         )
 

@@ -158,7 +158,7 @@ def _placed(
     Before it was made, only whose events wait at a hole is lost, as nobody can tell that one then.
     As of a time behind it, all are, though `ends` are those of the events up to that time.
     """
-    place = Partition(made.source.topic, made.source.partition)
+    place = Partition.of(made.source)
     if not wanted(lost.as_if_deleted(made)):
         offset = NOWHERE
     elif until is None:

@@ -19,7 +19,7 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.projection.database import open_database
+from verdict.projection.database import opened
 from verdict.projection.declared import FIRST, read_models
 from verdict.projection.projection import Projection
 from verdict.read_models.as_built import as_built
@@ -41,10 +41,6 @@ class Materialiser:
     """Tells what a projection's view was at a position, by folding its records again.
 
     The live tables are not touched, and it does not matter how far they have come.
-
-    Args:
-        settings: Those of the service.
-        name: Of the projection.
 
     Raises:
         VerdictError: There is no such projection, or none that can be folded.
@@ -137,16 +133,14 @@ def _of_the_service(settings: Settings) -> Iterator[Path]:
 
 @contextmanager
 def _engine(url: str) -> Iterator[Engine]:
-    engine = open_database(url)
-    try:
-        yield engine
-    except DBAPIError as error:
-        raise VerdictError(
-            f"the tables could not be built in {engine.url.database} ({one_line(error.orig)}): "
-            "make room there, then try again"
-        ) from error
-    finally:
-        engine.dispose()
+    with opened(url) as engine:
+        try:
+            yield engine
+        except DBAPIError as error:
+            raise VerdictError(
+                f"the tables could not be built in {engine.url.database} ({one_line(error.orig)}): "
+                "make room there, then try again"
+            ) from error
 
 
 def _changing(settings: Settings, name: str) -> Projection:

@@ -41,12 +41,9 @@ class Resolved:
     @property
     def shown(self) -> dict[str, Any]:
         """What the completion marker says of it."""
-        positions = [{**place._asdict(), "next_offset": self.ends[place]} for place in self._places]
+        ends = sorted(self.ends.items())
+        positions = [{**place._asdict(), "next_offset": end} for place, end in ends]
         return {"asked": self.as_of.asked, "positions": positions}
-
-    @property
-    def _places(self) -> list[Partition]:
-        return sorted(self.ends)
 
 
 def parse_as_of(text: str) -> AsOf:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from verdict.application import current
+from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable
 from verdict.event_log.event_log import EventLog
 from verdict.kafka.log import KafkaLog
 from verdict.model.recorded_event import RecordedEvent
-from verdict.projection.applier import wall_clock
 from verdict.projection.decoding import Decoding
 from verdict.projection.projection import Projection
 from verdict.read_models.as_of.decided import Decided
@@ -96,7 +96,7 @@ class Resolver:
         for found in self._events.read(reached, {place: span.end for place, span in kept.items()}):
             record = decoder.delivery(*found).record
             if isinstance(record, RecordedEvent) and record.decided_at <= millis:
-                place = Partition(found.topic, found.partition)
+                place = Partition.of(found)
                 ends[place] = max(ends[place], found.offset + 1)
         return ends
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
 from verdict.database.address import one_line
+from verdict.database.time_text import wall_clock
 from verdict.projection import filling, holding, lost, position, versions
 from verdict.projection.amendments import in_force
-from verdict.projection.applier import wall_clock
 from verdict.projection.builder import Rebuildable
 from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values

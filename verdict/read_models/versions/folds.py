@@ -138,7 +138,4 @@ def _by_key(record: Laid) -> tuple[bytes, str, int, int]:
 
 def _columns(page: Sequence[Laid]) -> pa.RecordBatch:
     columns = [*map(list, zip(*page, strict=True))]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, COLUMNS, strict=True)],
-        schema=COLUMNS,
-    )
+    return pa.RecordBatch.from_arrays(columns, schema=COLUMNS)

@@ -2,24 +2,25 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from sqlalchemy import Engine
 
-from verdict.configuration.found import bootstrap_servers, database_url
-from verdict.configuration.kafka import librdkafka_options, spark_options
+from verdict.configuration.found import database_url
+from verdict.configuration.kafka import spark_options
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.followed_topics import refuse_another_read_side
 from verdict.event_log.opened import event_log
+from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import SPARK
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.local.lock import DataDirectoryLock
-from verdict.projection.database import failing_in_words, open_database
+from verdict.projection.database import failing_in_words, opened
 from verdict.projection.declared import FIRST, AtVersion
 from verdict.projection.position import AnotherRunner, Positions
 from verdict.read_models.batches.source import KafkaBatches
@@ -30,7 +31,7 @@ from verdict.read_models.versions.building import Building
 from verdict.read_models.versions.errors import Differs
 from verdict.read_models.versions.folds import Fold, Here, OnExecutors, few
 from verdict.read_models.versions.level import Level
-from verdict.read_models.versions.steps import OnStep, Tell, unobserved
+from verdict.read_models.versions.steps import OnStep, Tell
 from verdict.read_models.versions.swapping import Verified
 from verdict.read_models.versions.whole_log import WholeLog, ends_of
 from verdict.spark.session import spark_session
@@ -60,7 +61,6 @@ class Rebuilder:
         self._settings = settings
         self._name = name
         self._at_version = _buildable(settings, name)
-        self._servers = bootstrap_servers(settings)
         self._kafka = kafka_of(settings)
         self._tell = tell
         self._on_step = on_step
@@ -75,8 +75,9 @@ class Rebuilder:
         """
         with self._alone() as lock, self._database() as engine, ExitStack() as parts:
             made = beside.begin_another(engine, self._name, self._at_version)
-            log = parts.enter_context(self._log())
-            ends = ends_of(made.other, log, self._settings.topics)
+            topics = self._settings.topics
+            log = parts.enter_context(honouring(self._kafka.settings, topics))
+            ends = ends_of(made.other, log, topics)
             fold = self._fold(parts, lock, log, ends)
             Building(fold, engine, self._tell, self._on_step).build(made.other, ends)
             return made
@@ -132,15 +133,12 @@ class Rebuilder:
 
     @contextmanager
     def _database(self) -> Iterator[Engine]:
-        engine = open_database(database_url(self._settings))
         try:
-            with failing_in_words(engine):
+            with opened(database_url(self._settings)) as engine, failing_in_words(engine):
                 refuse_another_read_side(self._settings, self._kafka)
                 yield engine
         except AnotherRunner as error:
             raise VerdictError(f"{error}; then try again") from error
-        finally:
-            engine.dispose()
 
     def _fold(
         self, parts: ExitStack, lock: DataDirectoryLock, log: KafkaLog, ends: Positions
@@ -151,14 +149,11 @@ class Rebuilder:
         if (records := few(events, ends)) is not None:
             return Here(records, topics)
         spark = parts.enter_context(self._spark(lock))
-        kafka = spark_options(self._settings) | {"kafka.bootstrap.servers": self._servers}
+        servers = {"kafka.bootstrap.servers": str(self._kafka.settings["bootstrap.servers"])}
+        kafka = spark_options(self._settings) | servers
         batches = KafkaBatches(spark, kafka, topics, passed_over=log.passed_over)
         whole = WholeLog(spark, batches, events, topics)
         return OnExecutors(whole, self._folder / "scratch", self._cores)
-
-    def _log(self) -> AbstractContextManager[KafkaLog]:
-        options = librdkafka_options(self._settings) | {"bootstrap.servers": self._servers}
-        return honouring(options, self._settings.topics)
 
     @property
     def _cores(self) -> int:

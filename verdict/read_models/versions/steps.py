@@ -17,7 +17,3 @@ class Step(StrEnum):
 
 OnStep = Callable[[Step], None]
 Tell = Callable[[str], None]
-
-
-def unobserved(_: object) -> None:
-    """Observe nothing, and tell nobody."""

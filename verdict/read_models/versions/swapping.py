@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.database.address import one_line
 from verdict.database.statements import wait_for_locks
+from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
 from verdict.projection import creation, position, versions
-from verdict.projection.applier import wall_clock
 from verdict.projection.comparison import Compared, compare
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Projection

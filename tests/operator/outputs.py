@@ -1,0 +1,11 @@
+"""What the operator puts out, as tests compare it."""
+
+from collections.abc import Iterator
+
+from verdict.operator.chunk import records_in
+from verdict.operator.output import Output
+
+
+def unpacked(chunk: bytes) -> Iterator[Output]:
+    """Yield the outputs in a chunk."""
+    return map(Output._make, records_in(chunk))
