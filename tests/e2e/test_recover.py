@@ -1,6 +1,7 @@
 """The checkpoint is disposable: `verdict recover` rebuilds it from what was published."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,12 @@ from verdict.exactly_once.checkpoint import checkpoint_position
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.response import Response
 
+SMALLER = """
+from dataclasses import replace
+from compose.application import app as whole
+left = tuple(one for one in whole.aggregates if one.name != "order")
+app = replace(whole, aggregates=left, read_models=(), policies=())
+"""
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
 
 
@@ -113,6 +120,30 @@ def test_a_start_with_another_snapshot_format_recovers_by_itself(
     lives_on(deployment, seed=52, placed=placed)
     assert deployment.generation().number == 2
     assert "store order in another format" in (tmp_path / "stderr").read_text()
+
+
+@pytest.mark.proves("C-17")
+@pytest.mark.campaign
+def test_without_an_aggregate_that_has_decided_nothing_starts_and_nothing_is_recovered(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """What there is of it would begin at version 0 again, as soon as it is back."""
+    deployment = Deployment(broker.bootstrap_servers, "recover-left-out", tmp_path / "d")
+    placed = lived(deployment, seed=61)
+    (tmp_path / "smaller.py").write_text(SMALLER)
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    for verb in ("up", "recover"):
+        said = deployment.cli(verb, VERDICT_APP="smaller:app", PYTHONPATH=path)
+        assert said.returncode == 1
+        assert "has no aggregate order, and its commands are decided here" in said.stderr
+    assert deployment.generation().number == 1
+
+    (formats,) = deployment.generation().folder.glob("*.json")
+    stored = json.loads(formats.read_text())
+    del stored["order"]  # as a recovery without it left behind, before that was refused
+    formats.write_text(json.dumps(stored))
+    lives_on(deployment, seed=62, placed=placed)
+    assert deployment.generation().number == 2
 
 
 @pytest.mark.campaign
