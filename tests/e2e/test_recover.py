@@ -115,7 +115,7 @@ def test_a_start_with_another_snapshot_format_recovers_by_itself(
     deployment = Deployment(broker.bootstrap_servers, "recover-format", tmp_path / "d")
     placed = lived(deployment, seed=51)
     (formats,) = deployment.generation().folder.glob("*.json")
-    formats.write_text(json.dumps({"order": 0, "position": 1}))
+    formats.write_text(json.dumps(json.loads(formats.read_text()) | {"order": 0}))
 
     lives_on(deployment, seed=52, placed=placed)
     assert deployment.generation().number == 2
