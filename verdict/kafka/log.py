@@ -365,11 +365,13 @@ class KafkaLog:
         return self._deadline or Deadline(ANSWER_S)
 
     def _failed(self, what: str, error: KafkaException) -> VerdictError:
-        reason = error.args[0]
+        reason, away = error.args[0], self._last_failure()
+        if reason.code() == KafkaError._UNKNOWN_PARTITION and away:  # it was known: see `places`
+            error = KafkaException(KafkaError(KafkaError._TRANSPORT, reason.str()))
         if self._deadline is not None and reason.code() not in FINAL:  # it may pass, in more time
             what += f" within {self._deadline.seconds:g} s"
             error = KafkaException(KafkaError(KafkaError._TIMED_OUT, reason.str()))
-        failed = kafka_failed(what, self._servers, error, self._last_failure())
+        failed = kafka_failed(what, self._servers, error, away)
         # a service that may not read goes on as soon as somebody lets it
         return failed if self._deadline is None else Unreachable(str(failed))
 
