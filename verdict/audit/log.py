@@ -183,8 +183,7 @@ class LogAudit:
             self.looked.at["archived events"] += copies.row is not None
         if ahead:
             self.looked.not_checked.append(
-                f"{ahead:,} events in {place.topic}:{place.partition} to which the read side has "
-                "not come yet"
+                f"{ahead:,} events in {place} to which the read side has not come yet"
             )
 
     def _archived(

@@ -25,10 +25,10 @@ def refuse_gone(marker: Marker, topics: Topics) -> None:
     gone = [topic for topic in left_over(marker, topics) if any(marker.offsets[topic])]
     if gone:
         names = " and no ".join(map(topics.aggregate_of, gone))
-        decided = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
+        reached = ", ".join(f"{topic} up to {marker.offsets[topic]}" for topic in gone)
         raise AggregateGone(
             f"{current().name} has no aggregate {names}, and its commands are decided here "
-            f"({decided}): without it nobody answers them, and what there is of it would begin at "
+            f"({reached}): without it nobody answers them, and what there is of it would begin at "
             "version 0 again. Run the version of the application that has it; one that is not "
             "wanted any more stays listed, with rules that refuse. Another application needs "
             "topics and a data directory of its own (topic_prefix, data_dir)"

@@ -1,15 +1,17 @@
 """Reading a query's marker: its last committed record in the markers topic."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import Offsets, ends, starts
+from verdict.kafka.offsets import Offsets, starts
 from verdict.wire.codec import Undecodable
 from verdict.wire.marker import Marker
 from verdict.wire.records import decode
+from verdict.wire.spans import Spans
 
 
 class Seen(NamedTuple):
@@ -86,21 +88,20 @@ def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
         return next(log.read(kept), None) is not None
 
 
-def first_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
+def first_offsets(kafka: Kafka, topics: Collection[str]) -> Offsets:
     """Return the first offset that Kafka still holds, by partition, of each topic.
 
     Raises:
         Unreachable: Kafka does not answer within the transaction timeout.
         VerdictError: A topic does not exist.
     """
-    with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return starts(log.bounds(log.places(topics)))
+    return starts(bounds_of(kafka, topics))
 
 
-def last_offsets(kafka: Kafka, topics: tuple[str, ...]) -> Offsets:
-    """Return the offset behind the last committed record, by partition; raises as above."""
+def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
+    """Return from where to where all partitions of topics hold committed records; raises so."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        return ends(log.bounds(log.places(topics)))
+        return log.bounds(log.places(topics))
 
 
 def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verdict.kafka.offsets import Offsets
 from verdict.wire.topics import Topics
 
 DECIDER = "decider"
@@ -40,6 +41,10 @@ class Query:
     def topics(self) -> frozenset[str]:
         """All topics that its marker speaks of."""
         return frozenset((*self.inputs, *self.outputs, *self.others))
+
+    def of_inputs(self, offsets: Offsets) -> Offsets:
+        """Return what a position says of the inputs, of which there may have been others."""
+        return {topic: of for topic, of in offsets.items() if topic in self.inputs}
 
     @property
     def remedy(self) -> str:

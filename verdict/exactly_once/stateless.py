@@ -8,18 +8,13 @@ import logging
 from collections.abc import Collection
 
 from verdict.exactly_once.errors import Misfit
-from verdict.exactly_once.markers import (
-    first_offsets,
-    holds_records,
-    last_offsets,
-    read_marker,
-)
+from verdict.exactly_once.markers import bounds_of, first_offsets, holds_records, read_marker
 from verdict.exactly_once.owner import genesis, own
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets
+from verdict.kafka.offsets import Offsets, ends, starts
 from verdict.wire.marker import Marker
 
 LOG = logging.getLogger("verdict.processing")
@@ -66,18 +61,20 @@ def _offsets(
 ) -> Offsets:
     if former is None:
         return first_offsets(kafka, query.inputs)
-    known = {topic: of for topic, of in former.offsets.items() if topic in query.inputs}
+    known = query.of_inputs(former.offsets)
     if left := former.offsets.keys() - known:
         LOG.warning("%s: nothing follows from %s any more", query.name, ", ".join(sorted(left)))
-    added = {*query.inputs} - known.keys()
-    at_end = tuple(sorted(added & {*with_history}))
+    added = [topic for topic in query.inputs if topic not in known]
+    if not added:
+        return known
+    kept = bounds_of(kafka, added)
+    at_end = {topic: of for topic, of in ends(kept).items() if topic in with_history}
     if at_end:
         LOG.warning(
             "%s: from now on something follows from %s, and nothing from what is there already",
             query.name, ", ".join(at_end),
         )  # fmt: skip
-    from_first = tuple(sorted(added - {*at_end}))
-    return known | first_offsets(kafka, from_first) | last_offsets(kafka, at_end)
+    return known | starts(kept) | at_end
 
 
 def _refuse_outputs(query: Query, kafka: Kafka) -> None:

@@ -20,9 +20,7 @@ def note(connection: Connection, follows: Mapping[str, Sequence[str]]) -> None:
         connection: In a transaction.
         follows: Names of topics by that of a projection, of which all versions follow the same.
     """
-    rows = [
-        {"projection": name, "topic": one} for name, topics in follows.items() for one in topics
-    ]
+    rows = [{"projection": name, "topic": one} for name, of in follows.items() for one in {*of}]
     connection.execute(delete(table).where(table.c.projection.in_([*follows])))
     if rows:
         connection.execute(insert(table), rows)

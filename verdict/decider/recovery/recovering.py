@@ -104,8 +104,7 @@ def recover(
         marker, transactions = _claimed(ground, settings, query, transactions)
         on_step(RecoveryStep.FENCED)
         plan, decisions = _decided(ground, settings, marker, wish)
-        offsets = {topic: of for topic, of in plan.offsets.items() if topic in query.inputs}
-        new = genesis(query, marker, offsets, shards or marker.shards)
+        new = genesis(query, marker, query.of_inputs(plan.offsets), shards or marker.shards)
         new = belonging(new, query, ground.kafka)
         recovered, made = _seeded(ground, settings, new, (decisions, wish), (tell, on_step))
         new = replace(new, shard_states=_seeded_states(ground, settings, new))
