@@ -12,7 +12,7 @@ PACKAGES := verdict schemas commands aggregates projections compose docs example
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all long thorough real bench chaos format \
-  schemas reference docs lock
+  schemas reference docs wheel lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,12 @@ reference: setup ## Write docs/reference/ and what the notebook shows again
 docs: setup ## Build the pages as a site in .site/, offline, links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open .site/index.html; to search, serve it: python -m http.server -d .site"
+
+# in a copy, which is left in build/ as what the wheel runs: a benchmark is run there
+wheel: setup ## Build a wheel into dist/, with what every command passes through compiled
+	@rm -rf build dist && mkdir -p build && cp -r setup.py pyproject.toml README.md LICENSE $(PACKAGES) tests build
+	@cd build && MYPYC=1 ../$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir ../dist .
+	@cd build && ../$(BIN)/python -m zipfile --extract ../dist/*.whl . && ls ../dist
 
 lock: ## Resolve the Python packages anew (needs uv)
 	uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url \

@@ -62,7 +62,8 @@ def decided(decider: Aggregate[Any], state: Message | None, command: Command) ->
     try:
         events = decider.decide(state, command)
     except Refused as refused:
-        details = {name: _fitting(value) for name, value in refused.numbers.items()}
+        numbers: dict[str, Any] = refused.numbers  # whatever an author counts by
+        details = {name: _fitting(value) for name, value in numbers.items()}
         raise Rejected(
             Reason.BUSINESS_RULE,
             _storable(refused.message),

@@ -1,6 +1,5 @@
 """The verdict: every check of the contract in its order, first failure wins."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from verdict.decision.answering import Rejected, acceptance, rejection
@@ -17,8 +16,7 @@ from verdict.wire.records import decode, encode, event_around
 from verdict.wire.response import Response
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What bounds a decision.
 
     Args:

@@ -219,7 +219,7 @@ def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
 
     Whatever the record is, the letter fits its topic: of a value it keeps `LARGEST_BYTES` at most.
     """
-    value = record.value
+    value: bytes | None = record.value
     return DeadLetter(
         source=record.source,
         error=error[:ERROR_CHARS],

@@ -12,8 +12,10 @@ LAST = [bytes((two & 0x7F | 0x80, two >> 7) if two > 0x7F else (two,)) for two i
 SMALL = LAST[::2]  # most lengths and versions, by their values
 
 
-def write_long(value: int) -> bytes:
+def write_long(value: object) -> bytes:
     """Write an integer, zigzag and in groups of seven bits.
+
+    Said to be an int, a bool would come in as one where this is compiled.
 
     Raises:
         TypeError: It is no integer; a bool is none either.

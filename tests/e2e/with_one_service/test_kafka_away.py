@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900), py
 
 @pytest.mark.proves("F-01")
 @pytest.mark.parametrize(
-    ("how", "seconds"), [("kill", 0), pytest.param("stop", 15, marks=pytest.mark.long)]
+    ("how", "seconds"), [("kill", 0), pytest.param("stop", 15, marks=pytest.mark.thorough)]
 )
 def test_a_kafka_that_is_away_is_waited_for(
     service: "subprocess.Popen[str]",
