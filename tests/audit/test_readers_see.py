@@ -104,6 +104,23 @@ def test_a_view_that_was_replaced_or_dropped_is_named(
     assert looked.at["views"] == len(views_of([us_holder()]))
 
 
+@pytest.mark.both_databases
+@pytest.mark.proves("C-16")
+def test_a_table_that_somebody_altered_is_named_and_the_audit_goes_on(
+    read_side: ReadSide, tmp_path: Path
+) -> None:
+    with read_side.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE us_holder_change_v1 RENAME COLUMN kind TO sort"))
+
+    findings, looked = found_in(read_side, tmp_path)
+
+    [finding] = [one for one in findings if "rebuild" in one]
+    assert finding.startswith("read models: us_holder cannot be read as it was made (")
+    assert "kind" in finding.partition("): ")[0]
+    assert "`verdict projection rebuild us_holder` makes them anew" in finding
+    assert looked.not_checked[-2:] == [*NO_FUNCTION_OF_THE_LOG], "it went on to the end"
+
+
 @pytest.mark.proves("C-16", "H-08")
 @pytest.mark.parametrize(
     ("forged", "said"),

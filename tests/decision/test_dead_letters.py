@@ -15,7 +15,7 @@ from verdict.wire.dead_letter import DeadLetter
 
 NOBODY_TO_ANSWER = (
     "nobody can be answered: "
-    "a command needs a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters"
+    "a command needs a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
 )
 
 

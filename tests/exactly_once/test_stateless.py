@@ -60,13 +60,41 @@ def test_without_a_history_it_begins_with_its_first_record(deployment: Deploymen
     assert not any(added.offsets[events])
 
 
-def test_an_input_that_is_none_any_more_is_forgotten(
+@pytest.mark.proves("P-07")
+def test_an_input_that_comes_back_goes_on_where_it_ended(
     deployment: Deployment, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever would keep it could not start: Spark reads it no more."""
+    """What one start with another application leaves out is neither lost nor read again."""
     commands, events = deployment.commands, deployment.events
-    both = reading(deployment, commands, events)
-    assert begun(deployment, both).offsets.keys() == {commands, events}
+    both, one = reading(deployment, commands, events), reading(deployment, commands)
+    ended = begun(deployment, both).offsets
 
-    assert begun(deployment, reading(deployment, commands)).offsets.keys() == {commands}
+    assert begun(deployment, one).offsets.keys() == {commands}
     assert f"nothing follows from {events} any more" in caplog.text
+    decides(deployment)
+    assert begun(deployment, one).left == {events: ended[events]}, "by later starts, too"
+    again = begun(deployment, both, commands, events)
+
+    assert (again.offsets, again.left) == (ended, {})
+    assert f"something follows again from {events}, and so from up to " in caplog.text
+    assert "up to 0 records" not in caplog.text
+
+
+def test_what_kafka_has_dropped_before_an_input_came_back_is_counted(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    commands, events = deployment.commands, deployment.events
+    both, one = reading(deployment, commands, events), reading(deployment, commands)
+    begun(deployment, both)
+    begun(deployment, one)
+    decides(deployment)
+    with KafkaLog(deployment.kafka.settings, 30) as log:
+        kept = log.bounds(log.places([events]))
+    for place, span in kept.items():
+        deployment.delete(*place, span.end)
+
+    again = begun(deployment, both, events)
+
+    assert again.offsets[events] == ends(kept)[events]
+    dropped = sum(span.end for span in kept.values())
+    assert f"Kafka has dropped {dropped} of them" in caplog.text

@@ -75,6 +75,23 @@ def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
     assert from_json(row["headers"]) == (("retry_reaction", b"award_points"),)
 
 
+def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
+    said = (
+        ("ce_type", DEAD_LETTER.encode()),
+        ("retry_attempts", b"0"),
+        ("retry_topic", b"retry"),
+        ("retry_reaction", b"gone"),
+    )
+    letter = Letter(
+        source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
+    )
+
+    row = row_of(letter, RULES)
+
+    assert (row["status"], row["retry_topic"]) == ("PARKED", "retry")
+    assert from_json(row["headers"]) == (("retry_reaction", b"gone"),)
+
+
 def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
     said = (("ce_type", DEAD_LETTER.encode()), ("retry_topic", b"order.commands"))
     letter = Letter(

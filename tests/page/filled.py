@@ -15,7 +15,7 @@ from verdict.wire.spans import Partition, Span
 
 FLOW = "till-1"
 LATE = "late"
-ODD = "<img src=x onerror=alert(1)>/?#&\u202e'"
+ODD = "<img src=x onerror=alert(1)>/?#&\u202e'\n\r\n"
 PLACE = PlaceOrder(client="ada", ticker="AAPL", side="BUY", quantity=10, limit_price_cents=150_00)
 LINE = InvoiceLineItem(item_code="i", item_price_cents=1, item_qty=1, total_value_cents=1)
 INVOICE = RecordInvoice(
@@ -50,7 +50,8 @@ def fill(url: str) -> None:
         memory.send("gone", DeleteOrder(), 1)
         memory.send("gone", PLACE, "NO_STREAM", command_id="again")
         memory.send("never", DeleteOrder(), "EXISTS", command_id="nothing")
-        memory.send(ODD, PLACE, 0, command_id=ODD, correlation_id=ODD)
+        forging = PLACE.model_copy(update={"client": "ada\n  2 OrderDeleted"})
+        memory.send(ODD, forging, 0, command_id=ODD, correlation_id=ODD)
         memory.send(ODD, PLACE, 0, correlation_id=ODD)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW)
         memory.send("inv-1", INVOICE, "NO_STREAM", correlation_id=FLOW, command_id="twice")

@@ -92,7 +92,10 @@ def test_what_was_not_compared_with_its_bytes_says_so(
 
 
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
-    assert "\u202e" not in verdict("trace", ODD).stdout + verdict("why", ODD).stdout
+    said = verdict("trace", ODD).stdout + verdict("why", ODD).stdout
+    assert "\u202e" not in said
+    assert said.count("\\n  2 OrderDeleted") == 2, "an event that nobody decided on"
+    assert "\n  2 OrderDeleted" not in said
 
 
 @pytest.mark.parametrize("verb", ["trace", "why"])

@@ -156,6 +156,26 @@ def test_a_retry_of_a_reaction_that_nobody_has_gets_a_letter() -> None:
     )
 
 
+@pytest.mark.proves("P-07", "R-02")
+@pytest.mark.parametrize(
+    ("value", "name"), [(encode_event(invoice()), "renamed"), (b"garbage", "shipment")]
+)
+def test_a_retry_that_nobody_can_do_is_parked_for_the_reaction_that_it_is_for(
+    value: bytes, name: str
+) -> None:
+    """One start with another application lacks it; a replay reaches it when it is back."""
+    retry = record("retry", value)
+    [output] = REACTIONS.of(retry._replace(attempt=1), name)
+    told = {name: value for name, value in pairs(output.headers) if name.startswith("retry")}
+    assert told == {"retry_attempts": "0", "retry_topic": "retry", "retry_reaction": name}
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "\ud800", "x" * 257])
+def test_what_no_reaction_can_be_named_is_no_header(name: str) -> None:
+    [output] = REACTIONS.of(record("retry", encode_event(invoice())), name)
+    assert "retry_reaction" not in dict(pairs(output.headers))
+
+
 def test_a_till_s_record_that_met_a_bug_comes_back_to_the_tills_topic() -> None:
     def bug(*_: object) -> Never:
         raise ZeroDivisionError("a bug")
@@ -238,6 +258,6 @@ def test_a_policy_that_fails_keeps_nobody_else_from_doing_their_part() -> None:
     assert set(found) == {"dead-letters", "loyalty.commands", "shipment"}
     assert len(found["loyalty.commands"]) == 1  # nothing of the one that failed
     letter = letter_of(iter(found["dead-letters"]))
-    place = "tests/reactions/test_reaction.py, line 234"
+    place = "tests/reactions/test_reaction.py, line 254"
     assert letter.error == f"broken failed: ZeroDivisionError: a bug ({place})"
     assert letter.bytes == encode_event(invoice())

@@ -126,6 +126,23 @@ def test_a_login_that_may_not_use_the_tables_is_told_that(postgresql: Server) ->
             open_database(postgresql.url(name, "stranger"))
 
 
+def test_a_view_that_is_gone_or_may_not_be_read_any_more_comes_back_with_a_start(
+    postgresql: Server,
+) -> None:
+    with ExitStack() as made:
+        url = made.enter_context(postgresql.database())
+        create(url)
+        name = url.rpartition("/")[2].partition("?")[0]
+        reader = made.enter_context(Reader(url, VIEWS))
+        postgresql.execute("REVOKE ALL ON us_holder FROM verdict_reader", name)
+        with pytest.raises(VerdictError, match="has lost that right, the next start"):
+            reader.select("SELECT * FROM us_holder")
+
+        postgresql.execute("DROP VIEW us_holder", name)
+        with pytest.raises(VerdictError, match=r"it is a view of this version .* next start"):
+            reader.select("SELECT * FROM us_holder")
+
+
 def test_who_asks_for_a_view_is_told_when_its_owner_may_not_read(postgresql: Server) -> None:
     """Nobody has written a statement that wants the table."""
     with ExitStack() as made:

@@ -226,6 +226,7 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
             "SELECT * FROM us_holders",
             r"no such table: us_holders; is it us_holder\? `verdict sql` lists the views",
         ),
+        ("SELECT letter FROM us_holder", "no such column: letter; is it letter"),
         ("SELEC 1", 'near "SELEC": syntax error'),
         ("SELECT 1; SELECT 2", "one statement at a time"),
     ],
@@ -233,6 +234,22 @@ def test_a_refusal_does_not_stick(reader: Reader) -> None:
 def test_a_mistake_is_explained(reader: Reader, statement: str, problem: str) -> None:
     with pytest.raises(VerdictError, match=problem):
         reader.select(statement)
+
+
+def test_a_view_of_ours_that_is_gone_is_told_apart_from_a_mistake(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'read.db'}"
+    engine = open_database(url)
+    create_read_side(engine, projections())
+    engine.dispose()
+    with sqlite3.connect(tmp_path / "read.db") as connection:
+        connection.execute("DROP VIEW us_holder")
+    connection.close()
+
+    with (
+        Reader(url, VIEWS) as reader,
+        pytest.raises(VerdictError, match=r"us_holder: it is a view of this version .* next start"),
+    ):
+        reader.select("SELECT * FROM us_holder")
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:

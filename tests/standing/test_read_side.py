@@ -32,7 +32,7 @@ class Rows:
         return type("Selected", (), {"rows": ROWS[statement]})
 
 
-TOLD = Told(cast(Reader, Rows()))
+TOLD = Told(cast(Reader, Rows()), "d")
 
 
 def test_every_version_has_its_role_its_errors_and_its_lag() -> None:
@@ -64,6 +64,7 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     letters = TOLD.letters(ENDS)
 
     assert (letters.waiting, letters.parked, letters.lag) == (0, 2, 0)
+    assert TOLD.letters({**ENDS, Partition("d", 1): 3}).lag == 3, "nobody has begun to take it in"
     assert TOLD.scattered.aggregates == 2
     assert TOLD.events == 9
     assert TOLD.answered == {"ACCEPTED": 4}

@@ -189,6 +189,7 @@ MARKERS = st.builds(
     cluster_id=st.none() | TEXTS,
     topic_ids=st.dictionaries(TEXTS, TEXTS, max_size=3),
     shard_states=st.lists(st.builds(ShardState, sequence=COUNTS, digest=HASHES), max_size=3),
+    left=st.dictionaries(TEXTS, st.lists(COUNTS, max_size=4), max_size=3),
 )
 
 

@@ -217,6 +217,7 @@ PLACED_MARKER = replace(
         "order.events": "7Yv2m3pTQ1y8s0aL1cKqWw",
     },
     shard_states=[ShardState(42, bytes(range(128, 160))), ShardState(40, bytes(range(160, 192)))],
+    left={"POS": [7, 0]},
 )
 DECISION = Decision(
     source=AT,

@@ -22,6 +22,7 @@ from verdict.event_log.event_log import Gone
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import position, processor_tables, versions
 from verdict.projection.answered import Outcome
+from verdict.projection.applier import database_failed
 from verdict.projection.batch import Carried, Delivery
 from verdict.projection.comparison import content, row_of, shown
 from verdict.projection.database import opened, snapshot
@@ -37,6 +38,7 @@ from verdict.read_models.as_of.filling import Records, fold
 from verdict.read_models.declared_projection import declared_projection
 
 Identity = tuple[str, str]
+LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
 NO_FUNCTION_OF_THE_LOG = (
     "letters, mail, interventions and who is held: no log tells what must be there",
     "which events are named behind the changes of a feed: it depends on how batches were cut",
@@ -76,21 +78,29 @@ class ReadModels:
                 continue
             self.tell(f"read model {name}")
             with snapshot(self.engine) as connection:
-                if (projection := self._live(connection, name)) is None:
-                    continue
-                try:
-                    versions.check_settings(connection, projection)
-                    yield from self._views(connection, projection.views)
-                    yield from self._of_one(connection, name, projection)
-                except BuiltOtherwise as otherwise:  # and so are its views
-                    self.looked.unavailable.append(f"{name}: {otherwise}")
-                except Gone as gone:
-                    self._untold(connection, projection, gone)
-                except Altered as unknown:
-                    self.looked.unavailable.append(f"{name}: {unknown}")
+                if (projection := self._live(connection, name)) is not None:
+                    yield from self._of_live(connection, name, projection)
         self.looked.not_checked += NO_FUNCTION_OF_THE_LOG
         with snapshot(self.engine) as connection:
             yield from self._views(connection, {**OWN_VIEWS, **processor_tables.VIEWS})
+
+    def _of_live(
+        self, connection: Connection, name: str, projection: Projection
+    ) -> Iterator[Finding]:
+        try:
+            versions.check_settings(connection, projection)
+            yield from self._views(connection, projection.views)
+            yield from self._of_one(connection, name, projection)
+        except BuiltOtherwise as otherwise:  # and so are its views
+            self.looked.unavailable.append(f"{name}: {otherwise}")
+        except Gone as gone:
+            self._untold(connection, projection, gone)
+        except Altered as unknown:
+            self.looked.unavailable.append(f"{name}: {unknown}")
+        except DBAPIError as error:
+            if database_failed(error) and not one_line(error.orig).startswith(LACKING):
+                raise
+            yield _unlike(name, error)
 
     def _untold(self, connection: Connection, projection: Projection, gone: Gone) -> None:
         """Say that rows cannot be compared: a fault, but where they are all there is of responses.
@@ -223,6 +233,14 @@ class ReadModels:
         if isinstance(record, RecordedEvent | Outcome):
             return (record.aggregate_type, record.aggregate_id) == self.only
         return isinstance(record, Carried) and record.key == self.only[1]
+
+
+def _unlike(name: str, error: DBAPIError) -> Finding:
+    return Finding(
+        check=Check.READ_MODELS,
+        what=f"{name} cannot be read as it was made ({one_line(error.orig)}): somebody has changed "
+        f"its tables; `verdict projection rebuild {name}` makes them anew, `swap` shows them",
+    )
 
 
 def _key(table: Table, row: Any) -> tuple[Any, ...]:

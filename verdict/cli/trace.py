@@ -13,6 +13,7 @@ from verdict.event_log.chapters import Fields
 from verdict.page.asked import MOST
 from verdict.page.flow import flow
 from verdict.reading.reader import Sees, reader_of
+from verdict.wire.escapes import spelled
 
 app = typer.Typer(add_completion=False)
 
@@ -77,7 +78,9 @@ def verdict_on(response: Fields) -> Text:
     again = " (duplicate)" if response["duplicate"] else ""
     if response["reason"] is None:
         return Text(f"ACCEPTED{again}", "green")
-    return Text(f"{response['reason']}{again}", "red").append(f": {response['message']}", "default")
+    return Text(f"{response['reason']}{again}", "red").append(
+        f": {spelled(response['message'])}", "default"
+    )
 
 
 def listed(event: Fields) -> str:
@@ -85,5 +88,5 @@ def listed(event: Fields) -> str:
     if event["payload"] is None:
         return " (not shown: its type is unknown to the application that was started last)"
     told = ((name, value) for name, value in event["payload"].items() if name != "type")
-    fields = "".join(f", {name} {value}" for name, value in told if value is not None)
+    fields = "".join(f", {name} {spelled(str(value))}" for name, value in told if value is not None)
     return fields if event["checked"] else f"{fields} (not checked)"

@@ -199,7 +199,7 @@ def _with_ids(
         command_id = command_id_rule.validate_python(sent.get("command_id"), strict=True)
         aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
     except ValidationError:
-        needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters"
+        needed = "a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
         return dead_letter(record, f"nobody can be answered: a command needs {needed}")
     return MalformedCommand(
         aggregate_type=aggregate_type,

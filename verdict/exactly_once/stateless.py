@@ -6,6 +6,7 @@ fresh checkpoint, at the offsets where the marker ends.
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 
 from verdict.exactly_once.errors import Misfit
 from verdict.exactly_once.markers import bounds_of, first_offsets, holds_records, read_marker
@@ -14,8 +15,9 @@ from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.kafka.access import Kafka
-from verdict.kafka.offsets import Offsets, ends, starts
+from verdict.kafka.offsets import Offsets, at, by_topic, ends, starts
 from verdict.wire.marker import Marker
+from verdict.wire.spans import Spans
 
 LOG = logging.getLogger("verdict.processing")
 
@@ -26,7 +28,8 @@ def begin_anew(
     """Become the owner of `query`, whoever was; a former owner is fenced.
 
     An input that the marker does not know was added since: it begins with its first record, or at
-    its end. Of one that is no input any more nothing is kept: should it come back, it was added.
+    its end. Of one that is no input any more the marker keeps how far it was read: should it come
+    back, nothing is passed over and nothing read again.
 
     Args:
         query: Its names, inputs and rules.
@@ -51,7 +54,8 @@ def begin_anew(
         if marker is None:
             _refuse_outputs(query, kafka)
         offsets = _offsets(query, kafka, marker, with_history)
-        return genesis(query, marker, offsets, query.first_shards)
+        new = genesis(query, marker, offsets, query.first_shards)
+        return replace(new, left=_left(query, marker))
 
     return own(query, kafka, former, on_step)
 
@@ -64,17 +68,41 @@ def _offsets(
     known = query.of_inputs(former.offsets)
     if left := former.offsets.keys() - known:
         LOG.warning("%s: nothing follows from %s any more", query.name, ", ".join(sorted(left)))
-    added = [topic for topic in query.inputs if topic not in known]
-    if not added:
+    new = [topic for topic in query.inputs if topic not in known]
+    if not new:
         return known
-    kept = bounds_of(kafka, added)
-    at_end = {topic: of for topic, of in ends(kept).items() if topic in with_history}
+    kept = bounds_of(kafka, new)
+    back = _back(query, former, kept)
+    at_end = {
+        topic: of for topic, of in ends(kept).items() if topic in with_history and topic not in back
+    }
     if at_end:
         LOG.warning(
             "%s: from now on something follows from %s, and nothing from what is there already",
             query.name, ", ".join(at_end),
         )  # fmt: skip
-    return known | starts(kept) | at_end
+    return known | starts(kept) | at_end | back
+
+
+def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
+    """Return where those inputs go on that come back: where they ended, or Kafka begins now."""
+    until = {place: at(former.left, place) for place in kept if place.topic in former.left}
+    back = {place: max(offset, kept[place].start) for place, offset in until.items()}
+    if back:
+        LOG.warning(
+            "%s: something follows again from %s, and so from up to %d records that came "
+            "meanwhile; Kafka has dropped %d of them",
+            query.name, ", ".join(sorted({place.topic for place in back})),
+            sum(kept[place].end - offset for place, offset in until.items()),
+            sum(back[place] - offset for place, offset in until.items()),
+        )  # fmt: skip
+    return by_topic(back)
+
+
+def _left(query: Query, former: Marker | None) -> Offsets:
+    """Return how far was read what is no input now."""
+    read = {} if former is None else former.left | former.offsets
+    return {topic: of for topic, of in read.items() if topic not in query.inputs}
 
 
 def _refuse_outputs(query: Query, kafka: Kafka) -> None:

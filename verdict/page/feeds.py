@@ -17,6 +17,7 @@ from verdict.configuration.settings import Settings
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.answers import Json
+from verdict.page.any_text import any_text
 from verdict.page.asked import OF_COMMAND, response, rows
 from verdict.page.door import sees
 from verdict.page.life import NotThere
@@ -115,7 +116,7 @@ def add_feeds(page: FastAPI, settings: Settings) -> None:
         "/feed/{view}", feeds.feed, summary="Rows of a numbered view as they come, as events."
     )
     page.add_api_route(
-        "/outcome/{command_id:path}",
+        f"/outcome/{any_text('command_id')}",
         feeds.outcome,
         summary="What became of a command, as one event, when it is known.",
     )

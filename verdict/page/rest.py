@@ -11,6 +11,7 @@ from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.model.message import LARGEST, epoch_millis
 from verdict.page.answers import Json
+from verdict.page.any_text import any_text
 from verdict.page.asked import MOST, rows
 from verdict.page.door import sees
 from verdict.page.flow import flow, lacks
@@ -155,7 +156,7 @@ def selected(
 def add_rest(page: FastAPI, settings: Settings) -> None:
     """Let programs ask."""
     rest = Rest(settings)
-    one = "{aggregate}/{id:path}"
+    one = f"{{aggregate}}/{any_text('id')}"
     page.add_api_route(
         f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version or time."
     )
@@ -165,10 +166,14 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
         summary="What was asked of an aggregate, what came of it; `next` is older.",
     )
     page.add_api_route(
-        "/trace/{correlation_id:path}", rest.trace, summary="A flow as a tree, over policies."
+        f"/trace/{any_text('correlation_id')}",
+        rest.trace,
+        summary="A flow as a tree, over policies.",
     )
     page.add_api_route(
-        "/why/{command_id:path}", rest.why, summary="Why a command ended as it did, and who won."
+        f"/why/{any_text('command_id')}",
+        rest.why,
+        summary="Why a command ended as it did, and who won.",
     )
     page.add_api_route(
         "/read/{view}", rest.read, summary="Rows of a view, where COLUMN=VALUE; `next` has more."

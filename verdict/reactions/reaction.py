@@ -1,6 +1,6 @@
 """One record in, what follows from it out: pure, on Spark's executors."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -24,6 +24,8 @@ from verdict.wire.schema_files import subjects
 from verdict.wire.topics import COMMAND_TOPIC_BYTES, OUTPUT_BYTES, Topics
 
 JSON = "application/json"
+
+NAME_CHARS = 256  # of a reaction's name that are told
 
 FRAME_BYTES = 2_000  # of what Kafka puts around a record, and its headers around their texts
 
@@ -89,18 +91,22 @@ class Reactions:
             yield from self._because(record, _aggregate_type(record.value), retried)
         elif retried is not None:
             known = ", ".join(sorted(self.names))
-            yield self._letter(record, f"no reaction is named {retried[:256]!r}: there are {known}")
+            error = f"no reaction is named {retried[:NAME_CHARS]!r}: there are {known}"
+            # it may have had one, and get it back: then a person sends the letter to it
+            nameable = retried.isprintable() and len(retried) <= NAME_CHARS
+            yield self._letter(record, error, self._back(record, retried) if nameable else None)
 
     def _because(
         self, record: CommandRecord, aggregate_type: str, only: str | None
     ) -> Iterator[Output]:
+        back = None if only is None else self._back(record, only)
         if record.value is None or record.cut:
-            yield self._letter(record, "no event: it has no value, or one that was cut")
+            yield self._letter(record, "no event: it has no value, or one that was cut", back)
             return
         try:
             event = decode_event(aggregate_type, record.value)
         except (ValueError, LookupError) as error:
-            yield self._letter(record, f"no {aggregate_type} event: {error}")
+            yield self._letter(record, f"no {aggregate_type} event: {error}", back)
             return
         for policy in self.policies:
             if aggregate_type in policy.follows and only in (None, policy.name):
@@ -117,7 +123,7 @@ class Reactions:
             yield self._letter(record, str(error))
         except Exception as error:
             problem = f"{name} failed: {told(error)}"
-            yield self._letter(record, problem, self._again(record, name))
+            yield self._letter(record, problem, self._back(record, name), tried_again=True)
 
     @property
     def _inbound(self) -> dict[str, Inbound]:
@@ -169,20 +175,24 @@ class Reactions:
             )
         return output
 
-    def _again(self, record: CommandRecord, name: str) -> Headers:
-        again = {RETRY_ATTEMPT: str(record.attempt)}
+    def _back(self, record: CommandRecord, name: str) -> Headers:
+        """Return where a letter goes back to, whoever sends it: to the one reaction that failed."""
         if record.source.topic in self._inbound:
-            return again | {RETRY_TOPIC: record.source.topic}
-        return again | {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
+            return {RETRY_TOPIC: record.source.topic}
+        return {RETRY_TOPIC: self.topics.retry, RETRY_REACTION: name}
 
     def _letter(
-        self, record: CommandRecord, error: str, again: Mapping[str, str] | None = None
+        self,
+        record: CommandRecord,
+        error: str,
+        back: Headers | None = None,
+        tried_again: bool = False,
     ) -> Output:
         letter = dead_letter(record, error)
-        headers = dead_letter_headers(letter)
-        if again is not None:
-            del headers[RETRY_ATTEMPTS]  # which says that it never helps
-            headers |= again
+        headers = dead_letter_headers(letter) | (back or {})
+        if tried_again:
+            del headers[RETRY_ATTEMPTS]  # which says that it never helps by itself
+            headers[RETRY_ATTEMPT] = str(record.attempt)
         return Output(self.topics.dead_letters, letter.key, encode(letter), joined(headers), False)
 
 

@@ -67,6 +67,7 @@ class PostgresqlReader:
         self._views = tuple(views)
         self._timeout_s = timeout_s
         self._rows: Iterator[tuple[Any, ...]] | None = None
+        self._role = role
         self._function = f"{TABLES}.{sql.Identifier(role).as_string()}"
         self._begin = sql.SQL(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
@@ -186,7 +187,7 @@ class PostgresqlReader:
             self._end()
         said = error.diag.message_primary or one_line(error)
         if isinstance(error, InsufficientPrivilege):
-            return _not_allowed(said, statement)
+            return self._lost(said) or _not_allowed(said, statement)
         if isinstance(error, ReadOnlySqlTransaction):
             wanted = said.removeprefix("cannot execute ")
             return NotForReaders(wanted.removesuffix(" in a read-only transaction"))
@@ -203,12 +204,28 @@ class PostgresqlReader:
             return VerdictError(f'{said}: PostgreSQL wants the column "offset" in double quotes')
         return Mistaken(said, self._views)
 
+    def _lost(self, said: str) -> VerdictError | None:
+        """Return what is told of a view that readers are meant to read, and may not any more."""
+        wanted = said.rpartition(" ")[2]
+        may = "SELECT has_table_privilege(%s, %s, 'SELECT')"
+        if wanted not in self._views or self._one(may, self._role, wanted):
+            return None
+        return VerdictError(
+            f"{said}: the role of readers has lost that right, the next start of `verdict up` "
+            "gives it back"
+        )
+
     def _table(self, said: str) -> str | None:
         """Return the table of ours that a message is about, which readers cannot see."""
         named = re.search(r'"(?:\w+\.)?(\w+)"', said)
         known = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename = %s"
-        found = self._connection.execute(known, [TABLES, named and named[1]]).fetchone()
-        return found and str(found[0])
+        found = self._one(known, TABLES, named and named[1])
+        return found and str(found)
+
+    def _one(self, statement: str, *parameters: Any) -> Any:
+        """Return the only value that a question of ours has for an answer, None for none."""
+        found = self._connection.execute(statement, parameters).fetchone()
+        return found and found[0]
 
 
 def _not_allowed(said: str, statement: str) -> VerdictError:

@@ -1,6 +1,7 @@
 """How far the read side has come, by what it says of itself in its views."""
 
 from collections import defaultdict
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -76,7 +77,7 @@ def read_side(settings: Settings) -> ReadSideStanding:
 def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStanding:
     """Ask the read side, and a log for the ends; without one they are unknown. Raises as above."""
     with reader_of(settings, Sees.OPERATOR) as reader:
-        told = Told(reader)
+        told = Told(reader, settings.topics.dead_letters)
     ends = _ends(log, told.topics())
     return ReadSideStanding(
         tuple(told.projection(name, version, ends) for name, version in told.versions),
@@ -97,12 +98,13 @@ def _ends(log: KafkaLog | None, topics: set[str]) -> Ends:
 class Told:
     """What the views say."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, dead_letters: str) -> None:
         self.positions = _rows(reader, POSITIONS)
         self.versions = {(name, number): state for name, number, *state in _rows(reader, VERSIONS)}
         self._followed = defaultdict[str, set[str]](set)
         for name, topic in _rows(reader, FOLLOWED):
             self._followed[name].add(topic)
+        self._followed[FOLLOWER.name].add(dead_letters)
         self._held = _rows(reader, HELD)
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
@@ -123,17 +125,12 @@ class Told:
         of = name, version
         role, error = self.versions[of]
         positions = self._positions(of, ends)
-        followed = self._followed[name]
-        begun = {Partition.of(one) for one in positions}
-        unread = (
-            end for place, end in ends.items() if place.topic in followed and place not in begun
-        )
         held = (HeldAggregate(*waits) for one, its, *waits in self._held if (one, its) == of)
         return ProjectionStanding(
             projection=name,
             version=version,
             role=role,
-            lag=total([*(one.lag for one in positions), *(unread if role in GROWING else ())]),
+            lag=_lag(positions, self._followed[name] if role in GROWING else (), ends),
             stopped_by=error,
             held=tuple(held),
             positions=positions,
@@ -141,15 +138,22 @@ class Told:
 
     def letters(self, ends: Ends) -> LettersStanding:
         """Return how many there are, and how many offsets are not taken in yet."""
-        taken_in = [row for row in self.positions if row[0] == FOLLOWER.name]
+        taken_in = [_position(row, ends) for row in self.positions if row[0] == FOLLOWER.name]
         return LettersStanding(
             waiting=self._letters.get(WAITING, 0),
             parked=self._letters.get(PARKED, 0),
-            lag=total(_position(row, ends).lag for row in taken_in),
+            lag=_lag(taken_in, self._followed[FOLLOWER.name], ends),
         )
 
     def _positions(self, of: Version, ends: Ends) -> tuple[PositionStanding, ...]:
         return tuple(_position(row, ends) for row in self.positions if (row[0], row[1]) == of)
+
+
+def _lag(positions: Sequence[PositionStanding], followed: Container[str], ends: Ends) -> int | None:
+    """Return what is not read, with all of the partitions that nobody has begun to read."""
+    begun = {Partition.of(one) for one in positions}
+    unread = (end for place, end in ends.items() if place.topic in followed and place not in begun)
+    return total([*(one.lag for one in positions), *unread])
 
 
 def _position(row: Row, ends: Ends) -> PositionStanding:

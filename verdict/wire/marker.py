@@ -26,6 +26,9 @@ class Marker:
     again has another one. `shard_states` has an entry for each shard, in their order, with the
     sequence 0 of an empty one and -1 as long as nobody knows. All three are empty in a
     marker that was written before they were known; of a query without state it always is.
+
+    `left` has the offsets of topics that are no inputs any more: where the query goes on when one
+    comes back.
     """
 
     query: str
@@ -40,3 +43,4 @@ class Marker:
     cluster_id: str | None = None
     topic_ids: dict[str, str] = field(default_factory=dict)
     shard_states: list[ShardState] = field(default_factory=list)
+    left: dict[str, list[int]] = field(default_factory=dict)
