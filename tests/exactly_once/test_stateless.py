@@ -76,8 +76,8 @@ def test_an_input_that_comes_back_goes_on_where_it_ended(
     again = begun(deployment, both, commands, events)
 
     assert (again.offsets, again.left) == (ended, {})
-    assert f"something follows again from {events}, and so from up to " in caplog.text
-    assert "up to 0 records" not in caplog.text
+    assert f"something follows again from {events}, from where that was left" in caplog.text
+    assert "left: 0 offsets" not in caplog.text
 
 
 def test_what_kafka_has_dropped_before_an_input_came_back_is_counted(
@@ -97,4 +97,4 @@ def test_what_kafka_has_dropped_before_an_input_came_back_is_counted(
 
     assert again.offsets[events] == ends(kept)[events]
     dropped = sum(span.end for span in kept.values())
-    assert f"Kafka has dropped {dropped} of them" in caplog.text
+    assert f"{dropped} offsets before the end, {dropped} of which Kafka has dropped" in caplog.text

@@ -90,8 +90,8 @@ def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
     back = {place: max(offset, kept[place].start) for place, offset in until.items()}
     if back:
         LOG.warning(
-            "%s: something follows again from %s, and so from up to %d records that came "
-            "meanwhile; Kafka has dropped %d of them",
+            "%s: something follows again from %s, from where that was left: %d offsets before the "
+            "end, %d of which Kafka has dropped",
             query.name, ", ".join(sorted({place.topic for place in back})),
             sum(kept[place].end - offset for place, offset in until.items()),
             sum(back[place] - offset for place, offset in until.items()),
