@@ -1,6 +1,9 @@
 """A part of an address that is any text: slashes and ends of lines are parts of ids, too."""
 
-from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.convertors import (  # codespell:ignore convertors
+    PathConvertor,
+    register_url_convertor,
+)
 
 
 class AnyText(PathConvertor):
