@@ -4,6 +4,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import psycopg
 import pytest
 from sqlalchemy import event as sql_event
+from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionTransferred
@@ -128,6 +129,21 @@ def test_of_two_runners_the_second_loses(read_side: ReadSide, log: EventLog) -> 
 
     assert read_side.dump() == before
     assert not second.is_stopped
+
+
+def test_a_position_that_was_set_back_is_told_apart_from_another_runner(
+    read_side: ReadSide, log: EventLog
+) -> None:
+    """As when a database is dropped and made anew under who writes."""
+    applier = read_side.applier("us_holder")
+    log.add("p-1", opened("ada"))
+    applier.apply(log.batch())
+    with read_side.engine.begin() as connection:
+        connection.execute(text("DELETE FROM projection_position_v1"))
+    log.add("p-1", PositionClosed())
+
+    with pytest.raises(AnotherRunner, match=r"set back projection us_holder v1: .*start again"):
+        applier.apply(log.batch())
 
 
 @pytest.mark.proves("F-10")

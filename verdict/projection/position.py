@@ -49,11 +49,16 @@ class AnotherRunner(Exception):
 
     def __init__(self, projection: Follower, loaded: Positions, found: Positions) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
+        back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
+        who, remedy = (
+            ("somebody has set back", "start again, as after another database was put in its place")
+            if back
+            else ("another runner advances", "let only one of them run")
+        )
         super().__init__(
-            f"another runner advances projection {projection.name} v{projection.version}: "
+            f"{who} projection {projection.name} v{projection.version}: "
             f"{place} was at offset {loaded.get(place, 0)} and is at "
-            f"{found.get(place, 0)}; nothing of this batch was written here: let only one of them "
-            "run"
+            f"{found.get(place, 0)}; nothing of this batch was written here: {remedy}"
         )
 
 
