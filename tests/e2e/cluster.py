@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from tests.e2e.secured.broker import free_ports
+from tests.ports import free_ports
 from verdict.local.java import find_java
 from verdict.testing.service import end_with_all_they_started
 

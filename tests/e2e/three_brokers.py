@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from tests.e2e.deployment import ASK_AGAIN_S
-from tests.e2e.secured.broker import free_ports
+from tests.ports import free_ports
 from verdict.local.broker import EmbeddedBroker
 
 COPIES, IN_SYNC = 3, 2
@@ -55,13 +55,13 @@ class ThreeBrokers:
 @contextmanager
 def three_brokers(folder: Path) -> Iterator[ThreeBrokers]:
     """Run them; all end with the block."""
-    [controller] = free_ports(1)
+    port, controller = free_ports(2)
     first = {
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
         "listeners": f"PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{controller}",
     }
     with ExitStack() as running:
-        one = EmbeddedBroker(folder / "1", properties=REPLICATED | first)
+        one = EmbeddedBroker(folder / "1", port, REPLICATED | first)
         brokers = [running.enter_context(one)]
         cluster_id = _property(folder / "1", "cluster.id")
         for number in (2, 3):

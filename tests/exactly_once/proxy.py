@@ -10,6 +10,7 @@ from enum import StrEnum, auto
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.ports import free_ports
 from verdict.local.broker import EmbeddedBroker
 
 HERE = "127.0.0.1"
@@ -234,17 +235,18 @@ class ProxiedBroker(NamedTuple):
 @contextmanager
 def proxied_broker(data_dir: Path) -> Iterator[ProxiedBroker]:
     """Run a broker whose second listener is reached through a proxy only."""
-    door = _free_port()
+    port, controller, door = free_ports(3)
     with Proxy(door) as proxy:
         properties = {
-            "listeners": f"PLAINTEXT://{HERE}:{{port}},CONTROLLER://{HERE}:{{controller_port}},"
+            "listeners": f"PLAINTEXT://{HERE}:{{port}},CONTROLLER://{HERE}:{controller},"
             f"PROXIED://{HERE}:{door}",
+            "controller.quorum.voters": f"1@{HERE}:{controller}",
             "advertised.listeners": f"PLAINTEXT://{HERE}:{{port}},PROXIED://{proxy.address}",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
             "PROXIED:PLAINTEXT",
             **SOON_ABORTED,
         }
-        with EmbeddedBroker(data_dir, properties=properties) as broker:
+        with EmbeddedBroker(data_dir, port, properties) as broker:
             yield ProxiedBroker(broker, proxy)
 
 
@@ -253,9 +255,3 @@ def _chunks(end: socket.socket) -> Iterator[bytes]:
     with contextlib.suppress(OSError):
         while chunk := end.recv(CHUNK):
             yield chunk
-
-
-def _free_port() -> int:
-    with socket.create_server((HERE, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

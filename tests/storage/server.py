@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyarrow.fs import S3FileSystem
 
-from tests.e2e.secured.broker import HOST, free_ports
+from tests.ports import HOST, free_ports
 
 WEED = str(Path(sys.executable).with_name("weed"))
 PARTS = ("master", "volume", "filer", "s3")

@@ -2,9 +2,8 @@
 who came in may do what they want.
 """
 
-import socket
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +16,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 )
 
 from tests.e2e.certificates import Certificate, authority, signed
+from tests.ports import HOST, free_ports
 from verdict.local.broker import EmbeddedBroker
 
-HOST = "127.0.0.1"
 PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
@@ -59,22 +58,25 @@ def secured_broker(
     folder.mkdir()
     ca = authority(folder, "authority")
     mine = signed(ca, folder, "client", password=key_password)
-    ports = free_ports(3)
+    port, controller, *ports = free_ports(5)
     ways = dict(zip(("BOTH", "SASL", "TLS"), ports, strict=True))
-    properties = _properties(ways, ca, signed(ca, folder, "server", host=HOST))
+    properties = _properties(ways, controller, ca, signed(ca, folder, "server", host=HOST))
     properties |= _passwords(users, password)
-    with EmbeddedBroker(folder / "broker", properties=properties) as broker:
+    with EmbeddedBroker(folder / "broker", port, properties) as broker:
         _add(users, broker.bootstrap_servers, password)
         both, sasl, tls = (f"{HOST}:{port}" for port in ports)
         yield Secured(both, sasl, tls, broker.bootstrap_servers, ca.file, mine)
 
 
-def _properties(ways: dict[str, int], ca: Certificate, server: Certificate) -> dict[str, str]:
+def _properties(
+    ways: dict[str, int], controller: int, ca: Certificate, server: Certificate
+) -> dict[str, str]:
     keystore = server.key.with_name("server-keystore.pem")
     keystore.write_text(server.key.read_text() + server.file.read_text())
     named = ",".join(f"{name}://{HOST}:{port}" for name, port in ways.items())
     return {
-        "listeners": f"PLAINTEXT://{HOST}:{{port}},{named},CONTROLLER://{HOST}:{{controller_port}}",
+        "listeners": f"PLAINTEXT://{HOST}:{{port}},{named},CONTROLLER://{HOST}:{controller}",
+        "controller.quorum.voters": f"1@{HOST}:{controller}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{{port}},{named}",
         "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in PROTOCOLS.items()),
         "ssl.keystore.type": "PEM",
@@ -112,10 +114,3 @@ def _add(users: Collection[str], servers: str, password: str) -> None:
     admin = AdminClient({"bootstrap.servers": servers})
     for answer in admin.alter_user_scram_credentials(wanted).values():
         answer.result(30)
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody uses now."""
-    with ExitStack() as held:
-        taken = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
-        return [one.getsockname()[1] for one in taken]

@@ -13,7 +13,7 @@ import pytest
 
 from commands.order import ModifyOrder
 from tests.e2e.deployment import ROOT, VERDICT, await_ready, stop
-from tests.e2e.secured.broker import free_ports
+from tests.ports import free_ports
 from verdict.client.client import Client
 from verdict.configuration.kafka import librdkafka_options
 from verdict.configuration.loading import load_settings
