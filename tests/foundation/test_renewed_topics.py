@@ -1,6 +1,8 @@
 """G-01: a topic that is gone for good stops nobody for good, and no place is given twice."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
@@ -11,10 +13,13 @@ from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions, write_decisions
 from verdict.event_log.followed_log import follow_this_log
 from verdict.event_log.passing import Wish
+from verdict.exactly_once.stateless import begin_anew
 from verdict.foundation.ensured_topics import ensured_topics
+from verdict.foundation.known_markers import queries_of
 from verdict.foundation.renewed_topics import renew_topics
 from verdict.kafka.identity import AnotherLog
 from verdict.model.source import Source
+from verdict.processing.beginning import begin_without_marker
 from verdict.projection import decision, position
 from verdict.projection.database import create_read_side, open_database, snapshot
 from verdict.projection.letter_status import FOLLOWER
@@ -118,6 +123,25 @@ def test_what_was_decided_is_taken_from_its_copy(world: World, database: Engine)
     assert of_this.source.topic == topics.decisions
     with snapshot(database) as connection:
         assert set(decision.load(connection)) == set(copied)
+
+
+def test_what_nothing_follows_any_more_begins_where_that_was_left(
+    world: World, database: Engine
+) -> None:
+    """Should it be followed again, its first records would be passed over."""
+    topics, kafka = world.settings.topics, world.kafka
+    [reactions] = [one for one in queries_of(world.settings) if one.name == "reactions"]
+    sold = topics.named("POS")
+    world.write(sold, b"sale", b"sale", b"sale")
+    begin_without_marker(reactions, kafka, topics, WISH, at_the_ends=True)
+    fewer = tuple(one for one in reactions.inputs if one != sold)
+    begin_anew(replace(reactions, inputs=fewer), kafka).close()
+    world.delete(sold)
+
+    assert renew(world, sold) == {sold: [3]}
+
+    with closing(begin_anew(reactions, kafka)) as again:
+        assert again.marker.offsets[sold] == [3]
 
 
 @pytest.mark.long

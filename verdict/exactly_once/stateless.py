@@ -101,7 +101,7 @@ def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
 
 def _left(query: Query, former: Marker | None) -> Offsets:
     """Return how far was read what is no input now."""
-    read = {} if former is None else former.left | former.offsets
+    read = {} if former is None else former.read
     return {topic: of for topic, of in read.items() if topic not in query.inputs}
 
 

@@ -65,7 +65,7 @@ class _Memory:
         """Return how far anybody had read each partition of a topic."""
         reached = {Partition(topic.name, number): 0 for number in range(topic.partitions)}
         for _, marker in self.markers:
-            for number, offset in enumerate(marker.offsets.get(topic.name, ())):
+            for number, offset in enumerate(marker.read.get(topic.name, ())):
                 place = Partition(topic.name, number)
                 reached[place] = max(reached.get(place, 0), offset)
         for place, offset in self.read_side.reached.items():
@@ -75,7 +75,7 @@ class _Memory:
 
     def is_decided(self, name: str) -> bool:
         """Tell whether its records were read to decide what follows from them."""
-        return any(name in marker.offsets for _, marker in self.markers)
+        return any(name in marker.read for _, marker in self.markers)
 
 
 def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: Wish) -> Offsets:

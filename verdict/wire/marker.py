@@ -44,3 +44,8 @@ class Marker:
     topic_ids: dict[str, str] = field(default_factory=dict)
     shard_states: list[ShardState] = field(default_factory=list)
     left: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def read(self) -> dict[str, list[int]]:
+        """How far each topic was read, those that are left too."""
+        return self.left | self.offsets
