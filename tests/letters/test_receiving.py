@@ -56,16 +56,18 @@ letters = st.builds(
 )
 
 
+def own_letter(*headers: tuple[str, bytes]) -> Letter:
+    """Return a letter of ours, with these headers besides."""
+    said = (("ce_type", DEAD_LETTER.encode()), *headers)
+    return Letter(
+        source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
+    )
+
+
 def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
     """The event's own bytes and key, and of the letter's headers only that one."""
-    said = (
-        ("ce_type", DEAD_LETTER.encode()),
-        ("retry_topic", b"retry"),
-        ("retry_reaction", b"award_points"),
-        ("retry_attempt", b"1"),
-    )
-    letter = Letter(
-        source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
+    letter = own_letter(
+        ("retry_topic", b"retry"), ("retry_reaction", b"award_points"), ("retry_attempt", b"1")
     )
 
     row = row_of(letter, RULES)
@@ -76,14 +78,8 @@ def test_a_reaction_that_failed_comes_back_with_its_name() -> None:
 
 
 def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
-    said = (
-        ("ce_type", DEAD_LETTER.encode()),
-        ("retry_attempts", b"0"),
-        ("retry_topic", b"retry"),
-        ("retry_reaction", b"gone"),
-    )
-    letter = Letter(
-        source=Source("dead-letters", 0, 7), timestamp=5, key=b"order-1", value=OWN, headers=said
+    letter = own_letter(
+        ("retry_attempts", b"0"), ("retry_topic", b"retry"), ("retry_reaction", b"gone")
     )
 
     row = row_of(letter, RULES)
@@ -93,10 +89,7 @@ def test_a_reaction_that_is_none_now_is_parked_and_keeps_its_name() -> None:
 
 
 def test_what_came_with_a_key_that_was_cut_does_not_go_back() -> None:
-    said = (("ce_type", DEAD_LETTER.encode()), ("retry_topic", b"order.commands"))
-    letter = Letter(
-        source=Source("dead-letters", 0, 7), timestamp=5, key=b"k", value=LONG_KEY, headers=said
-    )
+    letter = replace(own_letter(("retry_topic", b"order.commands")), key=b"k", value=LONG_KEY)
 
     row = row_of(letter, RULES)
 
