@@ -5,7 +5,7 @@ needs more shows by a benchmark that it is worth it, and raises it.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ STATEMENTS = {
 class Records(NamedTuple):
     """What Kafka holds of one batch of the bench's commands, and where it ends."""
 
-    laid: list[tuple[str, int, int, bytes | None, bytes | None]]
+    laid: Sequence[tuple[str, int, int, bytes | None, bytes | None]]
     spans: dict[Partition, Span]
 
 
