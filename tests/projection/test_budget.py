@@ -1,11 +1,11 @@
-"""What a batch may take of the driver: statements and function calls, which no neighbour changes.
+"""What a batch may take of the read side: statements and calls, which no neighbour changes.
 
 Time is for `make bench`. A budget of calls is what was counted on Python 3.11 and a tenth; who
 needs more shows by a benchmark that it is worth it, and raises it.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -28,11 +28,13 @@ from verdict.wire.topics import Topics
 
 COMMANDS = 500
 CALLS = {
+    "decoding": 66,
+    "packing": 28,
     "unpacking": 15,
     "event_archive": 18,
     "outcome": 11,
     "client_recent_order": 43,
-    "client_overview": 62,
+    "client_overview": 61,
     "order_state": 39,
 }
 STATEMENTS = {
@@ -44,19 +46,16 @@ STATEMENTS = {
 }
 
 
-class Chunks(NamedTuple):
-    """What workers hand over of one batch of the bench's commands, and where it ends."""
+class Records(NamedTuple):
+    """What Kafka holds of one batch of the bench's commands, and where it ends."""
 
-    packed: list[bytes]
+    laid: Sequence[tuple[str, int, int, bytes | None, bytes | None]]
     spans: dict[Partition, Span]
 
-    def batch(self) -> Batch:
-        return Batch((one for chunk in self.packed for one in unpacked(chunk)), self.spans)
 
-
-def handed_over(batches: int) -> Iterator[Chunks]:
+def decided(batches: int) -> Iterator[Records]:
     """Decide so many batches, in which most orders are placed first and modified later."""
-    state, decoding, ends = DictState(), Decoding(Topics()), dict[Partition, int]()
+    state, ends = DictState(), dict[Partition, int]()
     sent = [*commands(batches * COMMANDS, COMMANDS, False, 1)]
     for first in range(0, len(sent), COMMANDS):
         shard = ShardBatch(Topics(), Limits(), state)
@@ -65,16 +64,16 @@ def handed_over(batches: int) -> Iterator[Chunks]:
             CommandRecord(Source("order.commands", 0, at), ISSUED_AT, one.key, one.value, 200, None)
             for at, one in some
         ]
-        starts, deliveries = dict(ends), []
+        starts, laid = dict(ends), []
         for out in shard.decide(records):
             place = Partition(out.topic, 0)
             if out.topic.endswith((".events", ".responses")):
                 at = ends.get(place, 0)
                 ends[place] = at + 1
-                deliveries.append(decoding.delivery(*place, at, out.key, out.value))
+                laid.append((*place, at, out.key, out.value))
         shard.commit()
         spans = {place: Span(starts.get(place, 0), end) for place, end in ends.items()}
-        yield Chunks([*packed(deliveries)], spans)
+        yield Records(laid, spans)
 
 
 class Counter:
@@ -102,15 +101,21 @@ class Counter:
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, int]]:
-    """Return calls for each command and statements of the third batch, by projection."""
+    """Return calls for each command and statements of the third batch, by step."""
     folder: Path = tmp_path_factory.mktemp("budget")
     read_side = ReadSide(f"sqlite:///{folder / 'read.db'}")
     appliers = {name: read_side.applier(name) for name in STATEMENTS}
     found: dict[str, tuple[float, int]] = {}
-    counter = Counter(read_side)
-    for chunks in handed_over(3):  # all code has been used by the last one
+    counter, decoding = Counter(read_side), Decoding(Topics())
+    for records in decided(3):  # all code has been used by the last one
         with counter:
-            batch = chunks.batch()
+            deliveries = [decoding.delivery(*record) for record in records.laid]
+        found["decoding"] = counter.calls / COMMANDS, 0
+        with counter:
+            chunks = [*packed(deliveries)]
+        found["packing"] = counter.calls / COMMANDS, 0
+        with counter:
+            batch = Batch((one for chunk in chunks for one in unpacked(chunk)), records.spans)
         found["unpacking"] = counter.calls / COMMANDS, 0
         for name, applier in appliers.items():
             with counter:

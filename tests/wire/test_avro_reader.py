@@ -133,6 +133,17 @@ def test_names_can_be_left_out() -> None:
     assert (found, end) == ({"f0": {"f0": 7, "f1": "seven"}}, len(written))
 
 
+def test_records_can_be_made_of_what_their_fields_hold() -> None:
+    outer = record("Outer", PAIR, [EMPTY, ONE], "long")
+    written = library(
+        outer, {"f0": {"f0": 7, "f1": "seven"}, "f1": ("x.One", {"f0": True}), "f2": 3}
+    )
+
+    found, end = avro_reader(outer, made={"Outer": tuple, "Pair": "{}={}".format})(written, 0)
+
+    assert (found, end) == (("7=seven", ("x.One", {"f0": True}), 3), len(written))
+
+
 def test_items_may_come_in_several_blocks_with_their_size() -> None:
     array = {"type": "array", "items": "long"}
     one_block, sized_block = b"\x02\x0a", b"\x03\x04\x0c\x0e"  # 1 item: 5; -2 items, 2 bytes: 6, 7

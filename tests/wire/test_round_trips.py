@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,9 +17,11 @@ from tests.wire.arbitrary import (
     envelopes,
 )
 from tests.wire.examples import ENVELOPE, EXAMPLES, MARKER, RESPONSE, Example
+from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.source import Source
 from verdict.wire.codec import Undecodable, codec
 from verdict.wire.commands import decode_command, encode_command
 from verdict.wire.dead_letter import DeadLetter
@@ -54,6 +57,35 @@ def test_an_event_survives_its_bytes(event: RecordedEvent) -> None:
 
     assert found == event
     assert type(found.payload) is type(event.payload)
+
+
+def by_its_fields(aggregate_type: str, value: bytes) -> RecordedEvent:
+    """Read an event as one of an older schema is read: by the names of its fields."""
+    fields = codec(f"{aggregate_type}_event").decode(value)
+    name, payload = fields["payload"]
+    kind = current().aggregate(aggregate_type).event_types[name.rpartition(".")[2]]
+    source, checked = Source(**fields["source"]), kind.model_validate(payload)
+    return RecordedEvent(**fields | {"source": source, "payload": checked})
+
+
+@given(RECORDED_EVENTS, st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=2))
+def test_a_damaged_event_is_read_or_refused_as_by_its_fields(
+    event: RecordedEvent, edits: list[tuple[int, int]]
+) -> None:
+    edited = bytearray(encode_event(event))
+    for at, byte in edits:
+        edited[at % len(edited)] = byte
+    damaged = bytes(edited)
+    assert outcome_of(decode_event, event, damaged) == outcome_of(by_its_fields, event, damaged)
+
+
+def outcome_of(
+    read: Callable[[str, bytes], RecordedEvent], event: RecordedEvent, value: bytes
+) -> RecordedEvent | tuple[type, str]:
+    try:
+        return read(event.aggregate_type, value)
+    except ValueError as error:
+        return type(error), str(error)
 
 
 @given(AGGREGATES.flatmap(lambda name: st.tuples(st.just(name), envelopes(), commands(name))))

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from verdict.wire.records import response_fields
 
+new = tuple.__new__  # of a named tuple, whose own asks for each field
+
 
 class Outcome(NamedTuple):
     """The row of a response; its place is that of the command, not of the response."""
@@ -35,7 +37,7 @@ def answered(response: bytes) -> Outcome:
     """
     fields = response_fields(response)
     source, expected, message = fields["source"], fields["expected_version"], fields["message"]
-    return Outcome(
+    row = (
         fields["command_id"],
         fields["aggregate_type"],
         fields["aggregate_id"],
@@ -55,3 +57,4 @@ def answered(response: bytes) -> Outcome:
         source["offset"],
         fields["decided_at"],
     )
+    return new(Outcome, row)

@@ -1,6 +1,8 @@
 """Kafka's records to what projections are given: an event, a response or a carried state; pure."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 
 from pydantic import ValidationError
@@ -19,45 +21,59 @@ SHOWN_CHARS = 500
 NO_ID = "no id: "
 HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
 
+Read = Callable[[bytes | None, bytes | None], Record]
+"""Key and value of one of Kafka's records to what they say."""
+
 
 @dataclass(frozen=True)
 class Decoding:
     """Decodes records of a deployment, one by one."""
 
     topics: Topics
+    _readers: dict[str, Read] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def delivery(
         self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
     ) -> Delivery:
         """Return one of Kafka's records decoded, or with the reason why it cannot be."""
-        record = self._readable(topic, key, value)
+        record: Record | Unreadable
+        try:
+            record = (self._readers.get(topic) or self._reader(topic))(key, value)
+        except Exception as error:  # a bug or tampering, for the driver to report with the place
+            record = _unreadable(error)
         kept = value if isinstance(record, RecordedEvent) else None
         return Delivery(topic, partition, offset, record, kept)
 
-    def _readable(self, topic: str, key: bytes | None, value: bytes | None) -> Record | Unreadable:
-        try:
-            return self._record(topic, key, value)
-        except Exception as error:  # a bug or tampering, for the driver to report with the place
-            return _unreadable(error)
+    def _reader(self, topic: str) -> Read:
+        """Return what reads the records of a topic; made at its first one."""
+        reader = self._readers[topic] = self._made(topic)
+        return reader
 
-    def _record(self, topic: str, key: bytes | None, value: bytes | None) -> Record:
+    def _made(self, topic: str) -> Read:
         for states in current().states:
             if topic == self.topics.named(states.topic):
-                return _carried(states.state, key, value)
-        if value is None:
-            raise ValueError("the record has no value")
+                return partial(_carried, states.state)
         aggregate_type = self.topics.aggregate_of(topic)
-        record: RecordedEvent | Outcome = (
-            decode_event(aggregate_type, value)
-            if topic == self.topics.events(aggregate_type)
-            else answered(value)
+        if topic == self.topics.events(aggregate_type):
+            return partial(_of_aggregate, aggregate_type, partial(decode_event, aggregate_type))
+        return partial(_of_aggregate, aggregate_type, answered)
+
+
+def _of_aggregate(
+    aggregate_type: str,
+    decode: Callable[[bytes], RecordedEvent | Outcome],
+    key: bytes | None,
+    value: bytes | None,
+) -> Record:
+    if value is None:
+        raise ValueError("the record has no value")
+    record = decode(value)
+    if record.aggregate_id.encode() != key or record.aggregate_type != aggregate_type:
+        raise ValueError(
+            f"the record is of {record.aggregate_type} {record.aggregate_id!r}, its place is "
+            f"that of {aggregate_type} {key!r}"
         )
-        if (record.aggregate_type, record.aggregate_id.encode()) != (aggregate_type, key):
-            raise ValueError(
-                f"the record is of {record.aggregate_type} {record.aggregate_id!r}, its place is "
-                f"that of {aggregate_type} {key!r}"
-            )
-        return record
+    return record
 
 
 def _carried(kind: type[CarriedState], key: bytes | None, value: bytes | None) -> Carried:

@@ -30,6 +30,8 @@ class Kept(NamedTuple, Generic[Row]):
 
 NOTHING: Kept[Any] = Kept()
 
+new = tuple.__new__  # of a named tuple, whose own takes longer than all else here
+
 
 class Change(Generic[Row]):
     """An aggregate that a batch touches: as it was kept, and as it is after the events so far.
@@ -54,7 +56,7 @@ class Change(Generic[Row]):
             if was == self.before.group:
                 self.departure = event
             self.arrival = event
-        self.after = Kept(event.version, row, group)
+        self.after = new(Kept, (event.version, row, group))
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ class Fold(Generic[Row]):
         Returns:
             What became of the events; `changes` has the touched aggregates.
         """
-        changes = self.changes
+        changes, early = self.changes, self._early
         for delivery in deliveries:
             event = delivery.record
             assert isinstance(event, RecordedEvent)
@@ -98,10 +100,10 @@ class Fold(Generic[Row]):
             change = changes.get(key)
             if change is None:
                 change = changes[key] = Change(kept.get(key, NOTHING))
-            if event.version != change.after.version + 1 or key in self._early:
+            if event.version != change.after.version + 1 or (early and key in early):
                 self._place(key, change, event, delivery)
             elif not self._apply(key, change, event, delivery):
-                self._early[key] = {event.version: delivery}
+                early[key] = {event.version: delivery}
         return self._report()
 
     def _place(
@@ -154,8 +156,8 @@ class Fold(Generic[Row]):
             elif kind is not PassedOver:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            if self.remains is not None and kind is not AsIfDeleted:
-                change.remains += self._left(before, event, group)
+            if self.remains is not None and group != before.group and kind is not AsIfDeleted:
+                change.remains += self._left(before, event)
         except Exception as error:
             fault = self._faults[key] = Unprojectable(
                 delivery,
@@ -168,11 +170,9 @@ class Fold(Generic[Row]):
         self._applied += 1
         return True
 
-    def _left(
-        self, before: Kept[Row], event: RecordedEvent, group: str | None
-    ) -> Sequence[Kept[Row]]:
-        """Return what an aggregate leaves behind when its group is `group` from `event` on."""
-        if self.remains is None or before.row is None or before.group in (None, group):
+    def _left(self, before: Kept[Row], event: RecordedEvent) -> Sequence[Kept[Row]]:
+        """Return what an aggregate leaves behind in the group that it leaves by `event`."""
+        if self.remains is None or before.row is None or before.group is None:
             return ()
         return [Kept(event.version, self.remains(before.row, event), before.group)]
 

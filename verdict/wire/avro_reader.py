@@ -5,12 +5,15 @@ model. What is read is what `fastavro` reads, which a test holds it to; bytes of
 left to that library. https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from verdict.wire.avro_source import AvroSource, fullname, kind_of
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
+Made = Callable[..., Any]
+
+AS_DICTS: Mapping[str, Made] = {}
 
 BOOLEANS = (False, True)
 # an integer by its only byte; None where more bytes follow
@@ -19,16 +22,18 @@ CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
 SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
 
 
-def avro_reader(schema: Any, names: bool = True) -> Reader:
+def avro_reader(schema: Any, names: bool = True, made: Mapping[str, Made] = AS_DICTS) -> Reader:
     """Return the function that reads values of `schema`.
 
-    A record is read as a dict. Memory and time are bounded by the bytes as far as `check_bounded`
-    accepts the schema.
+    A record is read as a dict, but for those that are made. Memory and time are bounded by the
+    bytes as far as `check_bounded` accepts the schema.
 
     Args:
         schema: As `avro_writer` takes it.
         names: Whether a record of a union that leaves a choice of records, or that has it as its
             only member, comes as (full name, dict).
+        made: By the name of a record, without its namespace, what makes it of the values of its
+            fields, in their order; `tuple` leaves them a plain one.
 
     Returns:
         A function of the bytes and where the value begins in them; it returns the value and where
@@ -37,14 +42,14 @@ def avro_reader(schema: Any, names: bool = True) -> Reader:
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    source = _Source(names)
+    source = _Source(names, made)
     source.value(schema, "value", "    ")
     return source.compiled("read", "def read(b, i):", CLOSING)
 
 
 def last_field_reader(schema: Any) -> Reader:
     """Return the function that reads the last field of a record, as `avro_reader` would."""
-    source = _Source(names=True)
+    source = _Source(names=True, made=AS_DICTS)
     for field in schema["fields"]:
         source.omit()
         source.value(field["type"], "value", "    ")
@@ -54,11 +59,12 @@ def last_field_reader(schema: Any) -> Reader:
 class _Source(AvroSource):
     """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
 
-    def __init__(self, names: bool) -> None:
+    def __init__(self, names: bool, made: Mapping[str, Made]) -> None:
         functions = (long_of, even, unfit, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
         self._names = names
+        self._made = made
 
     def value(self, schema: Any, name: str, indent: str) -> None:
         self.emit(self.definition(schema), name, indent)
@@ -106,8 +112,16 @@ class _Source(AvroSource):
         fields = {field["name"]: self.new_name() for field in schema["fields"]}
         for field in schema["fields"]:
             self.value(field["type"], fields[field["name"]], indent)
-        items = ", ".join(f"{field!r}: {value}" for field, value in fields.items())
-        self.say(f"{name} = {{{items}}}", indent)
+        make = self._made.get(schema["name"])
+        if make is None:
+            items = ", ".join(f"{field!r}: {value}" for field, value in fields.items())
+            self.say(f"{name} = {{{items}}}", indent)
+        elif make is tuple:
+            self.say(f"{name} = ({''.join(f'{value}, ' for value in fields.values())})", indent)
+        else:
+            maker = f"make{self.new_name()}"
+            self.known[maker] = make
+            self.say(f"{name} = {maker}({', '.join(fields.values())})", indent)
 
     def _union(self, members: list[Any], name: str, indent: str) -> None:
         defined = [self.definition(one) for one in members]
@@ -140,7 +154,11 @@ class _Source(AvroSource):
 
 def long_of(b: bytes, i: int) -> tuple[int, int]:
     """Return an integer of several bytes, the first of them before `i`, and where it ends."""
-    value, end = rest_of(b, i)
+    second = b[i]
+    if second < 0x80:  # as it mostly is
+        value, end = b[i - 1] & 0x7F | second << 7, i + 1
+    else:
+        value, end = rest_of(b, i)
     return value >> 1 ^ -(value & 1), end
 
 

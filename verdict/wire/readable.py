@@ -14,6 +14,7 @@ from verdict.wire.avro_schema import field_names
 from verdict.wire.response import Response
 
 Show = Callable[[Any], Any]
+Shown = Callable[[Any], dict[str, Any]]
 
 SCALARS = {str, int, bool, type(None)}
 
@@ -24,18 +25,33 @@ def readable(record: Any) -> dict[str, Any]:
     Times become ISO 8601 in UTC, hashes hexadecimal, other bytes base64; a payload carries its
     `type`.
     """
-    if isinstance(record, Response):
-        return record.model_dump(mode="json")
-    if isinstance(record, BaseModel):
-        return {"type": type(record).__name__} | _shown(record)
-    return _shown(record)
-
-
-def _shown(record: Any) -> dict[str, Any]:
-    return {name: show(getattr(record, name)) for name, show in _shows(record.__class__)}
+    return _whole(record.__class__)(record)
 
 
 @cache
+def _whole(cls: Any) -> Shown:
+    shown, name = _fields(cls), cls.__name__
+    if issubclass(cls, Response):
+        return lambda record: record.model_dump(mode="json")
+    if issubclass(cls, BaseModel):
+        return lambda record: {"type": name, **shown(record)}
+    return shown
+
+
+def _shown(record: Any) -> dict[str, Any]:
+    return _fields(record.__class__)(record)
+
+
+@cache
+def _fields(cls: Any) -> Shown:
+    """Return what shows the fields of a class; of most events and commands all are as they are."""
+    shows = _shows(cls)
+    if issubclass(cls, BaseModel) and all(show is _as_it_is for _, show in shows):
+        names = [name for name, _ in shows]
+        return lambda record: {name: record.__dict__[name] for name in names}
+    return lambda record: {name: show(getattr(record, name)) for name, show in shows}
+
+
 def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
     other = _part if issubclass(cls, BaseModel) else _plain
