@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
-from sqlalchemy import inspect, update
+from sqlalchemy import delete, inspect, update
 
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
@@ -200,6 +200,23 @@ def test_a_second_intake_takes_nothing_in_twice(desk: Desk) -> None:
         first.reset()
         second.reset()
     assert [row["bytes"] for row in desk.rows()] == [b"x", b"y"]
+
+
+def test_where_the_position_was_set_back_letters_are_taken_in_again(desk: Desk) -> None:
+    """As in a database that was dropped and made anew under the intake."""
+    desk.put([b"x"])
+    intake = desk.intake()
+    try:
+        until(lambda: len(desk.rows()) == 1, intake.step)
+        with desk.engine.begin() as connection:
+            connection.execute(delete(table))
+            connection.execute(delete(position.table))
+        desk.put([b"y"])
+
+        until(lambda: len(desk.rows()) == 2, intake.step)
+    finally:
+        intake.reset()
+    assert {row["bytes"] for row in desk.rows()} == {b"x", b"y"}
 
 
 def test_what_is_due_is_found_by_an_index(desk: Desk) -> None:

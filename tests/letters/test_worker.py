@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 from sqlalchemy.exc import OperationalError
 
 from tests.letters.desk import NOW, Desk, until
@@ -12,6 +12,8 @@ from verdict.letters import worker
 from verdict.letters.retrying import Retrying
 from verdict.letters.worker import Worker
 from verdict.model.source import Source
+from verdict.projection.database import create_read_side
+from verdict.projection.layout import TABLES
 from verdict.projection.letter import table
 from verdict.wire.letter import letter_id
 
@@ -125,3 +127,36 @@ def test_letters_flow_through_both_threads(desk: Desk) -> None:
         until(lambda: desk.rows() == [], lambda: None)
     finally:
         running.stop()
+
+
+def test_a_database_that_is_made_anew_is_waited_for(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By both threads, on PostgreSQL too, where a table that is not there is no failure of it."""
+    desk.put([b"a"], headers={"retry_backoff": "fixed:366d"})
+    running = retrying(desk)
+    running.start()
+    try:
+        running.await_ready(lambda: None)
+        lose_tables(desk)
+        desk.put([b"b"], headers={"retry_backoff": "fixed:366d"})
+        until(lambda: len({one.getMessage() for one in caplog.records}) > 1, lambda: None)
+        create_read_side(desk.engine, [])
+
+        until(lambda: {row["bytes"] for row in desk.rows()} == {b"a", b"b"}, lambda: None)
+        assert running.stopped == {}
+    finally:
+        running.stop()
+
+
+def lose_tables(desk: Desk) -> None:
+    with desk.engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"DROP SCHEMA {TABLES} CASCADE"))
+            return
+        found = connection.execute(
+            text("SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+        )
+        for kind, name in found.all():
+            if kind in ("table", "view"):
+                connection.execute(text(f'DROP {kind} "{name}"'))

@@ -70,7 +70,14 @@ class Intake:
             self._consumer = self._open()
         letters, ends = self._come(self._consumer)
         if reached := self._reached(letters, ends):
-            self._store(letters, reached)
+            try:
+                self._store(letters, reached)
+            except position.AnotherRunner as error:
+                if not error.set_back:
+                    raise
+                LOG.warning("%s; going on from there", error)
+                self.reset()
+                return 0.0
         for partition, end in ends.items():
             self._note(partition, end)
         return 0.0

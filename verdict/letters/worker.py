@@ -10,6 +10,7 @@ from verdict.projection.applier import database_failed
 
 LOG = logging.getLogger("verdict.letters")
 RETRY_S = 5.0
+MISSING = {"42P01", "3F000"}  # table and schema, for PostgreSQL; for SQLite the database failed
 
 
 class Work(Protocol):
@@ -68,7 +69,7 @@ class Worker:
 
     def _failed(self, error: Exception) -> float:
         said = one_line(getattr(error, "orig", None) or error)
-        if not (isinstance(error, Unreachable) or database_failed(error)):
+        if not (isinstance(error, Unreachable) or database_failed(error) or _is_missing(error)):
             self.failure = said or type(error).__name__
             bug = None if isinstance(error, VerdictError) else error
             LOG.error(
@@ -81,3 +82,8 @@ class Worker:
             LOG.error("the %s waits, %s; trying again every %g s", self.name, said, RETRY_S)
         self._waits = said
         return RETRY_S
+
+
+def _is_missing(error: Exception) -> bool:
+    """Tell whether tables are not there, as in a database that was just made anew."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) in MISSING

@@ -45,14 +45,17 @@ class Follower(Protocol):
 
 
 class AnotherRunner(Exception):
-    """Somebody else advances this projection; what was about to be written is rolled back."""
+    """Somebody else advances this projection; what was about to be written is rolled back.
+
+    `set_back` says that nobody does: it stands where it was before, as in another database.
+    """
 
     def __init__(self, projection: Follower, loaded: Positions, found: Positions) -> None:
         place = min(place for place, _ in loaded.items() ^ found.items())
-        back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
+        self.set_back = all(offset <= loaded.get(one, 0) for one, offset in found.items())
         who, remedy = (
-            ("somebody has set back", "start again, as after another database was put in its place")
-            if back
+            ("somebody has set back", "was another database put in the place of this one?")
+            if self.set_back
             else ("another runner advances", "let only one of them run")
         )
         super().__init__(
