@@ -11,9 +11,6 @@ from typing import Any
 from verdict.wire.avro_source import AvroSource, fullname, kind_of
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-Made = Callable[..., Any]
-
-AS_DICTS: Mapping[str, Made] = {}
 
 BOOLEANS = (False, True)
 # an integer by its only byte; None where more bytes follow
@@ -22,18 +19,16 @@ CLOSING = "    if i > len(b): cut(i - len(b))\n    return value, i"
 SHIFTS = range(7, 70, 7)  # of the bytes behind the first one
 
 
-def avro_reader(schema: Any, names: bool = True, made: Mapping[str, Made] = AS_DICTS) -> Reader:
+def avro_reader(schema: Any, names: bool = True) -> Reader:
     """Return the function that reads values of `schema`.
 
-    A record is read as a dict, but for those that are made. Memory and time are bounded by the
-    bytes as far as `check_bounded` accepts the schema.
+    A record is read as a dict. Memory and time are bounded by the bytes as far as `check_bounded`
+    accepts the schema.
 
     Args:
         schema: As `avro_writer` takes it.
         names: Whether a record of a union that leaves a choice of records, or that has it as its
             only member, comes as (full name, dict).
-        made: By the name of a record, without its namespace, what makes it of the values of its
-            fields, in their order; `tuple` leaves them a plain one.
 
     Returns:
         A function of the bytes and where the value begins in them; it returns the value and where
@@ -42,32 +37,56 @@ def avro_reader(schema: Any, names: bool = True, made: Mapping[str, Made] = AS_D
     Raises:
         TypeError: The schema has a type that none of our classes leads to.
     """
-    source = _Source(names, made)
+    source = _Source(names)
     source.value(schema, "value", "    ")
     return source.compiled("read", "def read(b, i):", CLOSING)
 
 
 def last_field_reader(schema: Any) -> Reader:
     """Return the function that reads the last field of a record, as `avro_reader` would."""
-    source = _Source(names=True, made=AS_DICTS)
+    source = _Source(names=True)
     for field in schema["fields"]:
         source.omit()
         source.value(field["type"], "value", "    ")
     return source.compiled("read", "def read(b, i):", CLOSING)
 
 
+def row_reader(schema: Any, made: Mapping[str, Callable[..., Any]]) -> Reader:
+    """Return the function that reads a record as the tuple of what its fields hold.
+
+    Args:
+        schema: Of the record.
+        made: By the name of a field that is a record, what makes it of what its own fields hold, in
+            their order. Every other one is read as `avro_reader` would.
+    """
+    source = _Source(names=True)
+    values = [source.field(field, made.get(field["name"])) for field in schema["fields"]]
+    source.say(f"value = ({', '.join(values)},)", "    ")
+    return source.compiled("read", "def read(b, i):", CLOSING)
+
+
 class _Source(AvroSource):
     """The lines take bytes `b` from `i` on, and leave a value in a variable and `i` behind it."""
 
-    def __init__(self, names: bool, made: Mapping[str, Made]) -> None:
+    def __init__(self, names: bool) -> None:
         functions = (long_of, even, unfit, cut)
         known = {"BOOLEANS": BOOLEANS, "LONGS": LONGS}
         super().__init__(known | {one.__name__: one for one in functions}, "read")
         self._names = names
-        self._made = made
 
     def value(self, schema: Any, name: str, indent: str) -> None:
         self.emit(self.definition(schema), name, indent)
+
+    def field(self, field: Any, make: Callable[..., Any] | None) -> str:
+        """Read a field of the outermost record, and return the variable that it is in."""
+        name = self.new_name()
+        if make is None:
+            self.value(field["type"], name, "    ")
+            return name
+        parts = [self.field(part, None) for part in self.definition(field["type"])["fields"]]
+        self.known[f"make_{name}"] = make
+        self.say(f"{name} = make_{name}({', '.join(parts)})", "    ")
+        return name
 
     def _null(self, _: Any, name: str, indent: str) -> None:
         self.say(f"{name} = None", indent)
@@ -112,16 +131,8 @@ class _Source(AvroSource):
         fields = {field["name"]: self.new_name() for field in schema["fields"]}
         for field in schema["fields"]:
             self.value(field["type"], fields[field["name"]], indent)
-        make = self._made.get(schema["name"])
-        if make is None:
-            items = ", ".join(f"{field!r}: {value}" for field, value in fields.items())
-            self.say(f"{name} = {{{items}}}", indent)
-        elif make is tuple:
-            self.say(f"{name} = ({''.join(f'{value}, ' for value in fields.values())})", indent)
-        else:
-            maker = f"make{self.new_name()}"
-            self.known[maker] = make
-            self.say(f"{name} = {maker}({', '.join(fields.values())})", indent)
+        items = ", ".join(f"{field!r}: {value}" for field, value in fields.items())
+        self.say(f"{name} = {{{items}}}", indent)
 
     def _union(self, members: list[Any], name: str, indent: str) -> None:
         defined = [self.definition(one) for one in members]

@@ -14,7 +14,7 @@ from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.wire.avro_pieces import write_bytes
-from verdict.wire.avro_reader import avro_reader
+from verdict.wire.avro_reader import row_reader
 from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.decision import Decision, Lost
@@ -119,7 +119,7 @@ def _newest_event(aggregate_type: str) -> Callable[[bytes], RecordedEvent | None
     version = newest(f"{aggregate_type}_event")
     if [field["name"] for field in version.schema["fields"]] != [*RecordedEvent._fields]:
         raise TypeError(f"the fields of {aggregate_type}_event are not those of RecordedEvent")
-    read = avro_reader(version.schema, made={"RecordedEvent": tuple, "Source": Source})
+    read = row_reader(version.schema, {"source": Source})
     prefix, new = prefix_of(version), tuple.__new__
 
     def event(value: bytes) -> RecordedEvent | None:
