@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel
 
+from verdict.errors import VerdictError
 from verdict.model.message import Growing, TimestampMillis
 
 Schema = dict[str, Any] | list[Any] | str
@@ -23,8 +24,15 @@ PLAIN = {"long": int, "boolean": bool}
 EMPTY: dict[str, Schema] = {"array": [], "map": {}}
 
 
+class SameName(VerdictError):
+    """Two types would have one name in a schema, and one of them be written as the other."""
+
+
 class RecordSchema:
     """Builds the schema of one record; each named type is spelled out once, then named.
+
+    Words that a field may hold are named by the field; where another field of that name has other
+    words, by their record as well.
 
     Args:
         namespace: Of every named type that is met, for example `verdict.order`.
@@ -34,23 +42,32 @@ class RecordSchema:
     def __init__(self, namespace: str, unions: Mapping[str, tuple[type, ...]]) -> None:
         self._namespace = namespace
         self._unions = unions
-        self._named: set[str] = set()
+        self._named: dict[str, type | tuple[str, ...]] = {}  # classes, and words
+        self._holder = ""
 
     def record(self, cls: type, name: str | None = None) -> Schema:
         """Return the schema of a dataclass, a named tuple or a pydantic model.
 
         Raises:
             TypeError: A field has a type that Avro cannot carry.
+            SameName: Another type of that name was met.
         """
         name = name or cls.__name__
         fullname = f"{self._namespace}.{name}"
-        if fullname in self._named:
+        if (known := self._named.get(fullname)) is cls:
             return fullname
-        self._named.add(fullname)
+        if known is not None:
+            raise SameName(
+                f"{_spelled(cls)} and {_spelled(known)} would both be {fullname} in schemas: give "
+                "one of them another name"
+            )
+        self._named[fullname] = cls
+        holder, self._holder = self._holder, name
         listed = []
         for field_name, annotation in _annotations(cls):
             field = self._field(field_name, annotation)
             listed.append(field | _default(cls, field_name, field["type"]))
+        self._holder = holder
         return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
 
     def _field(self, name: str, annotation: Any) -> dict[str, Any]:
@@ -95,10 +112,25 @@ class RecordSchema:
 
     def _enum(self, name: str, symbols: tuple[str, ...]) -> Schema:
         fullname = f"{self._namespace}.{name}"
-        if fullname in self._named:
+        if self._named.get(fullname, symbols) != symbols:
+            name = self._holder + name
+            fullname = f"{self._namespace}.{name}"
+        known = self._named.get(fullname)
+        if known == symbols:
             return fullname
-        self._named.add(fullname)
+        if known is not None:
+            raise SameName(
+                f"{_spelled(symbols)} and {_spelled(known)} would both be {fullname} in schemas: "
+                "give one of the fields another name"
+            )
+        self._named[fullname] = symbols
         return {"type": "enum", "name": name, "namespace": self._namespace, "symbols": [*symbols]}
+
+
+def _spelled(named: type | tuple[str, ...]) -> str:
+    if isinstance(named, tuple):
+        return f"the words {', '.join(named)}"
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _annotations(cls: type) -> Iterator[tuple[str, Any]]:
