@@ -69,15 +69,9 @@ class Intake:
         if self._consumer is None:
             self._consumer = self._open()
         letters, ends = self._come(self._consumer)
-        if reached := self._reached(letters, ends):
-            try:
-                self._store(letters, reached)
-            except position.AnotherRunner as error:
-                if not error.set_back:
-                    raise
-                LOG.warning("%s; going on from there", error)
-                self.reset()
-                return 0.0
+        reached = self._reached(letters, ends)
+        if reached and not self._stored(letters, reached):
+            return 0.0
         for partition, end in ends.items():
             self._note(partition, end)
         return 0.0
@@ -158,6 +152,22 @@ class Intake:
             for place, offset in places.items()
             if offset > self._positions.get(place, 0)
         }
+
+    def _stored(self, letters: list[Letter], reached: dict[Partition, int]) -> bool:
+        """Store letters; return False where the position was set back: the next step begins there.
+
+        Raises:
+            AnotherRunner: Somebody else takes letters in.
+        """
+        try:
+            self._store(letters, reached)
+        except position.AnotherRunner as error:
+            if not error.set_back:
+                raise
+            LOG.warning("%s; going on from there", error)
+            self.reset()
+            return False
+        return True
 
     def _store(self, letters: list[Letter], reached: dict[Partition, int]) -> None:
         self._destinations.ask_again()

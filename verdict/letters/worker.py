@@ -7,10 +7,11 @@ from typing import Protocol
 from verdict.database.address import one_line
 from verdict.errors import Unreachable, VerdictError
 from verdict.projection.applier import database_failed
+from verdict.projection.database import UNDEFINED_TABLE
 
 LOG = logging.getLogger("verdict.letters")
 RETRY_S = 5.0
-MISSING = {"42P01", "3F000"}  # table and schema, for PostgreSQL; for SQLite the database failed
+UNDEFINED_SCHEMA = "3F000"
 
 
 class Work(Protocol):
@@ -85,5 +86,9 @@ class Worker:
 
 
 def _is_missing(error: Exception) -> bool:
-    """Tell whether tables are not there, as in a database that was just made anew."""
-    return getattr(getattr(error, "orig", None), "sqlstate", None) in MISSING
+    """Tell whether tables are not there, as in a database that was just made anew.
+
+    For SQLite the database failed then; for PostgreSQL a statement did.
+    """
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return state in (UNDEFINED_TABLE, UNDEFINED_SCHEMA)

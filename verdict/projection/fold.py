@@ -156,7 +156,7 @@ class Fold(Generic[Row]):
             elif kind is not PassedOver:
                 row = self.evolve(row, event)
                 group = None if row is None else self.group(row)
-            if self.remains is not None and group != before.group and kind is not AsIfDeleted:
+            if group != before.group and kind is not AsIfDeleted:
                 change.remains += self._left(before, event)
         except Exception as error:
             fault = self._faults[key] = Unprojectable(

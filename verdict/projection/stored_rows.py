@@ -107,10 +107,11 @@ class Form(Generic[Row]):
             left_with: The version with which it left this behind; 0: this is how it is.
         """
         version, row, group = kept
+        present = row is not None
         declared = (None,) * len(fields_of(self.row)) if row is None else row
         if self.of_types:
-            return (key[1], key[0], left_with, version, row is not None, group, *declared)
-        return (key[1], version, row is not None, group, *declared)
+            return (key[1], key[0], left_with, version, present, group, *declared)
+        return (key[1], version, present, group, *declared)
 
 
 @dataclass(frozen=True)

@@ -54,14 +54,8 @@ class RecordSchema:
         """
         name = name or cls.__name__
         fullname = f"{self._namespace}.{name}"
-        if (known := self._named.get(fullname)) is cls:
+        if self._is_known(fullname, cls):
             return fullname
-        if known is not None:
-            raise SameName(
-                f"{_spelled(cls)} and {_spelled(known)} would both be {fullname} in schemas: give "
-                "one of them another name"
-            )
-        self._named[fullname] = cls
         holder, self._holder = self._holder, name
         listed = []
         for field_name, annotation in _annotations(cls):
@@ -115,21 +109,28 @@ class RecordSchema:
         if self._named.get(fullname, symbols) != symbols:
             name = self._holder + name
             fullname = f"{self._namespace}.{name}"
-        known = self._named.get(fullname)
-        if known == symbols:
+        if self._is_known(fullname, symbols):
             return fullname
-        if known is not None:
-            raise SameName(
-                f"{_spelled(symbols)} and {_spelled(known)} would both be {fullname} in schemas: "
-                "give one of the fields another name"
-            )
-        self._named[fullname] = symbols
         return {"type": "enum", "name": name, "namespace": self._namespace, "symbols": [*symbols]}
+
+    def _is_known(self, fullname: str, named: type | tuple[str, ...]) -> bool:
+        """Whether a type was met before; from now on it was.
+
+        Raises:
+            SameName: Another one of that name was.
+        """
+        met, self._named[fullname] = self._named.get(fullname), named
+        if met not in (None, named):
+            raise SameName(
+                f"{_spelled(named)} and {_spelled(met)} would both be {fullname} in schemas: give "
+                "one of them another name"
+            )
+        return met is not None
 
 
 def _spelled(named: type | tuple[str, ...]) -> str:
     if isinstance(named, tuple):
-        return f"the words {', '.join(named)}"
+        return f"a field with the words {', '.join(named)}"
     return f"{named.__module__}.{named.__qualname__}"
 
 

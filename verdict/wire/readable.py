@@ -30,9 +30,9 @@ def readable(record: Any) -> dict[str, Any]:
 
 @cache
 def _whole(cls: Any) -> Shown:
-    shown, name = _fields(cls), cls.__name__
     if issubclass(cls, Response):
         return lambda record: record.model_dump(mode="json")
+    shown, name = _fields(cls), cls.__name__
     if issubclass(cls, BaseModel):
         return lambda record: {"type": name, **shown(record)}
     return shown
