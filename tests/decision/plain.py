@@ -235,7 +235,10 @@ class Asked:
         except Rejected:
             raise
         except Exception as error:
-            raise Rejected(Reason.HANDLER_ERROR, described(error)) from error
+            # below the frame of this file, which is none of the application's
+            below = error.__traceback__ and error.__traceback__.tb_next
+            told = described(error.with_traceback(below))
+            raise Rejected(Reason.HANDLER_ERROR, told) from error
         if (size := sum(len(encode_event(one)) for one in events)) > limits.events_bytes:
             limit = limits.events_bytes
             raise Rejected(
