@@ -1,48 +1,31 @@
-"""`verdict up` whose rules for orders have a bug until a file says that it is mended.
+"""This application with a bug in the rules for orders, until a file says that it is fixed.
 
-`python -m tests.letters.ailing`; the file is `mended` in the data directory. Spark's workers import
-this module to make the shard's state, and so get the bug.
+`verdict up --app tests.letters.ailing:app`: Spark's workers load the application by this name, so
+they decide with the bug, too. The file is `FIXED` in the data directory.
 """
 
-from contextlib import ExitStack
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from aggregates.order import decide, order
+from compose.application import app as sound
+from schemas.order import OrderEvent
 
-from verdict.application import Application, current, using
-from verdict.cli.up import serve
-from verdict.configuration.loading import load_settings
-from verdict.decider import running as deciding
-from verdict.operator.log_structured import LogStructuredState
-from verdict.operator.shard_state import ShardState
-
-MENDED = "mended"
-USED = ExitStack()  # for as long as the worker lives
+FIXED = "fixed"
 
 
-def ailing(handle: StatefulProcessorHandle, folder: Path) -> ShardState:
-    """Return the state of a shard in `folder` of the data directory; orders are decided badly."""
-    USED.enter_context(using(with_bug(current(), folder.parent / MENDED)))
-    return LogStructuredState(handle, folder=folder)
+def decide_badly(state: Any, command: Any) -> list[OrderEvent]:
+    """Decide as the rules do, once the file is there; fail until then."""
+    if (Path(os.environ["VERDICT_DATA_DIR"]) / FIXED).exists():
+        return decide(state, command)
+    raise ZeroDivisionError("planted")
 
 
-def with_bug(application: Application, mended: Path) -> Application:
-    """Return the application with rules for orders that fail until `mended` is there."""
-    sound = application.aggregate("order")
-
-    def decide(state: Any, command: Any) -> list[Any]:
-        if mended.exists():
-            return sound.decide(state, command)
-        raise ZeroDivisionError("planted")
-
-    others = (one for one in application.aggregates if one is not sound)
-    return replace(application, aggregates=(replace(sound, decide=decide), *others))
-
-
-if __name__ == "__main__":
-    from tests.letters.ailing import ailing as by_name  # this module is __main__ here only
-
-    setattr(deciding, "LogStructuredState", by_name)  # noqa: B010
-    serve(load_settings())
+app = replace(
+    sound,
+    aggregates=tuple(
+        replace(one, decide=decide_badly) if one is order else one for one in sound.aggregates
+    ),
+)

@@ -1,15 +1,13 @@
 """`verdict up` as a process: a command meets a bug, comes back, and is accepted."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from commands.order import PlaceOrder
-from tests.e2e.deployment import ASK_AGAIN_S, ROOT, Deployment, await_ready, stop
-from tests.letters.ailing import MENDED
+from tests.e2e.deployment import ASK_AGAIN_S, Deployment
+from tests.letters.ailing import FIXED
 from verdict.client.client import Client
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.records import decode
@@ -24,19 +22,18 @@ WAIT_S = 120
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_mended(
+def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_fixed(
     broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """C-10, R-01, R-04: under the same command id, as nobody remembers a HANDLER_ERROR."""
     deployment = Deployment(broker.bootstrap_servers, "ailing", tmp_path / "d")
-    with started(deployment) as service:
-        await_ready(service)
+    deployment.environment["VERDICT_APP"] = "tests.letters.ailing:app"
+    with deployment.running():
         with Client(deployment.bootstrap_servers, topics=deployment.topics) as client:
             pending = client.send("order-1", PLACE, expected_version=0, command_id="c-1")
             failed = pending.wait(timeout_s=WAIT_S)
-        (tmp_path / "d" / MENDED).touch()
+        (tmp_path / "d" / FIXED).touch()
         *_, last = answered(deployment, "ACCEPTED")
-        stop(service)
 
     assert (failed.status, failed.reason) == ("REJECTED", "HANDLER_ERROR")
     assert (last.command_id, last.to_version, last.duplicate) == ("c-1", 1, False)
@@ -44,17 +41,6 @@ def test_a_command_that_met_a_bug_comes_back_and_is_accepted_once_that_is_mended
     assert {(one.key, one.value) for one in commands} == {(commands[0].key, commands[0].value)}
     assert len(commands) >= 2
     assert deployment.sql("select * from letter", "operator") == []
-
-
-def started(deployment: Deployment) -> "subprocess.Popen[str]":
-    """Start the ailing service."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.letters.ailing"],
-        cwd=ROOT,
-        env=deployment.environment | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def answered(deployment: Deployment, status: str) -> list[Response]:
