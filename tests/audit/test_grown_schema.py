@@ -1,6 +1,7 @@
 """An event that was archived before its schema grew is as it was written, and so is a later row."""
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,19 @@ from verdict.application import Application, using
 from verdict.audit.archived import Copies, differences, event_of
 from verdict.event_log.placed import Laid
 from verdict.model.aggregate import Aggregate
-from verdict.model.command import Command
+from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Message, Text
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Delivery
-from verdict.wire.generate import NotReadable, write_those_of_the_aggregates
+from verdict.wire.generate import NotReadable, UnknownSubject, write_those_of_the_aggregates
 from verdict.wire.records import encode_event
 
 Row = dict[str, Any]
 
 
 class OpenThing(Command):
+    starts_from = CREATING
+
     title: Text
 
 
@@ -106,6 +109,31 @@ def test_neither_a_row_of_before_nor_one_of_later_was_altered(value: bytes) -> N
     ids=["dropped", "renamed"],
 )
 def test_what_happened_is_not_dropped_from_a_schema(value: bytes, other: Application) -> None:
-    said = r"v1 of it wrote.*: ThingOpened\.street would be"
+    said = r"v1 of it wrote: ThingOpened\.street would be .*--unpublished thing_event"
     with using(other), pytest.raises(NotReadable, match=said):
         [*write_those_of_the_aggregates()]
+
+
+def test_a_schema_that_never_wrote_a_record_is_replaced(value: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "things_schemas" / "avro"
+    first = json.loads((folder / "ids.json").read_text())
+    with using(things(__annotations__={"title": Text})):
+        written = [file.name for file in write_those_of_the_aggregates(["thing_event"])]
+        assert [*write_those_of_the_aggregates(["thing_event"])] == []
+
+    entries = json.loads((folder / "ids.json").read_text())
+    assert written == ["thing_event.v1.avsc"]
+    assert [(one["subject"], one["version"]) for one in entries] == [
+        ("thing_command", 1),
+        ("thing_event", 1),
+    ]
+    [new], [old] = (
+        [e["id"] for e in of if e["subject"] == "thing_event"] for of in (entries, first)
+    )
+    assert new != old
+    assert "street" not in (folder / "thing_event.v1.avsc").read_text()
+
+
+def test_only_schemas_of_the_application_are_replaced() -> None:
+    with using(FIRST), pytest.raises(UnknownSubject, match="there are thing_command, thing_event"):
+        [*write_those_of_the_aggregates(["response"])]

@@ -7,8 +7,9 @@ import pytest
 from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate, Misdeclared
-from verdict.model.command import Command
+from verdict.model.command import CREATING, Command
 from verdict.model.fitting import unfit
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Cents, Event, Instant, Message, Name, Text
 from verdict.model.personal import Personal
 from verdict.wire.avro_reader import avro_reader
@@ -113,3 +114,31 @@ def test_an_aggregate_is_not_made_of_it() -> None:
             name="thing", state=Line, commands=Command, events=opened,
             decide=lambda state, command: [], evolve=lambda state, event: state,
         )  # fmt: skip
+
+
+class Open(Command):
+    starts_from = CREATING
+
+
+class Opened(Event):
+    pass
+
+
+@pytest.mark.parametrize(
+    "starts_from",
+    ["NONE", {"NONE"}, frozenset(), LifeCycle.NONE, None, [LifeCycle.NONE]],
+    ids=repr,
+)
+def test_starts_from_is_a_set_of_life_cycle_states(starts_from: Any) -> None:
+    wrong = type("Wrong", (Command,), {"starts_from": starts_from})
+
+    with pytest.raises(Misdeclared, match="command Wrong of aggregate 'kept' has starts_from ="):
+        Aggregate("kept", Message, lambda *_: [], lambda *_: None, Open | wrong, Opened)
+
+
+def test_an_aggregate_that_no_command_can_create_is_refused() -> None:
+    class Close(Command):
+        pass
+
+    with pytest.raises(Misdeclared, match="no command can create an aggregate 'kept': give one of"):
+        Aggregate("kept", Message, lambda *_: [], lambda *_: None, Close, Opened)

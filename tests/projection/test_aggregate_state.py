@@ -27,7 +27,7 @@ from tests.projection.event_log import AN_EVENT, EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
 from tests.tiers import examples
 from verdict.model.aggregate import Aggregate
-from verdict.model.command import Command
+from verdict.model.command import CREATING, Command
 from verdict.model.message import Event, Hash, Instant, Message, iso_time
 from verdict.model.personal import Personal
 from verdict.model.recorded_event import RecordedEvent
@@ -59,7 +59,7 @@ class Everything(Message):
 
 
 class Become(Command):
-    pass
+    starts_from = CREATING
 
 
 class Became(Event):

@@ -251,7 +251,10 @@ def test_who_has_read_all_holds_nothing_open(
             assert row
 
     # its locks would keep a swap out, and its snapshot what is to be cleaned up
-    states = "SELECT state FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+    states = (
+        "SELECT state FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid() "
+        "AND backend_type = 'client backend'"  # not a vacuum
+    )
     with psycopg.connect(url.replace("+psycopg", "")) as other:
         [state] = other.execute(states, [other.info.dbname]).fetchall()
     assert state == ("idle",)

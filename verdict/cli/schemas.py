@@ -47,20 +47,30 @@ def check(registry: Registry = None, json: Json = False) -> None:
     note(f"{len(by_id())} schemas are as the classes say")
 
 
+Unpublished = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SUBJECT",
+        help="Replace the newest version of this schema, such as order_event, as no record was "
+        "ever published with it; may be repeated.",
+    ),
+]
+
+
 @app.command()
-def write(json: Json = False) -> None:
+def write(unpublished: Unpublished = None, json: Json = False) -> None:
     """Write a file for each schema of the application that is new or has changed.
 
-    Commit the files: they say what the bytes in Kafka mean, for ever.
+    Commit the files: each record names the schema that wrote it, and cannot be read without it.
     """
     with as_all_files_of_the_user():
-        files = [str(file) for file in write_those_of_the_aggregates()]
+        files = [str(file) for file in write_those_of_the_aggregates(unpublished or ())]
     if json:
         show_json({"written": files})
     for file in files:
         note(f"wrote {file}")
     if not files:
-        note("every class is as its newest schema says")
+        note("every class matches its newest schema")
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """What one aggregate is, as a value: its rules, and the commands and events that they speak of."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
@@ -10,12 +10,14 @@ from typing import Any, Generic, TypeVar, cast, get_args
 from verdict.errors import VerdictError
 from verdict.model.command import Command
 from verdict.model.fitting import ADVICE, unfit
+from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, Message
 
 State = TypeVar("State", bound=Message)
 Member = TypeVar("Member", bound=Message)
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
+# the longest name that is made of it, `<name>_state_version`, fits into PostgreSQL's 63 bytes
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 class Misdeclared(VerdictError):
@@ -43,7 +45,8 @@ class Aggregate(Generic[State]):
             about as much as another read model with a row for each.
 
     Raises:
-        Misdeclared: The name cannot be that of a topic, or a class is of another kind.
+        Misdeclared: The name cannot be that of a topic and of a table, a class is of another kind,
+            or no command can create one.
     """
 
     name: str
@@ -59,14 +62,20 @@ class Aggregate(Generic[State]):
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise Misdeclared(
-                f"aggregate {self.name!r} cannot have this name: take a letter, then at most 79 "
+                f"aggregate {self.name!r} cannot have this name: take a letter, then at most 39 "
                 "more letters, digits and _, all in lower case"
             )
         _see_that(self.name, "state", self.state, Message)
         for command in self.command_types.values():
             _see_that(self.name, "command", command, Command)
+            _check_starts_from(self.name, command)
         for event in self.event_types.values():
             _see_that(self.name, "event", event, Event)
+        if not any(LifeCycle.NONE in one.starts_from for one in self.command_types.values()):
+            raise Misdeclared(
+                f"no command can create an aggregate {self.name!r}: give one of "
+                f"{', '.join(self.command_types)} the line `starts_from = CREATING` (from verdict)"
+            )
 
     @cached_property
     def command_types(self) -> Mapping[str, type[Command]]:
@@ -77,6 +86,16 @@ class Aggregate(Generic[State]):
     def event_types(self) -> Mapping[str, type[Event]]:
         """The classes of its events, by name."""
         return _by_name(self.name, cast(Any, self.events))
+
+
+def _check_starts_from(aggregate: str, command: type[Command]) -> None:
+    states: Any = command.starts_from  # somebody may have written anything
+    if isinstance(states, Set) and states and all(isinstance(one, LifeCycle) for one in states):
+        return
+    raise Misdeclared(
+        f"the command {command.__name__} of aggregate {aggregate!r} has starts_from = {states!r}: "
+        "write CREATING, EXISTING, REOPENING, or a frozenset of LifeCycle values (from verdict)"
+    )
 
 
 def _by_name(aggregate: str, union: Any) -> dict[str, type[Any]]:

@@ -7,6 +7,7 @@ from verdict.model.aggregate import Misdeclared
 from verdict.model.read_model import ReadModel
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
+from verdict.projection.identifiers import check_identifiers
 from verdict.projection.outcome import outcome
 from verdict.projection.projection import Projection
 
@@ -80,6 +81,7 @@ def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersio
                 f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
                 "or the read model like one"
             )
+        check_identifiers(projection)
         return projection
 
     return at_version

@@ -16,6 +16,7 @@ from verdict.database.instant import InstantType
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.projection.hidden import PERSONAL
+from verdict.projection.identifiers import SYSTEM_COLUMNS
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}
@@ -77,7 +78,7 @@ def state_fields(state: type[Message]) -> tuple[StateField, ...]:
 
 
 def _field(name: str, annotation: Any, info: FieldInfo, is_personal: bool) -> StateField:
-    shown = f"state_{name}" if name in ENGINES | SHOWN else name
+    shown = f"state_{name}" if name in ENGINES | SHOWN | SYSTEM_COLUMNS else name
     column = PERSONAL + shown if is_personal else shown
     about = info.description or f"`{name}` of the state that the rules keep."
     kind, told, kept, state = _held(annotation, about)

@@ -29,13 +29,17 @@ STATEMENTS = {
 }
 THERE = "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
 MODULES = "PRAGMA module_list"
+WIDEST = """\
+SELECT coalesce(max(n), 0) FROM (
+  SELECT count(*) AS n FROM sqlite_master AS made, pragma_table_info(made.name)
+  WHERE made.type IN ('table', 'view') GROUP BY made.name)"""
 MADE = """\
 SELECT made.name FROM verdict_relation_v1 AS made JOIN sqlite_master AS there
 ON there.type = 'view' AND lower(there.name) = made.name AND there.sql = made.identity
 ORDER BY made.name"""
-LIMITS = {  # a row is some 64 MB at the most
+COLUMNS = 64  # of a confined query; more where a view of ours has more
+LIMITS = {  # so a row is some 64 MB at the most
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
-    sqlite3.SQLITE_LIMIT_COLUMN: 64,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
@@ -92,9 +96,16 @@ class SqliteReader:
 
     def confined(self, statement: str, most: int) -> Selected:
         """Run one SELECT that makes no large values, which would lie in this process."""
-        for limit, value in LIMITS.items():
+        limits = {**LIMITS, sqlite3.SQLITE_LIMIT_COLUMN: max(COLUMNS, self._widest())}
+        for limit, value in limits.items():
             self._connection.setlimit(limit, value)
         return self.select(statement, ())
+
+    def _widest(self) -> int:
+        """Return how many columns the widest table or view has: SQLite refuses to read more."""
+        self._connection.set_authorizer(None)
+        (columns,) = self._connection.execute(WIDEST).fetchone()
+        return int(columns)
 
     def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
         try:

@@ -5,7 +5,7 @@ stays, because its bytes lie in Kafka for ever.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,16 @@ def missing_of_the_aggregates() -> list[tuple[str, Schema]]:
 
 
 class NotReadable(VerdictError):
-    """A schema cannot read what an older one of its subject wrote, which lies in Kafka for ever."""
+    """A schema cannot read records that an older version of its subject wrote."""
+
+
+class UnknownSubject(VerdictError):
+    """The application has no schema of this name."""
+
+    exit_code = 2
+
+    def __init__(self, subject: str, known: Iterable[str]) -> None:
+        super().__init__(f"no schema is called {subject!r}: there are {', '.join(known)}")
 
 
 def see_that_all_can_be_read() -> None:
@@ -91,8 +100,8 @@ def _see_that_it_reads(subject: str, schema: Schema, older: Iterable[SchemaVersi
     for one in older:
         if lost := [*lost_in(one.schema, schema)]:
             raise NotReadable(
-                f"{subject} would not read what v{one.version} of it wrote, which stays in Kafka: "
-                f"{'; '.join(lost)}"
+                f"{subject} cannot read records that v{one.version} of it wrote: "
+                f"{'; '.join(lost)}{_unless_unpublished(subject, one.version)}"
             )
 
 
@@ -100,10 +109,17 @@ def _see_that_all_is_kept(subject: str, schema: Schema, last: SchemaVersion) -> 
     """Return if what happened stays as it was told; a command is over once it is decided."""
     if subject.endswith(EVENT) and (gone := gone_from(last.schema, schema)):
         raise NotReadable(
-            f"{subject} would read past what v{last.version} of it wrote, which stays in Kafka: "
-            f"{', '.join(gone)} would be gone, or be another field; leave it there, with a "
-            "default if new events have none, or make an event of another name"
+            f"{subject} loses what v{last.version} of it wrote: {', '.join(gone)} would be gone, "
+            "or be another field; keep the field, with a default if new events have none, or add "
+            f"an event of another name{_unless_unpublished(subject, last.version)}"
         )
+
+
+def _unless_unpublished(subject: str, version: int) -> str:
+    return (
+        f". If no record was ever published with v{version}, replace it: `verdict schemas write "
+        f"--unpublished {subject}`"
+    )
 
 
 def see_that_all_are_written() -> None:
@@ -158,24 +174,45 @@ def write_those_of_the_engine() -> Iterator[Path]:
         yield place / append(place, subject, schema, next_id)
 
 
-def write_those_of_the_aggregates() -> Iterator[Path]:
+def write_those_of_the_aggregates(unpublished: Collection[str] = ()) -> Iterator[Path]:
     """Write a new version of every schema of the application that differs; yield the files.
 
+    Args:
+        unpublished: Subjects whose newest version never wrote a record; it is replaced.
+
     Raises:
+        UnknownSubject: The application has no such subject; nothing is written.
         SchemaIdClash: One id stands for two schemas already; nothing is written.
         NotReadable: One would not read what an older one wrote; nothing is written.
     """
-    every, new = read_by_id().values(), missing_of_the_aggregates()
+    wanted = dict(wanted_of_the_aggregates())
+    if unknown := sorted({*unpublished} - wanted.keys()):
+        raise UnknownSubject(unknown[0], sorted(wanted))
+    place = _folder(of_the_aggregates())
+    every = sorted(read_by_id().values(), key=lambda one: one.version)
+    last = {one.subject: one for one in every}
+    replaced = [last[one] for one in unpublished if one in last and last[one].schema != wanted[one]]
+    kept = [one for one in every if one not in replaced]
+    new = _changed(wanted.items(), kept)
     for subject, schema in new:
-        older = sorted(
-            (one for one in every if one.subject == subject), key=lambda one: one.version
-        )
+        older = [one for one in kept if one.subject == subject]
         _see_that_it_reads(subject, schema, older)
         if older:
             _see_that_all_is_kept(subject, schema, older[-1])
-    place = _folder(of_the_aggregates())
+    for one in replaced:
+        _remove(place, one)
     for subject, schema in new:
         yield place / append(place, subject, schema)
+
+
+def _remove(place: Path, version: SchemaVersion) -> None:
+    """Remove a version that wrote no record."""
+    index = place / "ids.json"
+    entries: list[dict[str, Any]] = json.loads(index.read_text())
+    [gone] = (entry for entry in entries if entry["id"] == version.id)
+    entries.remove(gone)
+    index.write_text(json.dumps(entries, indent=2) + "\n")
+    (place / gone["file"]).unlink()
 
 
 def main() -> None:
