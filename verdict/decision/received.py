@@ -15,6 +15,7 @@ from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, command_id_rule
 from verdict.model.digest import command_digest
 from verdict.model.message import name_rule
+from verdict.model.nul import nul_in
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
@@ -165,7 +166,7 @@ def _sound(aggregate_type: str, record: CommandRecord, value: bytes) -> Received
         envelope, payload = sound_commands(aggregate_type).read(value)
     except Exception:  # what is wrong, others find the words for
         return None
-    if text_in(envelope.aggregate) != record.key:
+    if text_in(envelope.aggregate) != record.key or nul_in(payload) is not None:
         return None
     return _received(aggregate_type, envelope, payload, record)
 
@@ -260,6 +261,8 @@ def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
         found: Command = known[name].__pydantic_validator__.validate_python(fields)
     except ValidationError as error:
         raise _invalid_fields(error, "payload.") from error
+    if (path := nul_in(found)) is not None:
+        raise _invalid(_short(f"payload.{path}"), "has the character NUL, which no text may have")
     return found
 
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from verdict.application import current
 from verdict.model.carried_state import CarriedState
 from verdict.model.message import name_rule
+from verdict.model.nul import shown, shown_message
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
@@ -55,7 +56,7 @@ class Decoding:
                 return partial(_carried, states.state)
         aggregate_type = self.topics.aggregate_of(topic)
         if topic == self.topics.events(aggregate_type):
-            return partial(_of_aggregate, aggregate_type, partial(decode_event, aggregate_type))
+            return partial(_of_aggregate, aggregate_type, partial(storable_event, aggregate_type))
         return partial(_of_aggregate, aggregate_type, answered)
 
 
@@ -74,6 +75,13 @@ def _of_aggregate(
             f"that of {aggregate_type} {key!r}"
         )
     return record
+
+
+def storable_event(aggregate_type: str, value: bytes) -> RecordedEvent:
+    """Return an event whose texts both kinds of database can store; errors as `decode_event`."""
+    event = decode_event(aggregate_type, value)
+    payload = shown_message(event.payload)
+    return event if payload is event.payload else event._replace(payload=payload)
 
 
 def _carried(kind: type[CarriedState], key: bytes | None, value: bytes | None) -> Carried:
@@ -112,8 +120,8 @@ def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> Car
     state = kind.model_validate_json(value)
     if state.id != name:
         raise ValueError(f"the state is that of {state.id!r}, its key is {name!r}")
-    return state
+    return shown_message(state)
 
 
 def _unreadable(error: Exception) -> Unreadable:
-    return Unreadable(kind_and_text(error)[:SHOWN_CHARS])
+    return Unreadable(shown(kind_and_text(error))[:SHOWN_CHARS])

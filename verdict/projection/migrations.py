@@ -9,11 +9,13 @@ does the same to a database that has it already; `layout.put_views` renews the v
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json, to_json
 from sqlalchemy import BigInteger, Column, Connection, MetaData, Table, Text, func, select
 from sqlalchemy.schema import CreateColumn
 
 from verdict.database import ownership
 from verdict.database.statements import add_new
+from verdict.model.nul import shown
 from verdict.projection import layout
 from verdict.projection.versions_in_one import bring_together
 
@@ -69,11 +71,32 @@ def _index_what_is_asked_for(connection: Connection) -> None:
     add_index(connection, "client_recent_order_order", "status", "status")
 
 
+def _spell_out_nul(connection: Connection) -> None:
+    r"""Write `\0` for each NUL in archived payloads: PostgreSQL's jsonb refuses to read it."""
+    schema = layout.tables_schema(connection)
+    for name in ownership.versions_of(connection, schema, "event_archive"):
+        rows = Table(
+            name,
+            MetaData(),
+            Column("global_position", BigInteger, primary_key=True),
+            Column("payload", Text),
+            schema=schema,
+        )
+        key, payload = rows.c.global_position, rows.c.payload
+        found = connection.execute(
+            select(key, payload).where(payload.contains(r"\u0000", autoescape=True))
+        ).all()
+        for position, document in found:
+            spelled = to_json(shown(from_json(document))).decode()
+            connection.execute(rows.update().where(key == position).values(payload=spelled))
+
+
 # append only; their numbers are their places, from 1
 MIGRATIONS: Sequence[Migration] = (
     Migration("list the tables and views that are ours", _adopt),
     Migration("index what auditors ask for", _index_what_is_asked_for),
     Migration("say in one table what state a version is in", bring_together),
+    Migration("spell out NUL in archived payloads", _spell_out_nul),
 )
 
 

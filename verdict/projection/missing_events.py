@@ -23,9 +23,9 @@ from sqlalchemy import (
 from verdict.model.told import kind_and_text
 from verdict.projection import holding, position
 from verdict.projection.batch import Delivery, Record, Unreadable
+from verdict.projection.decoding import storable_event
 from verdict.projection.event_archive import archive_table
 from verdict.projection.projection import Projection
-from verdict.wire.records import decode_event
 
 MOST = 1_000  # in one batch; what is left comes with the next one
 
@@ -142,6 +142,6 @@ def archived_record(row: Row[Any]) -> Record | Unreadable:
         altered = "its row in event_archive was altered: the hash is not that of the value"
         return Unreadable(altered, event)
     try:
-        return decode_event(row.aggregate_type, row.value)
+        return storable_event(row.aggregate_type, row.value)
     except Exception as error:  # a bug or tampering, for the engine to report with the place
         return Unreadable(kind_and_text(error), event)

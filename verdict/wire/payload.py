@@ -3,6 +3,7 @@
 from pydantic_core import from_json, to_json
 
 from verdict.model.message import Event
+from verdict.model.nul import nul_in
 from verdict.wire.readable import readable
 
 
@@ -28,4 +29,7 @@ def payload_from(kind: type[Event], document: str | bytes) -> Event:
         raise ValueError("a payload is a JSON object")
     if (named := fields.pop("type", kind.__name__)) != kind.__name__:
         raise ValueError(f"its type is {named!r}, and the event is of {kind.__name__}")
-    return kind.model_validate_json(to_json(fields))
+    payload = kind.model_validate_json(to_json(fields))
+    if (path := nul_in(payload)) is not None:
+        raise ValueError(f"{path} has the character NUL, which PostgreSQL cannot store")
+    return payload

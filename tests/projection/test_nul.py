@@ -1,0 +1,161 @@
+r"""A NUL in a text is refused in commands; one that is stored already is shown as `\0`."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+from tests.conftest import NewDatabase
+from tests.decision.desk import command_record
+from tests.model import Record
+from tests.projection.event_log import EventLog
+from tests.projection.read_side import ReadSide
+from verdict.application import Application, using
+from verdict.decision.received import MalformedCommand, receive
+from verdict.model.aggregate import Aggregate
+from verdict.model.command import CREATING, Command
+from verdict.model.command_envelope import CommandEnvelope, Expectation
+from verdict.model.message import Event, Message
+from verdict.model.nul import nul_in, shown_message
+from verdict.projection import migrations
+from verdict.projection.aggregate_state import aggregate_state
+from verdict.projection.decoding import Decoding
+from verdict.projection.event_archive import event_archive
+from verdict.wire.commands import encode_command
+from verdict.wire.generate import write_those_of_the_aggregates
+from verdict.wire.payload import payload_from
+from verdict.wire.records import encode_event
+from verdict.wire.topics import Topics
+
+
+class Line(Message):
+    text: str
+
+
+class Write(Command):
+    starts_from = CREATING
+
+    note: str
+    lines: list[Line] = Field(default_factory=list)
+    words: dict[str, str] = Field(default_factory=dict)
+
+
+class Written(Event):
+    note: str
+    lines: list[Line] = Field(default_factory=list)
+    words: dict[str, str] = Field(default_factory=dict)
+
+
+class Note(Message):
+    note: str
+    lines: list[Line]
+
+
+def evolve(state: Note | None, event: Written) -> Note:
+    return Note(note=event.note, lines=event.lines)
+
+
+NOTE = Aggregate("note", Note, lambda *_: [], evolve, Write, Written)
+APP = Application(name="notes", aggregates=(NOTE,), schemas="nul_schemas", namespace="notes")
+HOSTILE: list[tuple[dict[str, Any], str]] = [
+    ({"note": "a\0b"}, "note"),
+    ({"note": "a", "lines": [Line(text="b"), Line(text="\0")]}, "lines.1.text"),
+    ({"note": "a", "words": {"b": "\0"}}, "words.b"),
+    ({"note": "a", "words": {"\0": "b"}}, "words"),
+]
+
+
+@pytest.fixture(autouse=True)
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Use an application whose texts are without a pattern, with schema files of its own."""
+    (tmp_path / "nul_schemas" / "avro").mkdir(parents=True)
+    (tmp_path / "nul_schemas" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "nul_schemas", raising=False)
+    importlib.invalidate_caches()
+    with using(APP):
+        [*write_those_of_the_aggregates()]
+    with using(APP):
+        yield
+
+
+@pytest.mark.parametrize("form", ["Avro", "JSON"])
+@pytest.mark.parametrize(("fields", "path"), HOSTILE)
+def test_no_text_of_a_command_has_a_nul(form: str, fields: dict[str, Any], path: str) -> None:
+    payload = Write(**fields)
+    envelope = CommandEnvelope(
+        command_id="c-1", aggregate_id="n-1", expected_version=Expectation.ANY, payload={}
+    )
+    value = encode_command("note", envelope, payload)
+    if form == "JSON":
+        told = {"type": "Write", **payload.model_dump()}
+        value = json.dumps({**envelope.model_dump(exclude_none=True), "payload": told}).encode()
+
+    found = receive("note", command_record(Record("note.commands", 0, 0, 1, b"n-1", value)))
+
+    assert isinstance(found, MalformedCommand)
+    assert found.details == {f"payload.{path}": "has the character NUL, which no text may have"}
+
+
+def test_nothing_else_is_refused_or_changed() -> None:
+    sound = Written(note="\\u0000", lines=[Line(text="\x01")], words={"\\0": ""})
+
+    assert nul_in(sound) is None
+    assert shown_message(sound) is sound
+
+
+def test_an_operator_s_payload_has_no_nul() -> None:
+    with pytest.raises(ValueError, match=r"lines\.0\.text has the character NUL"):
+        payload_from(Written, r'{"note": "", "lines": [{"text": "\u0000"}]}')
+
+
+@pytest.mark.both_databases
+def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
+    log = EventLog(1, "note")
+    event = log.add_unseen("n-1", Written(note="a\0b", lines=[Line(text="\0")], words={"\0": "c"}))
+    value = encode_event(event)
+    read_side = ReadSide(new_database(), [event_archive(), aggregate_state(NOTE)])
+    delivery = Decoding(Topics()).delivery("note.events", 0, 0, b"n-1", value)
+    log.deliveries, log.ends = [delivery], dict.fromkeys(log.partitions, 1)
+    for name in ("event_archive", "note_state"):
+        read_side.applier(name).apply(log.everything())
+
+    [(payload, hashed)] = read_side.select("SELECT payload, hash FROM event_archive")
+    states = read_side.select("SELECT note, lines FROM note_state")
+    read_side.close()
+
+    plain = json.loads(payload) if isinstance(payload, str) else payload
+    assert plain == {
+        "type": "Written", "note": r"a\0b", "lines": [{"text": r"\0"}], "words": {r"\0": "c"},
+    }  # fmt: skip
+    assert delivery.value == value
+    [(note, lines)] = states
+    assert note == r"a\0b"
+    assert (json.loads(lines) if isinstance(lines, str) else lines) == [{"text": r"\0"}]
+    assert len(hashed) == 64
+
+
+@pytest.mark.both_databases
+def test_a_nul_that_was_archived_before_is_spelled_out(new_database: NewDatabase) -> None:
+    log = EventLog(1, "note")
+    log.add("n-1", Written(note="first"), Written(note="second"))
+    read_side = ReadSide(new_database(), [event_archive()])
+    read_side.applier("event_archive").apply(log.everything())
+    before = {1: r'{"note":"a\u0000\\u0000"}', 2: r'{"note":"\\u0000"}'}
+    table = event_archive().table
+    with read_side.engine.begin() as connection:
+        for position, payload in before.items():
+            at = table.c.global_position == position
+            connection.execute(table.update().where(at).values(payload=payload))
+        migrations._spell_out_nul(connection)
+
+    rows = read_side.select("SELECT payload FROM event_archive ORDER BY global_position")
+    read_side.close()
+
+    found = [json.loads(row[0]) if isinstance(row[0], str) else row[0] for row in rows]
+    assert found == [{"note": "a\\0\\u0000"}, {"note": r"\u0000"}]
