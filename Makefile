@@ -12,7 +12,7 @@ PACKAGES := verdict schemas commands aggregates projections compose docs example
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo lint check rules test test-all long thorough real bench chaos format \
-  schemas reference docs wheel lock
+  schemas reference proofs docs wheel lock
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ schemas: setup ## Write the Avro files again from the Python types
 reference: setup ## Write docs/reference/ and what the notebook shows again
 	$(BIN)/python -m docs.generate
 	$(BIN)/python -m docs.notebook
+
+proofs: setup ## Print which tests prove which promise of GUARANTEES.md
+	@$(BIN)/python -m docs.proofs
 
 docs: setup ## Build the pages as a site in .site/, offline, links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -13,7 +13,6 @@ from pydantic.fields import FieldInfo
 from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
-from docs.proofs import promises, proofs
 from verdict.cli.connection import PANEL
 from verdict.cli.schema_words import type_of
 from verdict.cli.send import REJECTED
@@ -90,7 +89,6 @@ def pages() -> dict[str, str]:
         "command-line.md": _command_line(),
         "page.md": _page(),
         "errors.md": catalogue(),
-        "proofs.md": _proofs(),
     }
     return {name: "\n".join((WRITTEN, "", *lines, "")) for name, lines in written.items()}
 
@@ -127,7 +125,6 @@ def _index() -> Iterator[str]:
     yield "- [Command line](command-line.md): verbs, options, exit codes"
     yield "- [Page](page.md): addresses, and metrics for Prometheus"
     yield "- [Errors](errors.md): refusals and errors by name: what each means, what to do"
-    yield "- [Proofs](proofs.md): which tests show which promise of GUARANTEES.md"
 
 
 def _views() -> Iterator[str]:
@@ -292,20 +289,6 @@ def addresses() -> Iterator[tuple[str, str]]:
     for path, methods in described(page_of(settings_alone()))["paths"].items():
         for method, told in methods.items():
             yield f"{method.upper()} {path}", told["summary"]
-
-
-def _proofs() -> Iterator[str]:
-    yield "# Proofs"
-    yield ""
-    yield "Each promise of [GUARANTEES.md](../../GUARANTEES.md), and the tests that are marked with"
-    yield 'its id (`@pytest.mark.proves("C-05")`). `make test` runs them, but for those that name'
-    yield "what does. `.venv/bin/python -m pytest FILE -k NAME` runs one, one of `make chaos` with"
-    yield "`-m campaign` besides."
-    for promise, title in promises().items():
-        yield from ("", f"## {promise}", "", title, "")
-        for proof in proofs().get(promise, []):
-            later = "" if proof.run_by == "make test" else f" ({proof.run_by})"
-            yield f"- `{'::'.join(filter(None, (proof.file, proof.test)))}`{later}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which tests prove which promise: read from the marks on the tests, without running them."""
+"""Prints which tests prove which promise: read from marks on the tests, without running them."""
 
 import ast
 import re
@@ -88,3 +88,15 @@ def _proven(marks: list[ast.expr]) -> Iterator[str]:
 def _run_by(marks: list[ast.expr]) -> str:
     names = {mark.attr for mark in marks if isinstance(mark, ast.Attribute)}
     return next((command for name, command in LATER.items() if name in names), "make test")
+
+
+def _lines() -> Iterator[str]:
+    for promise, title in promises().items():
+        yield f"{promise} {title}"
+        for proof in proofs().get(promise, []):
+            later = "" if proof.run_by == "make test" else f" ({proof.run_by})"
+            yield f"  {'::'.join(filter(None, (proof.file, proof.test)))}{later}"
+
+
+if __name__ == "__main__":
+    print("\n".join(_lines()))
