@@ -21,7 +21,7 @@ from verdict.model.aggregate import Aggregate
 from verdict.model.command import CREATING, Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation
 from verdict.model.message import Event, Message
-from verdict.model.nul import nul_in, shown_message
+from verdict.model.nul import nul_in, spell_out_nul_in
 from verdict.projection import migrations
 from verdict.projection.aggregate_state import aggregate_state
 from verdict.projection.decoding import Decoding
@@ -106,7 +106,7 @@ def test_nothing_else_is_refused_or_changed() -> None:
     sound = Written(note="\\u0000", lines=[Line(text="\x01")], words={"\\0": ""})
 
     assert nul_in(sound) is None
-    assert shown_message(sound) is sound
+    assert spell_out_nul_in(sound) is sound
 
 
 def test_an_operator_s_payload_has_no_nul() -> None:
@@ -152,7 +152,7 @@ def test_a_nul_that_was_archived_before_is_spelled_out(new_database: NewDatabase
         for position, payload in before.items():
             at = table.c.global_position == position
             connection.execute(table.update().where(at).values(payload=payload))
-        migrations._spell_out_nul(connection)
+        migrations._spell_out_archived_nul(connection)
 
     rows = read_side.select("SELECT payload FROM event_archive ORDER BY global_position")
     read_side.close()

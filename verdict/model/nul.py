@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from verdict.model.message import Model
 
-NUL, SHOWN = "\0", "\\0"
+NUL, SPELLED = "\0", "\\0"
 
 
 def nul_in(message: BaseModel) -> str | None:
@@ -38,23 +38,25 @@ def _path(value: Any, place: str) -> str | None:
     return next(filter(None, (_path(member, f"{place}.{at}") for at, member in inside)), None)
 
 
-def shown_message(message: Model) -> Model:
+def spell_out_nul_in(message: Model) -> Model:
     """Return a message with each NUL spelled out; the same message if it has none."""
     if nul_in(message) is None:
         return message
-    fields = {name: shown(message.__dict__[name]) for name in _free_texts(message.__class__)}
+    fields = {
+        name: spell_out_nul(message.__dict__[name]) for name in _free_texts(message.__class__)
+    }
     return message.model_copy(update=fields)
 
 
-def shown(value: Any) -> Any:
+def spell_out_nul(value: Any) -> Any:
     """Return a value of a message, or of JSON, with each NUL in its texts spelled out."""
     if isinstance(value, str):
-        return value.replace(NUL, SHOWN)
+        return value.replace(NUL, SPELLED)
     if isinstance(value, BaseModel):
-        return shown_message(value)
+        return spell_out_nul_in(value)
     if isinstance(value, dict):
-        return {shown(key): shown(member) for key, member in value.items()}
-    return [shown(member) for member in value] if _is_list(value) else value
+        return {spell_out_nul(key): spell_out_nul(member) for key, member in value.items()}
+    return [spell_out_nul(member) for member in value] if _is_list(value) else value
 
 
 def _is_list(value: Any) -> bool:

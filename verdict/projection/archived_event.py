@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
-from verdict.model.nul import shown_message
+from verdict.model.nul import spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.wire.readable import readable
@@ -49,7 +49,7 @@ def archived_event(delivery: Delivery) -> ArchivedEvent:
         event.version,
         event.event_id,
         type(event.payload).__name__,
-        _json(readable(shown_message(event.payload))),
+        _json(readable(spell_out_nul_in(event.payload))),
         _json(_metadata(event)),
         value,
         sha256(value).hexdigest(),

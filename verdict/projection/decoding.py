@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from verdict.application import current
 from verdict.model.carried_state import CarriedState
 from verdict.model.message import name_rule
-from verdict.model.nul import shown, shown_message
+from verdict.model.nul import spell_out_nul, spell_out_nul_in
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
@@ -80,7 +80,7 @@ def _of_aggregate(
 def storable_event(aggregate_type: str, value: bytes) -> RecordedEvent:
     """Return an event whose texts both kinds of database can store; errors as `decode_event`."""
     event = decode_event(aggregate_type, value)
-    payload = shown_message(event.payload)
+    payload = spell_out_nul_in(event.payload)
     return event if payload is event.payload else event._replace(payload=payload)
 
 
@@ -120,8 +120,8 @@ def _state(kind: type[CarriedState], name: str, key: bytes, value: bytes) -> Car
     state = kind.model_validate_json(value)
     if state.id != name:
         raise ValueError(f"the state is that of {state.id!r}, its key is {name!r}")
-    return shown_message(state)
+    return spell_out_nul_in(state)
 
 
 def _unreadable(error: Exception) -> Unreadable:
-    return Unreadable(shown(kind_and_text(error))[:SHOWN_CHARS])
+    return Unreadable(spell_out_nul(kind_and_text(error))[:SHOWN_CHARS])

@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateColumn
 
 from verdict.database import ownership
 from verdict.database.statements import add_new
-from verdict.model.nul import shown
+from verdict.model.nul import spell_out_nul
 from verdict.projection import layout
 from verdict.projection.versions_in_one import bring_together
 
@@ -71,7 +71,7 @@ def _index_what_is_asked_for(connection: Connection) -> None:
     add_index(connection, "client_recent_order_order", "status", "status")
 
 
-def _spell_out_nul(connection: Connection) -> None:
+def _spell_out_archived_nul(connection: Connection) -> None:
     r"""Write `\0` for each NUL in archived payloads: PostgreSQL's jsonb refuses to read it."""
     schema = layout.tables_schema(connection)
     for name in ownership.versions_of(connection, schema, "event_archive"):
@@ -87,7 +87,7 @@ def _spell_out_nul(connection: Connection) -> None:
             select(key, payload).where(payload.contains(r"\u0000", autoescape=True))
         ).all()
         for position, document in found:
-            spelled = to_json(shown(from_json(document))).decode()
+            spelled = to_json(spell_out_nul(from_json(document))).decode()
             connection.execute(rows.update().where(key == position).values(payload=spelled))
 
 
@@ -96,7 +96,7 @@ MIGRATIONS: Sequence[Migration] = (
     Migration("list the tables and views that are ours", _adopt),
     Migration("index what auditors ask for", _index_what_is_asked_for),
     Migration("say in one table what state a version is in", bring_together),
-    Migration("spell out NUL in archived payloads", _spell_out_nul),
+    Migration("spell out NUL in archived payloads", _spell_out_archived_nul),
 )
 
 
