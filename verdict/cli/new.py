@@ -40,13 +40,13 @@ def application(
 def aggregate(name: Name) -> None:
     """Write an aggregate: something with a title that is opened, renamed and closed.
 
-    Its events, commands, rules and tests; the application of this folder lists it then.
+    Its events, commands, rules and tests. It prints the two lines that add it to the application.
     """
     from verdict.scaffold.aggregate import aggregate as part_of
 
     place = _place()
     _add(part_of(place, name), place)
-    _say("next: `verdict schemas write`, `python -m pytest`")
+    _say("then: `verdict schemas write`, `python -m pytest`")
 
 
 @app.command("read-model")
@@ -63,8 +63,8 @@ def read_model(
 ) -> None:
     """Write a read model: a row for each aggregate, and a view; with tests.
 
-    It counts events and names the last one, until you write what readers ask. The application of
-    this folder lists it then.
+    It counts events and names the last one, until you write what readers ask. It prints the two
+    lines that add it to the application.
     """
     from verdict.application import current
     from verdict.scaffold.read_model import read_model as part_of
@@ -72,7 +72,7 @@ def read_model(
     current()  # what is wrong with it is said before anything else
     place = _place()
     _add(part_of(place, name, of), place)
-    _say("next: `python -m pytest`")
+    _say("then: `python -m pytest`")
 
 
 def _place() -> "Place":
@@ -83,12 +83,9 @@ def _place() -> "Place":
 
 
 def _add(part: "Part", place: "Place") -> None:
-    from verdict.scaffold.part import add
+    from verdict.scaffold.files import write
 
-    if add(part, place):
-        _tell(part.files)
-        _say(f"changed {place.file.relative_to(place.folder)}: it lists {part.name}")
-        return
+    write(part.files)
     _tell(part.files)
     imported, listed = part.lines
     _say(f"add to {place.file.relative_to(place.folder)}:\n    {imported}\n    {listed}")

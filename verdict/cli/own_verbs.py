@@ -7,7 +7,6 @@ from pathlib import Path
 
 from verdict.application_name import IN_A_CHECKOUT, named
 from verdict.model.verb import Verb
-from verdict.scaffold.joining import listed_in
 
 SHOWN = ("name", "summary", "panel")
 
@@ -19,8 +18,19 @@ def verbs_by_text() -> list[Verb]:
         statements = ast.parse(_text(module)).body
     except (OSError, ValueError, SyntaxError):
         return []  # who loads it says what is wrong
-    listed = (listed_in(node, value, "verbs") for node in statements)
+    listed = (_listed_in(node, value) for node in statements)
     return [verb for one in listed if one is not None for verb in _verbs(one)]
+
+
+def _listed_in(node: ast.stmt, value: str) -> ast.Tuple | ast.List | None:
+    """Return the literal that is given as `verbs` to what a statement assigns to `value`."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+        return None
+    if value not in {target.id for target in node.targets if isinstance(target, ast.Name)}:
+        return None
+    given = {keyword.arg: keyword.value for keyword in node.value.keywords}
+    found = given.get("verbs")
+    return found if isinstance(found, ast.Tuple | ast.List) else None
 
 
 def _text(module: str) -> str:

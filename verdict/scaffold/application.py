@@ -33,15 +33,14 @@ def application(name: str, first: str) -> list[Path]:
     see_that_no_module_has_it(name)
     place = Place(Path.cwd(), f"{name}.compose.application", "app")
     part = aggregate(place, first)
-    source = part.joined_to(rendered("application.py", name=name), place.value)
-    assert source is not None  # the template is written in the usual way
+    imported, _ = part.lines
     package = place.folder / name
     texts = {
         package / folder / "__init__.py": f'"""{about}"""\n' for folder, about in FOLDERS.items()
     }
     texts |= {
         place.folder / "verdict.toml": rendered("verdict.toml", name=name),
-        place.file: source,
+        place.file: rendered("application.py", name=name, aggregate=first, imported=imported),
         package / "tests" / "conftest.py": rendered("conftest.py", name=name),
         **part.files,
     }
