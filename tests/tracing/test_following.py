@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import chain, repeat
 from threading import Event, Thread
 
 import pytest
@@ -25,9 +24,7 @@ from tests.projection.event_log import AN_EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.local.broker import EmbeddedBroker
 from verdict.tracing import following, sending
-from verdict.tracing.batches import Batches
 from verdict.tracing.following import Spans
-from verdict.tracing.rows import Rows
 from verdict.wire.records import encode, encode_event
 
 pytestmark = pytest.mark.kafka
@@ -140,26 +137,21 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
     for made in admin.create_topics([NewTopic(topic, 1, 1) for topic in TOPICS]).values():
         made.result(30)
 
-    reached: Iterator[int] = repeat(0)
-    rows = Rows({EVENTS: {"order_state"}}, lambda: {("order_state", EVENTS, 0): next(reached)})
     resource = Resource.create({"service.name": "shop"})
 
     def follow(stopped: Stopped) -> int:
         exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-        return Spans(options, GROUP, TOPICS, rows, Batches(list), resource, exporter).follow(
-            stopped
-        )
+        return Spans(options, GROUP, TOPICS, resource, exporter).follow(stopped)
 
     answer(broker, True)  # before anybody traced: of no interest
     begin(options, follow)
     answer(broker, True, False, True)  # while nobody follows
     assert follow(collecting.whole.wait) == 2
     collecting.whole.clear()
-    collecting.wanted = 5
+    collecting.wanted = 4
     answer(broker, True)
     happened(broker)
-    reached = chain([0], repeat(1))  # past it at the second look
-    assert follow(collecting.whole.wait) == 3
+    assert follow(collecting.whole.wait) == 2
 
     assert collecting.refusals == 0
     assert [one.getMessage() for one in caplog.records] == [
@@ -171,7 +163,6 @@ def test_what_a_collector_does_not_take_is_sent_again_and_who_starts_again_goes_
     assert Counter(name for _, name in collecting.taken) == {
         f"order {ACCEPTED.command_type}": 3,
         f"position {type(AN_EVENT.payload).__name__}": 1,
-        "project order_state": 1,
     }
 
 
@@ -194,9 +185,8 @@ def test_who_waits_for_a_collector_stays_in_the_group(
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
     collecting.refusals, collecting.wanted = 20, 3
     exporter = OTLPSpanExporter(collecting.url, compression=Compression.NoCompression)
-    rows = Rows({}, lambda: {})
     resource = Resource.create({"service.name": "shop"})
-    spans = Spans(options, "stays", {topic: None}, rows, Batches(list), resource, exporter)
+    spans = Spans(options, "stays", {topic: None}, resource, exporter)
 
     def stopped(seconds: float) -> bool:
         if seconds == 0 and next(sends, None) is not None:

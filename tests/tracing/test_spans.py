@@ -1,4 +1,4 @@
-"""U-05: the spans of a command, of its events and of their rows, from what is recorded."""
+"""U-05: the spans of a command and of its events, from what is recorded."""
 
 import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -10,7 +10,7 @@ from tests.projection.event_log import AN_EVENT as EVENT
 from tests.projection.responses import ACCEPTED
 from verdict.model.reason import Reason
 from verdict.model.source import Source
-from verdict.tracing.spans import Recorded, span_of_command, span_of_event, span_of_rows
+from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 from verdict.wire.records import encode, encode_event
 from verdict.wire.response import Response, Status
 
@@ -91,21 +91,17 @@ def event_span(trace: bytes = SAMPLED) -> ReadableSpan | None:
     return span_of_event(recorded, "position", Resource({}))
 
 
-def test_an_event_lies_below_its_command_and_rows_below_their_event() -> None:
+def test_an_event_is_a_child_of_its_command() -> None:
     command, event = span(), event_span()
     assert command is not None
     assert event is not None
-    rows = span_of_rows(event, "order_state", LATER_MS * 1_000_000 + 1)
 
     assert event.name == f"position {type(EVENT.payload).__name__}"
     assert event.parent == command.context
-    assert event.start_time == event.end_time == rows.start_time == LATER_MS * 1_000_000
+    assert event.start_time == event.end_time == LATER_MS * 1_000_000
     assert (event.attributes or {})["verdict.event.id"] == EVENT.event_id
-    assert rows.name == "project order_state"
-    assert rows.parent == event.context
-    assert rows.end_time == LATER_MS * 1_000_000 + 1
-    assert len({one.context.span_id for one in (command, event, rows)}) == 3
-    assert {one.context.trace_id for one in (command, event, rows)} == {int(TRACE_ID, 16)}
+    assert command.context.span_id != event.context.span_id
+    assert {one.context.trace_id for one in (command, event)} == {int(TRACE_ID, 16)}
 
 
 def test_the_span_of_a_duplicate_is_the_moment_of_its_answer() -> None:
@@ -131,15 +127,6 @@ def test_a_time_that_nobody_can_believe_keeps_no_span_from_being_sent(millis: in
 
 def test_an_event_of_whom_nobody_traces_has_none() -> None:
     assert event_span(SAMPLED[:-1] + b"0") is None
-
-
-def test_rows_that_nobody_waits_for_any_longer_are_an_error() -> None:
-    event = event_span()
-    assert event is not None
-    late = span_of_rows(event, "order_state", None)
-
-    assert late.status.status_code is StatusCode.ERROR
-    assert late.end_time == late.start_time
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,7 @@ from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
 from verdict.kafka.access import kafka_of
 from verdict.kafka.reach import Reach
-from verdict.tracing.batches import Batches, Markers
 from verdict.tracing.following import Spans
-from verdict.tracing.rows import rows_of
 
 app = typer.Typer(add_completion=False)
 
@@ -32,12 +30,11 @@ def spans(
 ) -> None:
     """Send spans of each command that carries `traceparent`, until stopped.
 
-    Of what is recorded: the command's, a child of the span that its sender named, from its arrival
-    in Kafka to that of its answer, with the verdict, its reason and the versions; below it that of
-    the batch which decided it, and each event's, and below that one for each read model, until its
-    position is past the event, to a second. The decider does nothing for it. How far it has come
-    Kafka remembers, as a consumer group; the first start begins with what is decided from then on.
-    What the collector does not take is sent again.
+    The span of a command is a child of the span that its sender named. It lasts from the command's
+    arrival in Kafka to that of its response, and has the outcome, its reason and the versions. Each
+    event is a child of its command. Kafka stores the position, as that of a consumer group; the
+    first start begins with what is decided from then on. What the collector does not take is sent
+    again.
     """
     if to is not None and not to.startswith(("http://", "https://")):
         raise typer.BadParameter(
@@ -46,14 +43,11 @@ def spans(
     settings = settings_of()
     topics, stopped = settings.topics, Asked()
     stop_on_signals(stopped)
-    markers = Markers(settings)
     types = current().aggregate_types
     following = Spans(
         kafka_options(settings),
         topics.transactional_id("spans"),
         dict.fromkeys(map(topics.responses, types)) | {topics.events(name): name for name in types},
-        rows_of(settings),
-        Batches(markers),
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )
@@ -63,5 +57,4 @@ def spans(
         sent = following.follow(stopped.wait)
     finally:
         reach.stop()
-        markers.close()
     note(f"{sent:,} spans were sent")

@@ -1,8 +1,7 @@
 """Follows answers and events and hands spans to a collector; how far, Kafka remembers.
 
 As a consumer group, so that several share the work and who is started again goes on. What a
-collector did not take is sent again: at least once, under the same ids. Spans of batches and rows
-are sent once these are known, by who had the answer or the event, if that still runs.
+collector did not take is sent again: at least once, under the same ids.
 """
 
 import logging
@@ -24,8 +23,6 @@ from verdict.kafka.access import ClientLog
 from verdict.kafka.errors import kafka_failed
 from verdict.kafka.log import FINAL, Options, consumer_of
 from verdict.kafka.message_headers import headers_of
-from verdict.tracing.batches import Batches
-from verdict.tracing.rows import Rows
 from verdict.tracing.sending import Collector, Sending
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
 
@@ -47,26 +44,20 @@ class Spans:
         options: librdkafka's, `bootstrap.servers` and security among them.
         group: Of consumers, by which Kafka knows how far they have come.
         topics: Of events, with the type of their aggregates, and of responses, with None.
-        rows: Sees when read models have an event.
-        batches: Sees which batch decided a command.
         resource: The service, as traces show it.
         collector: Takes the spans.
     """
 
-    def __init__(  # noqa: PLR0913  (what it follows, what it asks, whom it tells)
+    def __init__(
         self,
         options: Options,
         group: str,
         topics: Mapping[str, str | None],
-        rows: Rows,
-        batches: Batches,
         resource: Resource,
         collector: Collector,
     ) -> None:
         self._servers = str(options.get("bootstrap.servers"))
         self._topics = topics
-        self._rows = rows
-        self._batches = batches
         self._resource = resource
         self._collector = collector
         self._consumer: Consumer = consumer_of(
@@ -102,13 +93,11 @@ class Spans:
         return sent
 
     def _found(self) -> tuple[list[ReadableSpan], bool]:
-        """Return the spans that there are by now, and whether records have come for them."""
-        self._rows.look()
+        """Return the spans of the records that have come, and whether any have."""
         if not self._begun:
             self._begin(self._consumer, self._consumer.assignment())
         messages = self._consumer.consume(AT_ONCE, POLL_S)
-        spans = [*filter(None, map(self._span, messages))]
-        return [*spans, *self._batches.passed(), *self._rows.passed()], bool(messages)
+        return [*filter(None, map(self._span, messages))], bool(messages)
 
     def _stay(self) -> None:
         """Stay in the group while the collector is away, and read nothing on.
@@ -156,14 +145,8 @@ class Spans:
         )
         aggregate_type = self._topics[recorded.place.topic]
         if aggregate_type is None:
-            span = span_of_command(recorded, self._resource)
-            if span is not None:
-                self._batches.wait_for(span)
-            return span
-        span = span_of_event(recorded, aggregate_type, self._resource)
-        if span is not None:
-            self._rows.wait_for(span)
-        return span
+            return span_of_command(recorded, self._resource)
+        return span_of_event(recorded, aggregate_type, self._resource)
 
     def _note_how_far(self) -> None:
         """Let Kafka remember it; where it cannot now, what was sent is sent again some day."""

@@ -27,7 +27,6 @@ TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f
 NONE, FIRST = b"ff", b"00"  # versions
 NS = 1_000_000  # of a millisecond
 LATEST = 2**63 - 1  # nanoseconds: more no collector takes, and all that is sent along with it
-LATE = "the read model is not past it yet, and nobody waits for it any longer"
 
 
 class Recorded(NamedTuple):
@@ -37,16 +36,6 @@ class Recorded(NamedTuple):
     value: bytes
     headers: Iterable[tuple[str, Any]]
     timestamp: int
-
-
-class Batch(NamedTuple):
-    """A batch of commands: `after` is when the one before it had ended, in milliseconds."""
-
-    generation: int
-    number: int
-    commands: int
-    after: int
-    ended: int
 
 
 def span_of_command(answer: Recorded, resource: Resource) -> ReadableSpan | None:
@@ -122,54 +111,6 @@ def span_of_event(
     )
 
 
-def span_of_batch(command: ReadableSpan, batch: Batch) -> ReadableSpan:
-    """Return the span of the batch that decided a command, a child of the command's.
-
-    It lasts from the end of the batch before it, or the command's arrival if that is later, to its
-    own, or the answer's arrival if that is earlier, as the marker is written last. What lies before
-    it in the command's span, the command waited.
-
-    Args:
-        command: The span of the command.
-        batch: As its marker has it.
-    """
-    ended = min(_ns(batch.ended), command.end_time or 0)
-    known = {"verdict.batch.generation": batch.generation, "verdict.batch.commands": batch.commands}
-    return ReadableSpan(
-        name="decide batch",
-        context=_below(command.context, "batch", command.context.span_id),
-        parent=command.context,
-        resource=command.resource,
-        attributes={**known, "verdict.batch.id": batch.number},
-        start_time=min(ended, max(_ns(batch.after), command.start_time or 0)),
-        end_time=ended,
-    )
-
-
-def span_of_rows(event: ReadableSpan, projection: str, seen_ns: int | None) -> ReadableSpan:
-    """Return the span of a read model's rows, a child of their event's.
-
-    It lasts from the event's arrival in Kafka until the read model was seen to be past it.
-
-    Args:
-        event: The span of the event.
-        projection: Name of the read model.
-        seen_ns: When that was, of Unix time; None if nobody waits for it any longer.
-    """
-    begin = event.end_time or 0
-    status = Status(StatusCode.UNSET if seen_ns else StatusCode.ERROR, None if seen_ns else LATE)
-    return ReadableSpan(
-        name=f"project {projection}",
-        context=_below(event.context, projection, event.context.span_id),
-        parent=event.context,
-        resource=event.resource,
-        attributes={**(event.attributes or {}), "verdict.projection": projection},
-        status=status,
-        start_time=begin,
-        end_time=max(begin, seen_ns or begin),
-    )
-
-
 def _ns(millis: int) -> int:
     """Return a time of Kafka's as spans have it; whoever writes a record says what time it is."""
     return min(max(millis, 0) * NS, LATEST)
@@ -222,14 +163,6 @@ def _attributes(response: Response) -> dict[str, str | int | bool]:
         "verdict.handler_version": response.handler_version,
     }
     return {name: _plain(value) for name, value in known.items() if value is not None}
-
-
-def place_of(span: ReadableSpan) -> Source:
-    """Return where the record lies that a span was made of: for a command's, the command."""
-    told = dict(span.attributes or {})
-    names = "destination.name", "destination.partition.id", "kafka.offset"
-    topic, partition, offset = (told[f"messaging.{name}"] for name in names)
-    return Source(str(topic), int(str(partition)), int(str(offset)))
 
 
 def _at(place: Source) -> dict[str, str | int]:
