@@ -121,7 +121,7 @@ def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClie
     assert f"filled {NOTHING} 0" in said
     assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
     assert "FillOrder BUSINESS_RULE" in said
-    assert "2 OrderFilled quantity 4, price_cents 1 not checked" in said
+    assert "2 OrderFilled quantity 4, price_cents 1 as the archive's columns have it" in said
     assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
 
 
@@ -174,6 +174,7 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     said = text(shown.get("/refusals?reason=VERSION_CONFLICT").text)
 
     assert "BUSINESS_RULE order FillOrder 1" in said
+    assert "ada OVERFILL cannot fill" in text(shown.get("/refusals?reason=BUSINESS_RULE").text)
     assert (
         "expected version 1, order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
     )

@@ -49,6 +49,7 @@ FULL = Standing(
     letters=LettersStanding(1, 2, 0),
     problems=(Problem("the lake stopped: no disk"),),
     answered={"ACCEPTED": 3},
+    refused={"OVERFILL": 1},
 )
 
 
@@ -57,7 +58,8 @@ def test_all_that_is_known_as_json() -> None:
         '{"service": {"pid": 7, "bootstrap_servers": "127.0.0.1:9092", "page_url": null, '
         '"stopped": {"lake": "no disk"}, "overdue": {"decider": {"batch_id": 3, "since": 1.5}}, '
         '"kafka_away_since": null, "roles": ["decider", "lake"], "latency": {"at": 1, '
-        '"commands": 4, "p50_ms": 20, "p99_ms": 30, "most_ms": 31}}, "data_dir": "/data", '
+        '"commands": 4, "p50_ms": 20, "p99_ms": 30, "most_ms": 31}, "deployment": null}, '
+        '"data_dir": "/data", '
         '"decider": {"owner": "me", "generation": 2, "batch_id": 9, "shards": 4, '
         '"handler_version": "order=1"}, '
         '"commands": [{"topic": "order.commands", "partition": 0, "decided": 5, "end": 6, '
@@ -73,7 +75,7 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
-        '"events": null, "answered": {"ACCEPTED": 3}}'
+        '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}}'
     )
 
 
@@ -82,7 +84,7 @@ def test_nothing_known_as_json() -> None:
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
-        '"answered": null}'
+        '"answered": null, "refused": null}'
     )
 
 

@@ -135,7 +135,8 @@ class Standing:
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
-    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason.
+    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
+    `refused` how many of these each rule refused, by its code.
     """
 
     service: Service | None
@@ -151,6 +152,7 @@ class Standing:
     processes: tuple[Service, ...] = ()
     events: int | None = None
     answered: Mapping[str, int] | None = None
+    refused: Mapping[str, int] | None = None
 
     @property
     def lag(self) -> int | None:
@@ -168,9 +170,10 @@ class Standing:
     @property
     def complaints(self) -> tuple[str, ...]:
         """All that somebody should look after: the problems, and that no service runs."""
-        if self.service is not None or self.processes:
+        down = f"no verdict runs on {self.data_dir}: start `verdict up`"
+        if self.service or self.processes or any(one.startswith(down) for one in self.problems):
             return self.problems
-        return (f"no verdict runs on {self.data_dir}: start `verdict up`", *self.problems)
+        return (down, *self.problems)
 
 
 def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:
