@@ -31,6 +31,7 @@ from verdict.projection.described import View
 from verdict.projection.membership import Membership
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
+from verdict.projection.rejected_command import RejectedCommand
 from verdict.projection.row_projection import RowProjection
 from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.as_built import with_built
@@ -230,7 +231,7 @@ class ReadModels:
         record = delivery.record
         if self.only is None:
             return True
-        if isinstance(record, RecordedEvent | Outcome):
+        if isinstance(record, RecordedEvent | Outcome | RejectedCommand):
             return (record.aggregate_type, record.aggregate_id) == self.only
         return isinstance(record, Carried) and record.key == self.only[1]
 

@@ -20,6 +20,7 @@ from verdict.standing.asking import standing_of
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
+    PolicyRejections,
     Problem,
     ProcessorStanding,
     ProjectionStanding,
@@ -92,6 +93,8 @@ def _page(found: Standing) -> Iterator[Part]:
     if letters := found.letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
         yield from (Text(f"letters  {counted}"), Text())
+    if found.policy_rejections:
+        yield from (_policy_rejections(found.policy_rejections), Text())
     yield from (Text(f"! {problem}", "red") for problem in found.problems)
 
 
@@ -137,6 +140,14 @@ def _projections(projections: Sequence[ProjectionStanding]) -> Table:
     live = (one for one in projections if one.role == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
     return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
+
+
+def _policy_rejections(rejections: Sequence[PolicyRejections]) -> Table:
+    numbers = ("rejected", "unexpected in 24 h")
+    rows = (
+        [one.policy, one.reason, one.rule_code, one.rejected, one.unexpected] for one in rejections
+    )
+    return add_rows(table("policy", "reason", "rule", *numbers, numbers=numbers), rows)
 
 
 def _state(projection: ProjectionStanding) -> Text:
