@@ -22,7 +22,11 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.EVENTS: [(9,)],
     read_side.ANSWERED: [("ACCEPTED", 4)],
     read_side.REFUSED: [("OVERFILL", 2)],
-    policy_rejections.COUNTED: [("ship", "DELETED", None, 5, 0), ("ship", "NOT_FOUND", None, 9, 2)],
+    policy_rejections.COUNTED: [
+        ("ship", "DELETED", None, 5, 0),
+        ("ship", "HANDLER_ERROR", None, 9, 4),
+    ],
+    policy_rejections.CURED: [("ship", "HANDLER_ERROR", 2)],
     policy_rejections.NEWEST: [("c-9",)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
@@ -80,5 +84,5 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
 def test_rejected_commands_of_policies_are_counted_with_the_newest_that_needs_attention() -> None:
     assert TOLD.policy_rejections == (
         PolicyRejections("ship", "DELETED", None, 5, 0, None),
-        PolicyRejections("ship", "NOT_FOUND", None, 9, 2, "c-9"),
+        PolicyRejections("ship", "HANDLER_ERROR", None, 9, 2, "c-9"),
     )

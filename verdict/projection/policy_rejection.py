@@ -52,7 +52,7 @@ def policy_rejection(version: int = 1) -> AppendProjection:
     )
     of = table.c
     # all that is counted, so that a count reads no row
-    Index(f"{table.name}_policy", of.policy, of.reason, of.rule_code, of.decided_at)
+    Index(f"{table.name}_reason", of.reason, of.policy, of.rule_code, of.decided_at)
     Index(f"{table.name}_time", of.decided_at)
     return AppendProjection(
         name="policy_rejection",

@@ -12,20 +12,22 @@ from verdict.standing.facts import PolicyRejections
 
 ATTENTION_MS = 24 * 60 * 60 * 1000
 # with these a command id is not remembered, so that the same command can be accepted later
-OPEN = ", ".join(
-    f"'{reason}'" for reason in (Reason.INVALID_COMMAND, Reason.UNKNOWN_TYPE, Reason.HANDLER_ERROR)
-)
-NEEDS_ATTENTION = f"""\
-NOT rejection.expected AND rejection.decided_at > :since AND (
-  rejection.reason NOT IN ({OPEN}) OR NOT EXISTS (
-    SELECT 1 FROM outcome WHERE outcome.command_id = rejection.command_id
-    AND outcome.aggregate_type = rejection.aggregate_type
-    AND outcome.aggregate_id = rejection.aggregate_id AND outcome.status = 'ACCEPTED'
-  )
+CURABLE = Reason.INVALID_COMMAND, Reason.UNKNOWN_TYPE, Reason.HANDLER_ERROR
+IS_CURABLE = f"rejection.reason IN {tuple(map(str, CURABLE))}"
+IS_UNEXPECTED = "NOT rejection.expected AND rejection.decided_at > :since"
+IS_ACCEPTED = """\
+EXISTS (
+  SELECT 1 FROM outcome WHERE outcome.command_id = rejection.command_id
+  AND outcome.aggregate_type = rejection.aggregate_type
+  AND outcome.aggregate_id = rejection.aggregate_id AND outcome.status = 'ACCEPTED'
 )"""
+NEEDS_ATTENTION = f"{IS_UNEXPECTED} AND NOT ({IS_CURABLE} AND {IS_ACCEPTED})"
 COUNTED = f"""\
-SELECT policy, reason, rule_code, count(*), count(CASE WHEN {NEEDS_ATTENTION} THEN 1 END)
-FROM policy_rejection AS rejection GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+SELECT policy, reason, rule_code, count(*), count(CASE WHEN {IS_UNEXPECTED} THEN 1 END)
+FROM policy_rejection AS rejection GROUP BY reason, policy, rule_code ORDER BY 1, 2, 3"""
+CURED = f"""\
+SELECT policy, reason, count(*) FROM policy_rejection AS rejection
+WHERE {IS_CURABLE} AND {IS_UNEXPECTED} AND {IS_ACCEPTED} GROUP BY 1, 2"""
 LISTED = f"""\
 SELECT rejection.*, cause.event_type, cause.aggregate_type AS cause_type,
 cause.aggregate_id AS cause_id, cause.version AS cause_version, cause.correlation_id
@@ -33,10 +35,11 @@ FROM policy_rejection AS rejection
 LEFT JOIN event_archive AS cause ON cause.event_id = rejection.event_id
 WHERE {NEEDS_ATTENTION}
 ORDER BY rejection.decided_at DESC, rejection.command_id LIMIT :most OFFSET :offset"""
+# `coalesce` keeps the index by reason out of it: by time, the first row is found at once
 NEWEST = f"""\
 SELECT command_id FROM policy_rejection AS rejection WHERE {NEEDS_ATTENTION}
-AND policy = :policy AND reason = :reason AND coalesce(rule_code, '') = :rule_code
-ORDER BY decided_at DESC, command_id LIMIT 1"""
+AND coalesce(policy, '') = :policy AND coalesce(reason, '') = :reason
+AND coalesce(rule_code, '') = :rule_code ORDER BY decided_at DESC LIMIT 1"""
 
 
 def since() -> str:
@@ -51,11 +54,16 @@ def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
         VerdictError, Unreachable: As `Reader.select`.
     """
     young = {"since": since()}
+    counted = [*reader.select(COUNTED, young).rows]
+    can_be_cured = any(row[1] in CURABLE and row[-1] for row in counted)
+    rows = reader.select(CURED, young).rows if can_be_cured else ()
+    cured = {(policy, reason): times for policy, reason, times in rows}
     found = list[PolicyRejections]()
-    for policy, reason, code, rejected, unexpected in [*reader.select(COUNTED, young).rows]:
+    for policy, reason, code, rejected, unexpected in counted:
+        left = unexpected - cured.get((policy, reason), 0)  # none of these reasons has a rule
         of = {"policy": policy, "reason": reason, "rule_code": code or ""}
-        newest = _newest(reader, young | of) if unexpected else None
-        found.append(PolicyRejections(policy, reason, code, rejected, unexpected, newest))
+        newest = _newest(reader, young | of) if left else None
+        found.append(PolicyRejections(policy, reason, code, rejected, left, newest))
     return (*found,)
 
 
