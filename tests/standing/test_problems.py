@@ -123,6 +123,7 @@ def test_rejected_commands_that_a_policy_does_not_expect_are_a_problem() -> None
     [said] = problems_of(found)
 
     assert said.startswith(
-        "2 commands of the policy ship were rejected with BUSINESS_RULE OVERFILL in the last 24 h"
+        "unexpected rejections of commands of the policy ship in the last 24 hours: 2 with "
+        "BUSINESS_RULE OVERFILL; "
     )
     assert "`verdict why c-9`" in said

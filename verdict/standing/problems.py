@@ -105,9 +105,9 @@ def _unexpected(one: PolicyRejections) -> Iterator[str]:
     if one.unexpected:
         code = f" {one.rule_code}" if one.rule_code else ""
         yield (
-            f"{one.unexpected} commands of the policy {one.policy} were rejected with {one.reason}"
-            f"{code} in the last 24 hours, which it does not expect: what it drives may be stuck; "
-            f"see why with `verdict why {one.newest}`, and all of them in the view policy_rejection"
+            f"unexpected rejections of commands of the policy {one.policy} in the last 24 hours: "
+            f"{one.unexpected} with {one.reason}{code}; what it drives may be stuck; see why with "
+            f"`verdict why {one.newest}`, and all of them in the view policy_rejection"
         )
 
 
