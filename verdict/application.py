@@ -50,6 +50,10 @@ class NoApplication(VerdictError):
     exit_code = 2
 
 
+class UnknownApplication(NoApplication):
+    """What is named as the application is no application, or not there."""
+
+
 class NoneHere(NoApplication):
     """Nobody says which application is wanted, and this folder has none."""
 
@@ -338,22 +342,27 @@ def load(path: str) -> Application:
         path: `MODULE:NAME`.
 
     Raises:
-        NoApplication: There is nothing at `path` that can be loaded; says where it fails.
+        UnknownApplication: There is none at `path`.
+        NoApplication: It cannot be loaded; says where it fails.
         Misdeclared: It cannot be as it is declared.
     """
     module, colon, name = path.partition(":")
     if not (module and colon and name):
-        raise NoApplication(f"{path!r} names no application: write it as MODULE:NAME")
+        raise UnknownApplication(f"{path!r} names no application: write it as MODULE:NAME")
     _look_here()
     try:
         found = getattr(import_module(module), name, None)
     except VerdictError:
         raise
     except Exception as error:  # somebody else's code
-        raise NoApplication(f"the application {path} cannot be loaded: {told(error)}") from error
+        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
+            f"{error.name}."
+        )
+        kind = UnknownApplication if is_missing else NoApplication
+        raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
-        raise NoApplication(f"{path} {what}: it must be a verdict.Application")
+        raise UnknownApplication(f"{path} {what}: it must be a verdict.Application")
     _hand_down(path)
     return found
 

@@ -121,7 +121,7 @@ def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClie
     assert f"filled {NOTHING} 0" in said
     assert "ModifyOrder VERSION_CONFLICT expected version 1" in said
     assert "FillOrder BUSINESS_RULE" in said
-    assert "2 OrderFilled quantity 4, price_cents 1 not checked" in said
+    assert "2 OrderFilled quantity 4, price_cents 1 as the archive's columns have it" in said
     assert "filled 0 4" in text(shown.get("/life?aggregate=order&id=o-1").text)
 
 

@@ -11,7 +11,7 @@ from verdict.audit.finding import Finding, Looked
 from verdict.audit.log import LogAudit
 from verdict.audit.read_models import ReadModels
 from verdict.audit.state import State, copies_in
-from verdict.configuration.found import database_url, kafka_options
+from verdict.configuration.found import NoDeployment, database_url, kafka_options
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
@@ -22,6 +22,7 @@ from verdict.event_log.opened import event_log
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
 from verdict.kafka.access import kafka_of
+from verdict.kafka.log import KafkaLog
 from verdict.projection import lost
 from verdict.projection.database import opened
 from verdict.read_models.as_of.filling import Records
@@ -75,6 +76,7 @@ class Auditor:
                     f"there under it is found by `verdict verify {self._types[0]}`"
                 )
             archive, away = self._archive(parts)
+            self._require_deployment(log)
             settled = cut(self._kafka, log, self._settings.topics)
             audit = LogAudit(
                 self._settings.topics, log, archive, settled, self._only, self.looked, self._tell
@@ -90,6 +92,13 @@ class Auditor:
             for one in self._read_models(records, parts, folder):
                 if (one.aggregate_type, one.aggregate_id) not in untold:
                     yield one  # else no fold can tell what the row must be
+
+    def _require_deployment(self, log: KafkaLog) -> None:
+        if not log.exists(self._settings.topics.markers):
+            raise NoDeployment(
+                f"Kafka has nothing of a deployment {self._settings.deployment!r}: name another "
+                "one with --deployment, or start `verdict up`"
+            )
 
     def _archive(self, parts: ExitStack) -> tuple[Archive | None, Unreachable | None]:
         try:

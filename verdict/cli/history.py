@@ -11,6 +11,7 @@ from verdict.cli.decoding import Kind
 from verdict.cli.one_aggregate import Outcomes, Scanned, dead_letters, outcomes_of, scan, settle
 from verdict.cli.options import AggregateType, Id, Json, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.repetitions import sent_again, with_repetitions
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.history import twice
@@ -56,8 +57,9 @@ def history(
 
     Events come from the archive as far as it goes, then from Kafka; outcomes from Kafka, and those
     that it has dropped from the view `outcome`; dead letters from Kafka. What is nowhere is said,
-    with exit code 1; what people decided to pass over is said, too, and is no fault. With
-    --json one object per command: `command` (null when Kafka has dropped it), `response` (null when
+    with exit code 1; what people decided to pass over is said, too, and is no fault. A command that
+    was sent again is shown once, with the places of its repetitions. With --json one object per
+    command record: `command` (null when Kafka has dropped it), `response` (null when
     it has none), `events`, the dead `letter` (or null), and `decided` (false: its end is to come).
     """
     settings = settings_of()
@@ -66,7 +68,7 @@ def history(
         for chapter in found:
             show_json(chapter)
     elif found:
-        rows = (row for chapter in found for row in _rows(chapter))
+        rows = (row for chapter, again in with_repetitions(found) for row in _rows(chapter, again))
         show(add_rows(table("at", "version", "what", "", numbers=("version",)), rows))
     for one in lacking:
         note(one)
@@ -214,7 +216,7 @@ def _text_of(record: Fields) -> str:
     return ":".join(map(str, place_of(record)))
 
 
-def _rows(chapter: Fields) -> Iterator[tuple[Any, ...]]:
+def _rows(chapter: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
     response, letter = chapter["response"], chapter["letter"]
     if response is not None:
         yield _time(response["decided_at"]), "", response["command_type"], _about(response)
@@ -226,6 +228,8 @@ def _rows(chapter: Fields) -> Iterator[tuple[Any, ...]]:
     for event in chapter["events"]:
         payload = dict(event["payload"])
         yield "", event["version"], f"  {payload.pop('type')}", _listed(payload)
+    if repeated:
+        yield "", "", "  sent again", Text(sent_again(repeated), "dim")
 
 
 def _asked(chapter: Fields) -> str:

@@ -7,6 +7,7 @@ import typer
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
 from verdict.cli.progress import progress
+from verdict.model.message import A_TIME
 from verdict.read_models.as_of.materialiser import Materialiser
 from verdict.read_models.as_of.moment import AsOf, parse_as_of
 
@@ -61,6 +62,6 @@ def _parsed(text: str) -> AsOf:
     except ValueError as error:
         raise typer.BadParameter(
             f"{text!r} is none of these: now, a global position such as 4711, a time with a zone "
-            "such as 2026-11-21T13:00:00Z",
+            f"such as {A_TIME}",
             param_hint="--as-of",
         ) from error

@@ -9,7 +9,14 @@ import typer
 from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
-from verdict.application import Application, NoApplication, NoneHere, current, using
+from verdict.application import (
+    Application,
+    NoApplication,
+    NoneHere,
+    UnknownApplication,
+    current,
+    using,
+)
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
@@ -80,9 +87,14 @@ def settings_at_any_rate() -> Iterator[tuple[Settings, str | None]]:
 
     For verbs that have something to tell of a deployment whose application is broken; inside they
     have one without anything in it.
+
+    Raises:
+        UnknownApplication: What is named is none.
     """
     try:
         current()
+    except UnknownApplication:
+        raise
     except NoneHere:  # who needs one will say that there is none
         yield settings_of(), None
     except (NoApplication, Misdeclared) as error:

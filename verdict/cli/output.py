@@ -1,11 +1,13 @@
 """What people and programs see: tables or JSON on stdout, everything else on stderr."""
 
 import csv
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -15,6 +17,8 @@ from verdict.wire.escapes import spelled, spelled_json, spelled_lines, spelled_t
 from verdict.wire.json_lines import json_line
 
 WIDEST = 1 << 16  # columns of a terminal that there is none of
+LEAST = 16  # columns that a text needs to be read
+INDENT = 2
 
 
 def note(text: str) -> None:
@@ -74,69 +78,113 @@ def cell(value: Any) -> Text:
 
 
 def show(*parts: Table | Text | str) -> None:
-    """Print tables and texts for people; nothing in them is ever broken in the middle.
+    """Print tables and texts for people; no word in them is ever broken.
 
-    Off a terminal a table is as wide as it is. One that is too wide for the terminal is shown
-    record by record, one value a line.
+    Off a terminal everything is as wide as it is. See `fitting` for what is too wide for one.
     """
     console = Console(emoji=False)  # an id `acct:b:9` is no picture
     for part in parts:
-        if isinstance(part, Table):
-            _show_table(console, part)
-        else:
-            shown = spelled_text(part) if isinstance(part, Text) else spelled_lines(part)
-            console.print(shown, soft_wrap=True, markup=False, highlight=False)
+        if isinstance(part, str):
+            console.print(spelled_lines(part), soft_wrap=True, markup=False, highlight=False)
+            continue
+        shown = spelled_text(part) if isinstance(part, Text) else part
+        if console.is_terminal:
+            shown = fitting(console, shown)
+        elif isinstance(shown, Table):
+            console.width = max(_width(console, shown), console.width)
+        console.print(shown, soft_wrap=isinstance(shown, Text), markup=False, highlight=False)
 
 
 def show_records(made: Table, console: Console | None = None) -> None:
     """Print a table record by record, one value a line."""
     console = console or Console(emoji=False)
-    for line in _records(made):
+    for line in _records(made, console):
         console.print(line, soft_wrap=True)
 
 
-def _show_table(console: Console, made: Table) -> None:
-    width = _width(console, made)
-    if console.is_terminal and width > console.width:
-        show_records(made, console)
-        return
-    console.width = max(width, console.width)
-    console.print(made)
-
-
 def fitting(console: Console, made: Table | Text) -> Table | Text:
-    """Return a part of a page that is drawn again and again: a table that is too wide as records.
+    """Return a part of a page so that it fits the terminal, with no word broken.
 
-    Without it the ids in its cells would be broken in the middle.
+    The lines of a text are broken between words, and of a table that is too wide the widest column
+    is. A table that is too wide all the same is shown record by record, one value a line.
     """
-    if isinstance(made, Text) or _width(console, made) <= console.width:
+    if isinstance(made, Text):
+        return Text("\n").join(
+            _broken(console, line) for line in made.split("\n", allow_blank=True)
+        )
+    if _width(console, made) <= console.width:
         return made
-    return Text("\n").join(_records(made))
+    if made.show_header and (narrower := _narrowed(console, made)):
+        return narrower
+    return Text("\n").join(_records(made, console))
+
+
+def _narrowed(console: Console, made: Table) -> Table | None:
+    """Return a table with its widest column broken between words, if enough is left of it."""
+    options = console.options.update(max_width=WIDEST)
+    sizes = [
+        max(Measurement.get(console, options, cell).maximum for cell in (one.header, *one.cells))
+        for one in made.columns
+    ]
+    widest = sizes.index(max(sizes))
+    longest = max(
+        Measurement.get(console, options, cell).minimum for cell in made.columns[widest].cells
+    )
+    left = console.width - (_width(console, made) - sizes[widest])
+    if left < max(longest, LEAST):
+        return None
+    for number, column in enumerate(made.columns):
+        column.no_wrap = number != widest
+    return made
 
 
 def _width(console: Console, made: Table) -> int:
     return Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
 
 
-def _records(made: Table) -> Iterator[Text]:
+def _broken(console: Console, line: Text, begin: int | None = None) -> Text:
+    """Return a line broken between words where the terminal ends.
+
+    Args:
+        console: The terminal.
+        line: Of a page.
+        begin: Where its further lines begin; None: a little to the right of the first.
+    """
+    if begin is None:
+        begin = len(line.plain) - len(line.plain.lstrip()) + INDENT
+    if not console.is_terminal or console.width - begin < LEAST or line.cell_len <= console.width:
+        return line
+    ends, end = [], console.width
+    for word in re.finditer(r"\S+", line.plain):
+        if cell_len(line.plain[: word.end()]) > end and word.start() > begin:
+            ends.append(word.start())
+            end = cell_len(line.plain[: word.start()]) + console.width - begin
+    parts = line.divide(ends)
+    for part in parts[:-1]:
+        part.rstrip()
+    return Text("\n" + " " * begin).join(parts)
+
+
+def _records(made: Table, console: Console) -> Iterator[Text]:
     """Yield a table record by record; one without headers is a record already."""
     rows = [
         tuple(map(_text, row))
         for row in zip(*(column.cells for column in made.columns), strict=True)
     ]
     if not made.show_header:
-        yield from _aligned(rows)
+        yield from _aligned(rows, console)
         return
     headers = [Text(f"  {column.header}") for column in made.columns]
     for number, row in enumerate(rows, 1):
         yield Text(f"record {number}", "dim")
-        yield from _aligned(list(zip(headers, row, strict=True)))
+        yield from _aligned(list(zip(headers, row, strict=True)), console)
 
 
-def _aligned(rows: Sequence[tuple[Text, ...]]) -> Iterator[Text]:
+def _aligned(rows: Sequence[tuple[Text, ...]], console: Console) -> Iterator[Text]:
     broad = max((len(name) for name, *_ in rows), default=0)
     for name, *values in rows:
-        yield Text("  ").join((Text(name.plain.ljust(broad)), *values))
+        line = Text("  ").join((Text(name.plain.ljust(broad)), *values))
+        yield _broken(console, line, broad + INDENT)
 
 
 def _text(value: Any) -> Text:

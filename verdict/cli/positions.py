@@ -43,9 +43,7 @@ def parse_time(text: str) -> int:
     try:
         millis = epoch_millis(text)
     except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is no time with a zone, such as 2026-11-21T13:00:00Z"
-        ) from error
+        raise typer.BadParameter(str(error)) from error
     assert isinstance(millis, int)  # a text is never returned as it was
     return millis
 
@@ -64,6 +62,10 @@ def spans(log: KafkaLog, topic: str, start: From) -> dict[Partition, Span]:
         if place not in kept:
             raise typer.BadParameter(
                 f"{topic} has the partitions 0 to {len(kept) - 1}, not {number}"
+            )
+        if offset > kept[place].end:
+            raise typer.BadParameter(
+                f"{topic}:{number} ends at offset {kept[place].end}, there is no {offset} yet"
             )
         return {place: Span(offset, kept[place].end)}
     if start.millis is not None:

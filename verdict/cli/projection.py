@@ -13,6 +13,7 @@ from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.progress import progress
 from verdict.errors import VerdictError
 from verdict.projection.comparison import Content
+from verdict.read_models.declared_projection import NotDeclared
 from verdict.read_models.versions import told
 from verdict.read_models.versions.rebuilder import Rebuilder
 from verdict.read_models.versions.swapping import Verified
@@ -57,7 +58,7 @@ def status(name: Name, json: Json = False) -> None:
     every = read_side(settings_of()).projections
     found = [one for one in every if one.projection == name]
     if not found:
-        raise VerdictError(f"there is no projection {name!r}: see `verdict projection list`")
+        raise NotDeclared(name, sorted({one.projection for one in every}))
     for one in found:
         if json:
             show_json(as_json(one))

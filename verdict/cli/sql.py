@@ -52,9 +52,12 @@ def sql(
 ) -> None:
     """Run a query on the read side; without one, say which views there are.
 
-    It can read the views and nothing else. A table that is too wide for the terminal is written
-    one value a line, as by --format vertical; both end after 1000 rows, csv and json never.
+    It can read the views and nothing else. Of a table that is too wide for the terminal the widest
+    column is broken between words, or it is written one value a line, as by --format vertical;
+    both end after 1000 rows, csv and json never.
     """
+    if query is not None and not query.strip():
+        raise typer.BadParameter("the query is empty: give a SELECT, or the name of a view")
     with settings_at_any_rate() as (settings, _):
         _tell(settings, query, Format.JSON if json else format, role)
 

@@ -15,6 +15,7 @@ from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.positions import parse_time
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.decision.shown import state_shown
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
@@ -22,6 +23,7 @@ from verdict.event_log.decisions import read_decisions
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
+from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 
@@ -59,7 +61,7 @@ def state(
     if at_version is not None and (at is not None or id is None):
         alone = "give --at-version or --at, not both" if id else "--at-version needs an ID"
         raise typer.BadParameter(alone)
-    until = None if at is None else parse_time(at)
+    until = None if at is None else _passed(at)
     settings = settings_of()
     if id is None:
         _show_all(settings, aggregate, until, json)
@@ -79,6 +81,13 @@ def state(
         show_json(answer)
     else:
         show(add_rows(table(f"{aggregate} {id}", ""), _flat(answer)))
+
+
+def _passed(at: str) -> int:
+    until, now = parse_time(at), wall_clock()
+    if until > now:
+        raise VerdictError(f"{iso_time(until)} lies ahead, it is {iso_time(now)} now")
+    return until
 
 
 def _folded(

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, NoReturn
 
 import typer
@@ -42,10 +44,11 @@ def status(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show the service, the decider's lag, each projection's, and the letters.
+    """Show what needs attention, what runs, and how far behind each part is.
 
-    Lag is counted in offsets, of which a transaction takes one more than it has records.
-    Exit code 5 when Kafka or the database cannot be asked; with --check, which is for cron and
+    Lag is counted in offsets, of which a transaction takes one more than it has records; the
+    partitions of a topic are shown where there is some. Exit code 5 when Kafka or the database
+    cannot be asked, 1 when there is no such deployment; with --check, which is for cron and
     monitoring, 1 when anything else is stopped, or no service runs.
     """
     if watch + json + check > 1:
@@ -56,6 +59,10 @@ def status(
         if watch:
             _watch(settings)
         found = standing_of(settings)
+    is_there = _is_there(found, settings.deployment)
+    if not (is_there or found.problems):
+        nothing = f"Kafka has nothing of a deployment {settings.deployment!r}"
+        found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"),))
     if fault is not None:
         found = replace(found, problems=(Problem(fault), *found.problems))
     if json:
@@ -66,8 +73,15 @@ def status(
         show(*_page(found))
     if found.unreachable:
         raise typer.Exit(Unreachable.exit_code)
-    if check and found.complaints:
+    if not is_there or (check and found.complaints):
         raise typer.Exit(VerdictError.exit_code)
+
+
+def _is_there(found: Standing, deployment: str) -> bool:
+    """Tell whether there is such a deployment, or nobody can know."""
+    if any(one.deployment not in (None, deployment) for one in found.processes):
+        return False
+    return bool(found.processes) or found.decider is not None or found.unreachable
 
 
 def _watch(settings: Settings) -> NoReturn:
@@ -80,6 +94,10 @@ def _watch(settings: Settings) -> NoReturn:
 
 
 def _page(found: Standing) -> Iterator[Part]:
+    yield from (Text(f"! {one}", "red") for one in found.complaints)
+    if not found.complaints:
+        yield Text("nothing needs attention", "green")
+    yield Text()
     yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
@@ -92,10 +110,9 @@ def _page(found: Standing) -> Iterator[Part]:
         yield from (_projections(found.projections), Text())
     if letters := found.letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
-        yield from (Text(f"letters  {counted}"), Text())
+        yield Text(f"letters  {counted}")
     if found.policy_rejections:
-        yield from (_policy_rejections(found.policy_rejections), Text())
-    yield from (Text(f"! {problem}", "red") for problem in found.problems)
+        yield from (Text(), _policy_rejections(found.policy_rejections))
 
 
 def _service(service: Service | None) -> Text:
@@ -124,8 +141,13 @@ def _about(decider: DeciderStanding) -> Iterator[str]:
 
 
 def _commands(commands: Sequence[CommandsStanding]) -> Table:
-    numbers = ("partition", "decided", "end", "lag")
-    rows = ([row.topic, row.partition, row.decided, row.end, row.lag] for row in commands)
+    """Return a row for each topic, and one for each of its partitions where something waits."""
+    numbers, rows = ("decided", "end", "lag"), list[Sequence[object]]()
+    for topic, partitions in groupby(commands, key=attrgetter("topic")):
+        each = [*partitions]
+        rows.append((topic, *(sum(getattr(one, of) for one in each) for of in numbers)))
+        waiting = (one for one in each if one.lag)
+        rows += ((f"  partition {one.partition}", one.decided, one.end, one.lag) for one in waiting)
     return add_rows(table("commands topic", *numbers, numbers=numbers), rows)
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show, show_json
+from verdict.cli.repetitions import sent_again, with_repetitions
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.page.asked import MOST
@@ -17,6 +18,10 @@ from verdict.wire.escapes import spelled
 
 app = typer.Typer(add_completion=False)
 
+FROM_COLUMNS = (
+    "fields of events are shown as the columns of the archive have them; --as auditor reads them "
+    "from the events' own bytes"
+)
 MOST_ASKED = 1_000_000  # they are all held at once
 
 Limit = Annotated[
@@ -34,10 +39,11 @@ def trace(
 ) -> None:
     """Show a flow as a tree: each command, its events, and what policies asked for because of them.
 
-    Refused commands and repetitions are among them. It tells what the read side has come to; exit
-    code 1 for a flow that it does not know. With --json one object per command that nothing in the
-    flow asked for, the others below the events that they follow. `not checked` are fields that
-    were not compared with the event's bytes, which auditors may see.
+    Refused commands are among them; one that was sent again is shown once, with the places of its
+    repetitions. It tells what the read side has come to; exit code 1 for a flow that it does not
+    know. With --json one object per command record that nothing in the flow asked for, the others
+    below the events that they follow; `checked` says whether an event's fields were read from its
+    bytes, which auditors may see, or from the columns of the archive.
     """
     with reader_of(settings_of(), role) as reader:
         found, more = flow(reader, correlation_id, limit)
@@ -48,12 +54,14 @@ def trace(
             show_json(node)
     else:
         show(*_lines(found, ""))
+        if not _all_checked(found):
+            note(FROM_COLUMNS)
     if more:
         note(f"only the first {limit} commands and events of the flow are shown: ask with --limit")
 
 
 def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
-    for node in nodes:
+    for node, repeated in with_repetitions(nodes):
         yield Text(indent).append_text(_asked(node))
         if node["doubt"]:
             yield Text(f"{indent}  {node['doubt']}", "yellow")
@@ -61,6 +69,16 @@ def _lines(nodes: Iterable[Fields], indent: str) -> Iterator[Text]:
             told = listed(event)
             yield Text(f"{indent}  {event['version']} {event['event_type']}").append(told, "dim")
             yield from _lines(event["asked"], f"{indent}    ")
+        if repeated:
+            yield Text(f"{indent}  sent again: {sent_again(repeated)}", "dim")
+
+
+def _all_checked(nodes: Iterable[Fields]) -> bool:
+    return all(
+        event["checked"] and _all_checked(event["asked"])
+        for node in nodes
+        for event in node["events"]
+    )
 
 
 def _asked(node: Fields) -> Text:
@@ -84,9 +102,8 @@ def verdict_on(response: Fields) -> Text:
 
 
 def listed(event: Fields) -> str:
-    """Return the fields of an event in words, and whether nobody has compared them."""
+    """Return the fields of an event in words."""
     if event["payload"] is None:
         return " (not shown: its type is unknown to the application that was started last)"
     told = ((name, value) for name, value in event["payload"].items() if name != "type")
-    fields = "".join(f", {name} {spelled(str(value))}" for name, value in told if value is not None)
-    return fields if event["checked"] else f"{fields} (not checked)"
+    return "".join(f", {name} {spelled(str(value))}" for name, value in told if value is not None)

@@ -16,6 +16,9 @@ from verdict.errors import VerdictError
 app = typer.Typer()
 
 SHOWN = 1_000  # findings for people
+# what is counted only where there is something of an aggregate
+OF_ONE = ("aggregates", "events", "archived events", "responses", "outcomes from SQL", "commands",
+          "rejections", "dead letters", "states")  # fmt: skip
 
 TypeOrAll = Annotated[
     str | None,
@@ -40,9 +43,9 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     Kafka has it, the operator's state as the fold of the events (where a copy of it lies), and each
     read model as its fold, with the views and feeds that readers see. Exit code 0 when all that is
     looked at is as it must be, 1 when something is not, or could not be looked at, because its
-    records are lost say; with --json an object per finding, and at the end one with what was looked
-    at, what could not be (`unavailable`), and what was not (`not_checked`): what people decided to
-    pass over, what lies elsewhere, and what no log tells.
+    records are lost say, or there is no such aggregate; with --json an object per finding, and at
+    the end one with what was looked at, what could not be (`unavailable`), and what was not
+    (`not_checked`): what people decided to pass over, what lies elsewhere, and what no log tells.
     """
     with progress("verify") as tell:
         auditor = Auditor(settings_of(), aggregate, id, tell)
@@ -51,6 +54,8 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
         show_json(summary(auditor.looked, found.total()))
     for line in not_seen(auditor.looked):
         note(line)
+    if id is not None and not found and not any(auditor.looked.at[one] for one in OF_ONE):
+        raise VerdictError(f"there is no {aggregate} {id!r}: nothing that is known is of it")
     note(judged(auditor.looked, found))
 
 

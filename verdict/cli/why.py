@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from verdict.cli.options import Json, settings_of
-from verdict.cli.output import add_rows, show, show_json, table
-from verdict.cli.trace import Role, listed, verdict_on
+from verdict.cli.output import add_rows, note, show, show_json, table
+from verdict.cli.repetitions import sent_again, with_repetitions
+from verdict.cli.trace import FROM_COLUMNS, Role, listed, verdict_on
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.page.why import why as told
@@ -26,30 +27,35 @@ def why(
 ) -> None:
     """Show why a command ended as it did: what it met, who was before it, what to send instead.
 
-    One that was sent again has an answer for each record. It tells what the read side has come to;
-    exit code 1 for a command that it does not know; `not checked` is as in `verdict trace`.
-    `verdict state … --at-version` shows what the aggregate was then.
+    One that was sent again is shown once, with the places of its repetitions; with --json it has an
+    object for each record. It tells what the read side has come to; exit code 1 for a command that
+    it does not know; `checked` is as in `verdict trace`. `verdict state … --at-version` shows what
+    the aggregate was then.
     """
     with reader_of(settings_of(), role) as reader:
         found = told(reader, command_id)
     if not found:
         raise VerdictError(f"no command {command_id!r} is known to be answered")
-    for one in found:
-        if json:
+    if json:
+        for one in found:
             show_json(one)
-        else:
-            show(*_page(one))
+        return
+    for one, repeated in with_repetitions(found):
+        show(*_page(one, repeated))
+    if not all(event["checked"] for one in found for event in (*one["winners"], *one["events"])):
+        note(FROM_COLUMNS)
 
 
-def _page(one: Fields) -> Iterator[Table | Text]:
+def _page(one: Fields, repeated: list[Fields]) -> Iterator[Table | Text]:
     response = one["response"]
     about = f"{response['aggregate_type']} {response['aggregate_id']!r}"
     yield Text(f"{response['command_type']} to {about} ").append_text(verdict_on(response))
     if one["doubt"]:
         yield Text(one["doubt"], "yellow")
-    names = ("decided_at", "expected_version", "correlation_id")
+    names = ("decided_at", "expected_version", "correlation_id", "actor", "rule_code")
     facts = [(name, response[name]) for name in names]
     facts += [("met_version", one["met_version"]), ("instead", one["instead"])]
+    facts += [("sent again", sent_again(repeated) or None)]
     yield add_rows(table("", ""), (fact for fact in facts if fact[1] is not None))
     for title, events in (("had not seen", one["winners"]), ("caused", one["events"])):
         if events:

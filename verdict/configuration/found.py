@@ -7,7 +7,7 @@ folder of that role.
 import contextlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Service:
     `stopped` has what is stopped and why, `overdue` the batches that do not end by their query,
     `kafka_away_since` is in seconds of the epoch, `roles` are those that it has; one that needs
     no database names none. `latency` is of the last 60 s, `latencies` of each minute before, as far
-    as anybody was answered here.
+    as anybody was answered here. Of an older verdict the `deployment` is unknown.
     """
 
     pid: int
@@ -67,6 +67,11 @@ class Service:
     roles: tuple[str, ...] = ()
     latency: Latency | None = None
     latencies: tuple[Latency, ...] = ()
+    deployment: str | None = None
+
+
+class NoDeployment(VerdictError):
+    """There is no deployment of that name."""
 
 
 def home_of(data_dir: Path, role: str, *part: str) -> Path:
@@ -167,9 +172,12 @@ def bootstrap_servers(settings: Settings) -> str:
 
     Raises:
         Unreachable: Nothing is set and no service runs.
+        NoDeployment: Nothing is set, and another deployment runs.
     """
-    if found := settings.bootstrap_servers or running_kafka(settings.data_dir):
-        return found
+    if settings.bootstrap_servers:
+        return settings.bootstrap_servers
+    for service in _of_the_deployment(settings):
+        return service.bootstrap_servers
     raise Unreachable(
         f"no verdict runs on {settings.data_dir}: start `verdict up` (`verdict run broker`, where "
         "that is refused), or name its directory with --data-dir, or Kafka with --bootstrap-servers"
@@ -182,13 +190,30 @@ def running_kafka(data_dir: Path) -> str | None:
 
 
 def database_url(settings: Settings) -> str:
-    """Return where the read side is: as set, else as the running service says, else SQLite."""
+    """Return where the read side is: as set, else as the running service says, else SQLite.
+
+    Raises:
+        NoDeployment: Nothing is set, and another deployment runs.
+    """
     if settings.database_url:
         return settings.database_url.get_secret_value()
-    for service in running_on(settings.data_dir).values():
+    for service in _of_the_deployment(settings):
         if service.database_url is not None:
             return service.database_url
     return f"sqlite:///{settings.data_dir.absolute() / DATABASE}"
+
+
+def _of_the_deployment(settings: Settings) -> Iterable[Service]:
+    """Return what runs on the data directory, which may be of this deployment only."""
+    running = running_on(settings.data_dir).values()
+    for service in running:
+        if service.deployment not in (None, settings.deployment):
+            raise NoDeployment(
+                f"there is no deployment {settings.deployment!r} on {settings.data_dir}: "
+                f"{service.deployment!r} runs there; name that one, or another data directory with "
+                "--data-dir"
+            )
+    return running
 
 
 def kafka_options(settings: Settings) -> Options:
@@ -196,5 +221,6 @@ def kafka_options(settings: Settings) -> Options:
 
     Raises:
         Unreachable: No Kafka is set and no service runs.
+        NoDeployment: No Kafka is set, and another deployment runs.
     """
     return librdkafka_options(settings) | {"bootstrap.servers": bootstrap_servers(settings)}

@@ -29,9 +29,11 @@ from pydantic_settings import (
 
 from verdict.configuration.values import (
     cluster_url,
+    database,
     dotted,
     fitting_outputs,
     folder_or_file_url,
+    kafka_servers,
     listed,
     mail_server_url,
     possible,
@@ -50,6 +52,8 @@ MIB = 1 << 20
 Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
+Servers = Annotated[str, AfterValidator(kafka_servers)]
+DatabaseUrl = Annotated[SecretStr, AfterValidator(database)]
 Directory = Annotated[Path, AfterValidator(possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
 SmtpUrl = Annotated[str, AfterValidator(mail_server_url)]
@@ -84,8 +88,10 @@ class Settings(BaseSettings):
         default_factory=lambda: user_data_path("verdict"),
         description="Checkpoint, state, embedded broker, SQLite.",
     )
-    bootstrap_servers: str | None = Field(None, description="Your Kafka; unset: the embedded one.")
-    database_url: SecretStr | None = Field(
+    bootstrap_servers: Servers | None = Field(
+        None, description="Your Kafka; unset: the embedded one."
+    )
+    database_url: DatabaseUrl | None = Field(
         None, description="sqlite:////path or postgresql://user@host/db; unset: in data_dir."
     )
     reader_role: RoleName = Field(

@@ -3,16 +3,22 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 from urllib.parse import unquote
 
+from pydantic import SecretStr
 from pydantic_core import from_json
 
 from verdict.configuration.mail_server import parse_server
+from verdict.database.address import file_of
+from verdict.errors import VerdictError
 from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
 
 OBJECTS = re.compile(r"s3a://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._-]+)*/?")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+SERVER = re.compile(r"(?:\w+://)?(?:[\w.-]+|\[[0-9a-fA-F:.%]+\])(?::(?P<port>\d{1,5}))?")
+KAFKA_PORT, PORTS = 9092, 1 << 16
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
 
@@ -104,18 +110,46 @@ def shared_folder(value: Any) -> Any:
 
 
 def possible(path: Path) -> Path:
-    """Return the path of what is there, or could be.
+    """Return the path of a folder that is there, or could be.
 
     Raises:
-        ValueError: No file system here has such names, or it leads round in a circle.
+        ValueError: It is a file, no file system here has such names, or it leads round in a circle.
     """
     try:
-        path.stat()
+        if not S_ISDIR(path.stat().st_mode):
+            raise ValueError(f"{str(path)!r} is no directory: name one, or one that can be made")
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         pass  # it may be made, or opened to us; whoever needs it says so
     except OSError as error:
         raise ValueError(f"{str(path)!r} can lead nowhere, {error.strerror}") from error
     return path
+
+
+def kafka_servers(value: str) -> str:
+    """Return addresses of Kafka that can be some, or nothing: it is not set then.
+
+    Raises:
+        ValueError: They cannot.
+    """
+    for one in value.split(",") if value else ():
+        found = SERVER.fullmatch(one.strip())
+        if found is None or not 0 < int(found["port"] or KAFKA_PORT) < PORTS:
+            raise ValueError(f"{one!r} is no address of Kafka: write HOST:PORT, or several with ,")
+    return value
+
+
+def database(url: SecretStr) -> SecretStr:
+    """Return the URL of a database of a kind that can be used, or nothing: it is not set then.
+
+    Raises:
+        ValueError: It is another one, or no URL.
+    """
+    try:
+        if url:
+            file_of(url.get_secret_value())
+    except VerdictError as error:
+        raise ValueError(str(error)) from None  # the cause shows the URL
+    return url
 
 
 def topic_or_prefix(value: str) -> str:

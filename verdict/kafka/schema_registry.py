@@ -33,6 +33,12 @@ class Placed(NamedTuple):
     schema: SchemaVersion
 
 
+class NoRegistry(VerdictError):
+    """A URL cannot be that of a schema registry."""
+
+    exit_code = 2
+
+
 class Clash(VerdictError):
     """The registry has something else under an id or a version of ours."""
 
@@ -73,7 +79,7 @@ class SchemaRegistry:
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
         if split.scheme not in ("http", "https") or not split.hostname:
-            raise VerdictError("a schema registry is named by an http:// or https:// URL")
+            raise NoRegistry("a schema registry is named by an http:// or https:// URL")
         host = split.netloc.rpartition("@")[2]
         self._root = urlunsplit((split.scheme, host, split.path.rstrip("/"), "", ""))
         self._headers = {"Content-Type": CONTENT, "Accept": CONTENT}

@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 
 Model = TypeVar("Model", bound=BaseModel)
 
+A_TIME = "2026-11-21T13:00:00Z"  # as messages suggest it
 LARGEST = 2**63 - 1  # Avro's long; an integer beyond it could be accepted but never stored
 
 
@@ -76,13 +77,16 @@ def epoch_millis(value: Any) -> Any:
     """Read an ISO 8601 time with a zone as epoch milliseconds; leave the rest to validation.
 
     Raises:
-        ValueError: The text is no ISO 8601 time, or has no time zone.
+        ValueError: The text is no ISO 8601 time, or has no time zone; names one that would do.
     """
     if not isinstance(value, str):
         return value
-    moment = datetime.fromisoformat(value)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is no time with a zone, such as {A_TIME}") from error
     if moment.tzinfo is None:
-        raise ValueError(f"time {value!r} needs a time zone, for example {value}Z")
+        raise ValueError(f"time {value!r} needs a time zone, for example {moment.isoformat()}Z")
     return (moment - datetime.fromtimestamp(0, UTC)) // RESOLUTION
 
 

@@ -10,6 +10,8 @@ from verdict.projection.declared import FIRST, AtVersion, declared
 class NotDeclared(VerdictError):
     """There is no projection of that name."""
 
+    exit_code = 2
+
     def __init__(self, name: str, known: Iterable[str]) -> None:
         super().__init__(f"there is no projection {name!r}: there are {', '.join(known)}")
 

@@ -195,7 +195,10 @@ class Running:
         held.callback(self._reach.stop)
         self._reach.start()
         self._start_parts(held)
-        service = Service(os.getpid(), laid.servers, database, self._page_url, roles=crew.names)
+        service = Service(
+            os.getpid(), laid.servers, database, self._page_url, roles=crew.names,
+            deployment=settings.deployment,
+        )  # fmt: skip
         limit_s, latencies = settings.batch_limit_s, self._latencies
         self._vitals = Vitals(crew.place.home, service, limit_s, latencies)
         held.callback(withdraw, crew.place.home)

@@ -188,9 +188,10 @@ class Standing:
     @property
     def complaints(self) -> tuple[str, ...]:
         """All that somebody should look after: the problems, and that no service runs."""
-        if self.service is not None or self.processes:
+        down = f"no verdict runs on {self.data_dir}: start `verdict up`"
+        if self.service or self.processes or any(one.startswith(down) for one in self.problems):
             return self.problems
-        return (f"no verdict runs on {self.data_dir}: start `verdict up`", *self.problems)
+        return (down, *self.problems)
 
 
 def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:

@@ -68,13 +68,18 @@ def before(engine: Engine, name: str, at_version: AtVersion) -> Beside:
     """Return the live version and the one that readers saw before it.
 
     Raises:
-        VerdictError: None is kept.
+        VerdictError: None is kept, or readers see it again already.
     """
     with engine.begin() as connection:
         live, known = _known(connection, name)
     kept = next((number for number, one in known.items() if one.role == Role.KEPT), None)
     if kept is None:
         raise VerdictError(f"projection {name} v{live} has no version before it to go back to")
+    if kept > live:
+        raise VerdictError(
+            f"projection {name} was rolled back from v{kept} to v{live} already, and no earlier "
+            f"version is kept: `verdict projection swap {name}` shows v{kept} again"
+        )
     return Beside(at_version(live), at_version(kept), at_version)
 
 
