@@ -46,6 +46,42 @@ def test_what_is_too_wide_for_a_terminal_is_shown_record_by_record(
     ]
 
 
+def test_the_widest_column_is_broken_between_words_when_enough_of_it_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    show(add_rows(table("id", "error"), [(ID[:26], ERROR), ("b", None)]))
+
+    plain = Text.from_ansi(capsys.readouterr().out).plain
+    _, _, *lines = (line.rstrip() for line in plain.splitlines())
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith(ID[:26])
+    assert " ".join(" ".join(lines[:-1]).replace(ID[:26], "").split()) == ERROR
+    assert [len(line) - len(line.lstrip()) for line in lines[1:-1]] == [29] * (len(lines) - 2)
+
+
+def test_lines_are_broken_between_words_and_begin_further_right(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts, and tables of two columns; a word that is too long stays whole."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    show(Text(f"  {ERROR}"), add_rows(table("", ""), [("id", ID), ("error", ERROR)]))
+
+    plain = Text.from_ansi(capsys.readouterr().out).plain
+    assert [line.rstrip() for line in plain.splitlines()] == [
+        "  one sentence that says what happened",
+        "    and what can be done about it now",
+        f"id     {ID}",
+        "error  one sentence that says what",
+        "       happened and what can be done",
+        "       about it now",
+    ]
+
+
 def test_names_that_others_chose_are_neither_markup_nor_pictures(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_the_outcome_of_one_s_own_command_is_told_once(shown: TestClient) -> Non
 
 
 def test_no_more_follow_than_it_can_bear(held: Path) -> None:
-    feeds = Feeds(settings_alone(data_dir=held))
+    feeds = Feeds(settings_alone(data_dir=held), Event())
 
     async def follow() -> list[int]:
         streams = [feeds._events(list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
@@ -83,3 +84,16 @@ def test_no_more_follow_than_it_can_bear(held: Path) -> None:
         return [*codes, feeds._told(list, "seq", 0, once=False).status_code]
 
     assert asyncio.run(follow()) == [503, 200]
+
+
+def test_a_feed_ends_when_the_page_is_stopping(held: Path) -> None:
+    stopping = Event()
+    feeds = Feeds(settings_alone(data_dir=held), stopping)
+
+    async def follow() -> list[bytes]:
+        stream = feeds._events(list, "seq", 300, once=False)
+        await anext(stream)
+        stopping.set()
+        return [one async for one in stream]
+
+    assert asyncio.run(follow()) == []

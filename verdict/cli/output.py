@@ -96,9 +96,9 @@ def show(*parts: Table | Text | str) -> None:
 
 
 def show_records(made: Table, console: Console | None = None) -> None:
-    """Print a table record by record, one value a line."""
+    """Print a table record by record, one value a line, however long it is."""
     console = console or Console(emoji=False)
-    for line in _records(made, console):
+    for line in _records(made):
         console.print(line, soft_wrap=True)
 
 
@@ -165,7 +165,7 @@ def _broken(console: Console, line: Text, begin: int | None = None) -> Text:
     return Text("\n" + " " * begin).join(parts)
 
 
-def _records(made: Table, console: Console) -> Iterator[Text]:
+def _records(made: Table, console: Console | None = None) -> Iterator[Text]:
     """Yield a table record by record; one without headers is a record already."""
     rows = [
         tuple(map(_text, row))
@@ -180,11 +180,11 @@ def _records(made: Table, console: Console) -> Iterator[Text]:
         yield from _aligned(list(zip(headers, row, strict=True)), console)
 
 
-def _aligned(rows: Sequence[tuple[Text, ...]], console: Console) -> Iterator[Text]:
+def _aligned(rows: Sequence[tuple[Text, ...]], console: Console | None) -> Iterator[Text]:
     broad = max((len(name) for name, *_ in rows), default=0)
     for name, *values in rows:
         line = Text("  ").join((Text(name.plain.ljust(broad)), *values))
-        yield _broken(console, line, broad + INDENT)
+        yield line if console is None else _broken(console, line, broad + INDENT)
 
 
 def _text(value: Any) -> Text:

@@ -61,8 +61,7 @@ def serve(settings: Settings, on_step: OnStep = unobserved, crew: Crew | None = 
         with progress(_starting(crew)) as tell:
             url = page.url if page else None
             running = parts.enter_context(Running(settings, on_step, tell, crew, url))
-        if page:
-            page.stay()
+        _stay(page, parts)
         started.set()
         stop_on_signals(stopped)  # Spark has put its own handler of Ctrl-C in place of ours
         typer.echo(_ready(running.service))
@@ -89,6 +88,13 @@ def _page(settings: Settings, parts: ExitStack) -> "Serving | None":
         note(f"no page, as {error.name} is not installed: pip install 'verdict-cqrs[page]'")
         return None
     return parts.enter_context(Serving(settings, beside=True))
+
+
+def _stay(page: "Serving | None", parts: ExitStack) -> None:
+    """Keep the page's port for the next start; end it before Kafka, which its clients ask."""
+    if page:
+        page.stay()
+        parts.callback(page.stop)
 
 
 def _starting(crew: Crew | None) -> str:

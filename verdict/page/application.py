@@ -1,5 +1,6 @@
 """The page as one application of FastAPI: what a request meets first, and what answers it."""
 
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -75,6 +76,7 @@ def page_of(
         lifespan=open_page,
         default_response_class=Json,
     )
+    page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
     watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)

@@ -5,6 +5,7 @@ on by the `Last-Event-ID` that browsers send along.
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Annotated
@@ -38,10 +39,11 @@ Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it en
 
 
 class Feeds:
-    """Tells so many at a time what comes, each for some minutes."""
+    """Tells so many at a time what comes, each for some minutes, until the page is stopping."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, stopping: threading.Event) -> None:
         self._settings = settings
+        self._stopping = stopping
         self._open = 0
 
     async def feed(
@@ -93,7 +95,7 @@ class Feeds:
                 found = await run_in_threadpool(look)
                 for one in found:
                     yield format_sse_event(data_str=json_line(one).decode(), id=str(one[id]))
-                if time.monotonic() >= until or (once and found):
+                if self._stopping.is_set() or time.monotonic() >= until or (once and found):
                     return
                 quiet = 0 if found else quiet + 1
                 if found:
@@ -111,7 +113,7 @@ def _numbered(views: Iterable[tuple[str, View]]) -> Iterable[str]:
 
 def add_feeds(page: FastAPI, settings: Settings) -> None:
     """Let programs and browsers follow."""
-    feeds = Feeds(settings)
+    feeds = Feeds(settings, page.state.stopping)
     page.add_api_route(
         "/feed/{view}", feeds.feed, summary="Rows of a numbered view as they come, as events."
     )

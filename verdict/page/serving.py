@@ -30,8 +30,9 @@ class Serving:
     def __init__(self, settings: Settings, beside: bool = False) -> None:
         self._noted = settings.data_dir / PORT
         self._socket = _where_it_was(settings, self._noted) or _listening(settings)
+        self._page = page_of(settings, beside=beside)
         config = uvicorn.Config(
-            page_of(settings, beside=beside),
+            self._page,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -61,10 +62,15 @@ class Serving:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Answer nobody any more, and close the clients that the page has; again is no fault."""
+        self._page.state.stopping.set()
         self._server.should_exit = True
         self._thread.join(STOP_S)
         self._socket.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 def _where_it_was(settings: Settings, noted: Path) -> socket.socket | None:
