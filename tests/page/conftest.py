@@ -17,6 +17,7 @@ from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
     LettersStanding,
+    PolicyRejections,
     PositionStanding,
     ProcessorStanding,
     ProjectionStanding,
@@ -49,6 +50,10 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         events=12,
         answered={"ACCEPTED": 4, "NOT_FOUND": 1, "BUSINESS_RULE": 5},
         refused={"OVERFILL": 2, "COMPUTED-1": 1, "COMPUTED-2": 2},
+        policy_rejections=(
+            PolicyRejections("ship", "BUSINESS_RULE", "LATE", 3, 1, "c-9"),
+            PolicyRejections("ship", "BUSINESS_RULE", "OVERFILL", 4, 0, None),
+        ),
     )
 
 

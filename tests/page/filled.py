@@ -63,7 +63,9 @@ def keep(memory: InMemory, url: str) -> None:
     topics, database, models = memory.topics, open_database(url), projections()
     create_read_side(database, models)
     names = [
-        named(kind) for kind in app.aggregate_types for named in (topics.events, topics.responses)
+        named(kind)
+        for kind in app.aggregate_types
+        for named in (topics.events, topics.responses, topics.rejected)
     ]
     records = [record for name in names for record in memory.events(name)]
     decoding = Decoding(topics)

@@ -117,6 +117,8 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     assert found["verdict_refused_last_minute", "OVERFILL"] == 2
     assert found["verdict_refused_last_minute", "other"] == 3, "a rule may compute its codes"
     assert found["verdict_answer_seconds", "0.99"] == 1.2
+    assert found["verdict_policy_rejected_total", "ship", "BUSINESS_RULE"] == 7
+    assert found["verdict_policy_rejected_unexpected", "ship", "BUSINESS_RULE"] == 1
     assert found["verdict_letters", "parked"] == 0
 
 

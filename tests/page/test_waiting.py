@@ -1,6 +1,7 @@
 """What waits, on the page: who sees it, who decides, and what is kept of that."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,7 +11,9 @@ from starlette.testclient import TestClient
 
 from schemas.position import PositionTransferred
 from tests.page.conftest import TOKEN, Opened
+from tests.page.filled import PLACE, keep
 from tests.projection.holding import Holding
+from tests.projection.test_policy_rejection import shop
 from verdict.configuration.found import DATABASE
 
 HTML = {"accept": "text/html"}
@@ -123,3 +126,27 @@ def test_a_deployment_without_a_read_side_says_so(opened: Opened) -> None:
 
     assert answer.status_code == 503
     assert "there is no read side at" in answer.text
+
+
+@pytest.mark.proves("X-01")
+def test_rejected_commands_of_policies_are_listed_with_their_cause_page_by_page(
+    opened: Opened, tmp_path: Path
+) -> None:
+    with shop("OVERFILL", "INVALID_COMMAND").in_memory() as memory:
+        for number in range(60):
+            memory.send(f"o-{number}", PLACE, 0, correlation_id=f"flow-{number}")
+        keep(memory, f"sqlite:///{tmp_path / DATABASE}")
+    browser = opened().browser
+
+    first, second = (browser.get(f"/letters?offset={at}", headers=HTML).text for at in (0, 50))
+    ids = [re.findall(r"/flow\?id=(flow-\d+)", page) for page in (first, second)]
+
+    assert [*map(len, ids)] == [50, 10]
+    assert len({*ids[0], *ids[1]}) == 60
+    assert "/letters?offset=50" in first
+    assert "/letters?offset=0" in second
+    assert "/letters?offset=100" not in second
+    assert "OrderPlaced of" in first
+    assert "/life?aggregate=order&amp;id=o-7&amp;version=1" in first + second
+    command_id = re.findall(r"/why\?id=([^\"]+)", second)[0]
+    assert "NOT_FOUND" in browser.get(f"/why?id={command_id}", headers=HTML).text

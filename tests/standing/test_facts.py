@@ -8,6 +8,7 @@ from verdict.standing.facts import (
     DeciderStanding,
     HeldAggregate,
     LettersStanding,
+    PolicyRejections,
     PositionStanding,
     Problem,
     ProcessorStanding,
@@ -50,6 +51,7 @@ FULL = Standing(
     problems=(Problem("the lake stopped: no disk"),),
     answered={"ACCEPTED": 3},
     refused={"OVERFILL": 1},
+    policy_rejections=(PolicyRejections("ship", "BUSINESS_RULE", "OVERFILL", 3, 2, "c-9"),),
 )
 
 
@@ -75,7 +77,9 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
-        '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}}'
+        '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, '
+        '"policy_rejections": [{"policy": "ship", "reason": "BUSINESS_RULE", '
+        '"rule_code": "OVERFILL", "rejected": 3, "unexpected": 2, "newest": "c-9"}]}'
     )
 
 
@@ -84,7 +88,7 @@ def test_nothing_known_as_json() -> None:
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
-        '"answered": null, "refused": null}'
+        '"answered": null, "refused": null, "policy_rejections": null}'
     )
 
 

@@ -1,5 +1,6 @@
 """G-06: what is wrong is said of whom it is wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from verdict.standing.facts import (
     CommandsStanding,
     HeldAggregate,
     LettersStanding,
+    PolicyRejections,
     ProcessorStanding,
     ProjectionStanding,
     ScatteredAggregate,
@@ -106,3 +108,22 @@ def test_a_partition_that_is_ahead_is_not_made_up_for_by_others() -> None:
     assert total([5, 0, 1]) == 6
     assert total([5, None, -1]) is None
     assert total([]) == 0
+
+
+@pytest.mark.proves("X-01")
+def test_rejected_commands_that_a_policy_does_not_expect_are_a_problem() -> None:
+    found = replace(
+        QUIET,
+        policy_rejections=(
+            PolicyRejections("ship", "BUSINESS_RULE", "OVERFILL", 7, 2, "c-9"),
+            PolicyRejections("ship", "DELETED", None, 100_000, 0, None),
+        ),
+    )
+
+    [said] = problems_of(found)
+
+    assert said.startswith(
+        "unexpected rejections of commands of the policy ship in the last 24 hours: 2 with "
+        "BUSINESS_RULE OVERFILL; "
+    )
+    assert "`verdict why c-9`" in said

@@ -3,7 +3,8 @@
 from typing import Any, cast
 
 from verdict.reading.reader import Reader
-from verdict.standing import read_side
+from verdict.standing import policy_rejections, read_side
+from verdict.standing.facts import PolicyRejections
 from verdict.standing.read_side import Told
 from verdict.wire.spans import Partition
 
@@ -21,6 +22,12 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.EVENTS: [(9,)],
     read_side.ANSWERED: [("ACCEPTED", 4)],
     read_side.REFUSED: [("OVERFILL", 2)],
+    policy_rejections.COUNTED: [
+        ("ship", "DELETED", None, 5, 0),
+        ("ship", "HANDLER_ERROR", None, 9, 4),
+    ],
+    policy_rejections.CURED: [("ship", "HANDLER_ERROR", 2)],
+    policy_rejections.NEWEST: [("c-9",)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
@@ -72,3 +79,10 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     assert TOLD.refused == {"OVERFILL": 2}
     assert TOLD.scattered.first is not None
     assert TOLD.scattered.first.partitions == 3
+
+
+def test_rejected_commands_of_policies_are_counted_with_the_newest_that_needs_attention() -> None:
+    assert TOLD.policy_rejections == (
+        PolicyRejections("ship", "DELETED", None, 5, 0, None),
+        PolicyRejections("ship", "HANDLER_ERROR", None, 9, 2, "c-9"),
+    )

@@ -31,6 +31,7 @@ from verdict.projection.described import View
 from verdict.projection.membership import Membership
 from verdict.projection.own_views import OWN_VIEWS
 from verdict.projection.projection import Projection
+from verdict.projection.rejected_command import RejectedCommand
 from verdict.projection.row_projection import RowProjection
 from verdict.projection.versions import BuiltOtherwise
 from verdict.read_models.as_built import with_built
@@ -70,7 +71,8 @@ class ReadModels:
     def findings(self, aggregate_types: Collection[str]) -> Iterator[Finding]:
         """Yield the rows that are not what follows from the records, of who follows these types."""
         topics = self.records.topics
-        ours = {of(name) for name in aggregate_types for of in (topics.events, topics.responses)}
+        kinds = (topics.events, topics.responses, topics.rejected)
+        ours = {of(name) for name in aggregate_types for of in kinds}
         states = (one for one in current().states if one.about in aggregate_types)
         ours |= {topics.named(one.topic) for one in states}  # which others write
         for name, at_version in declared().items():
@@ -103,14 +105,15 @@ class ReadModels:
             yield _unlike(name, error)
 
     def _untold(self, connection: Connection, projection: Projection, gone: Gone) -> None:
-        """Say that rows cannot be compared: a fault, but where they are all there is of responses.
+        """Say that rows cannot be compared: a fault, but not of responses and rejections.
 
         Nobody archives these, as Kafka keeps them; what was read before it dropped them is right as
         far as anybody can tell.
         """
         read = position.load(connection, projection).get(gone.place, 0)
-        answers = map(self.records.topics.responses, current().aggregate_types)
-        if gone.place.topic in answers and read >= gone.earliest:
+        topics, types = self.records.topics, current().aggregate_types
+        kept = {of(name) for name in types for of in (topics.responses, topics.rejected)}
+        if gone.place.topic in kept and read >= gone.earliest:
             self.looked.not_checked.append(
                 f"{projection.name}: of {gone.place} Kafka has dropped what lies before offset "
                 f"{gone.earliest}; it was read, and is nowhere else"
@@ -230,7 +233,7 @@ class ReadModels:
         record = delivery.record
         if self.only is None:
             return True
-        if isinstance(record, RecordedEvent | Outcome):
+        if isinstance(record, RecordedEvent | Outcome | RejectedCommand):
             return (record.aggregate_type, record.aggregate_id) == self.only
         return isinstance(record, Carried) and record.key == self.only[1]
 

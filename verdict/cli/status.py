@@ -22,6 +22,7 @@ from verdict.standing.asking import standing_of
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
+    PolicyRejections,
     Problem,
     ProcessorStanding,
     ProjectionStanding,
@@ -110,6 +111,8 @@ def _page(found: Standing) -> Iterator[Part]:
     if letters := found.letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
         yield Text(f"letters  {counted}")
+    if found.policy_rejections:
+        yield from (Text(), _policy_rejections(found.policy_rejections))
 
 
 def _service(service: Service | None) -> Text:
@@ -159,6 +162,14 @@ def _projections(projections: Sequence[ProjectionStanding]) -> Table:
     live = (one for one in projections if one.role == "live")
     rows = ([one.projection, one.version, one.lag, len(one.held), _state(one)] for one in live)
     return add_rows(table("projection", *numbers, "state", numbers=numbers), rows)
+
+
+def _policy_rejections(rejections: Sequence[PolicyRejections]) -> Table:
+    numbers = ("rejected", "unexpected in 24 h")
+    rows = (
+        [one.policy, one.reason, one.rule_code, one.rejected, one.unexpected] for one in rejections
+    )
+    return add_rows(table("policy", "reason", "rule", *numbers, numbers=numbers), rows)
 
 
 def _state(projection: ProjectionStanding) -> Text:

@@ -160,7 +160,7 @@ def _renewable(name: str, topics: Topics) -> Topic:
 
 
 def _refused(topic: Topic, topics: Topics, kafka: Kafka) -> dict[Partition, int]:
-    """Return where rejections lay at most; nobody of ours has a position there.
+    """Return where rejections lay at most, which the read side may not have reached.
 
     Each lies in the partition of its response, and was written in the same transaction.
     """

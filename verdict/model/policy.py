@@ -1,6 +1,6 @@
 """What a policy is, as a value, and how what it asks for becomes a command on a topic."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, get_args, get_type_hints
@@ -8,10 +8,14 @@ from typing import Any, Generic, get_args, get_type_hints
 from typing_extensions import TypeVar
 from uuid_utils import UUID, uuid5
 
+from verdict.model.aggregate import Misdeclared
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, Expectation, Expected, meant
+from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent
 
+ACTOR = "policy:"  # begins the actor of each command of a policy, before the policy's name
+REASONS = frozenset(map(str, Reason))
 COMMAND_IDS = UUID("0d3c0e2a-9b7f-5f4e-8f56-6a5a5d1f7c3b")  # fixed for ever: ids derive from it
 
 Asks = TypeVar("Asks", bound=Command, covariant=True, default=Command)
@@ -40,12 +44,36 @@ class Policy:
         react: event, and `settings` → what is asked for because of it; pure: no clock, no chance,
             no I/O. What its annotation says that it returns is drawn on the page.
         settings: The application's settings that it depends on: `react` takes them by their names.
+        expected_rejections: Reasons and codes of rules with which its commands may be rejected, so
+            that no person has to look at them: `{Reason.DELETED, "OVERFILL"}`. BUSINESS_RULE stands
+            for all rules. A misspelled reason counts as the code of a rule, so that it expects
+            nothing: `Reason.DELETED` is safer than a text.
+
+    Raises:
+        Misdeclared: What it expects is not a set of names, or is a reason in another spelling.
     """
 
     name: str
     follows: tuple[str, ...]
     react: Callable[..., Iterable[Asked]]
     settings: tuple[str, ...] = ()
+    expected_rejections: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        expected = self.expected_rejections
+        names = [] if isinstance(expected, str) else [*expected]
+        if isinstance(expected, str) or not all(isinstance(one, str) and one for one in names):
+            raise Misdeclared(
+                f"policy {self.name!r} expects the rejections {expected!r}: give a set of reasons "
+                'and codes of rules, such as {Reason.DELETED, "OVERFILL"}'
+            )
+        for name in names:
+            plain = name.strip().upper().replace("-", "_").replace(" ", "_")
+            if name not in REASONS and plain in REASONS:
+                raise Misdeclared(
+                    f"policy {self.name!r} expects {name!r}, which is not a reason: write {plain}"
+                )
+        object.__setattr__(self, "expected_rejections", frozenset(map(str, names)))
 
     @property
     def asks(self) -> tuple[type[Command], ...]:
@@ -100,7 +128,7 @@ def commands_of(
                 expected_version=meant(asked.expected_version),
                 correlation_id=event.correlation_id,
                 causation_id=event.event_id,
-                actor=f"policy:{policy.name}",
+                actor=f"{ACTOR}{policy.name}",
                 traceparent=event.traceparent,
                 payload={},
             ),

@@ -11,6 +11,7 @@ from verdict.application import current, of_the_application
 from verdict.model.rule_codes import codes_of
 from verdict.page.health import unready
 from verdict.page.watch import Look
+from verdict.standing.facts import PolicyRejections
 
 Value = tuple[tuple[str, ...], float]
 Family = CounterMetricFamily | GaugeMetricFamily
@@ -160,8 +161,24 @@ def _letters(look: Look) -> Iterable[Value]:
         yield from ((("waiting",), letters.waiting), (("parked",), letters.parked))
 
 
+def _policy_rejected(look: Look) -> Iterable[Value]:
+    return _by_reason(look, lambda one: one.rejected)
+
+
+def _policy_unexpected(look: Look) -> Iterable[Value]:
+    return _by_reason(look, lambda one: one.unexpected)
+
+
+def _by_reason(look: Look, counted: Callable[[PolicyRejections], int]) -> Iterable[Value]:
+    sums = Counter[tuple[str, str]]()
+    for one in look.standing.policy_rejections or ():
+        sums[one.policy, one.reason] += counted(one)
+    return sums.items()
+
+
 PLACE = ("topic", "partition")
 VERSION = ("projection", "version", "role")
+REJECTED = ("policy", "reason")
 
 METRICS = (
     Metric("verdict_service_running", "1 when a decider runs on the data directory.", (), _service),
@@ -224,5 +241,17 @@ METRICS = (
         "verdict_projection_stopped", "1 when a version is stopped.", VERSION, _projection_stopped
     ),
     Metric("verdict_projection_held", "Aggregates that wait in a version.", VERSION, _held),
+    Metric(
+        "verdict_policy_rejected_total",
+        "Rejections of commands that policies sent.",
+        REJECTED,
+        _policy_rejected,
+    ),
+    Metric(
+        "verdict_policy_rejected_unexpected",
+        "Of these, the ones that need attention, as `verdict status` lists them.",
+        REJECTED,
+        _policy_unexpected,
+    ),
     Metric("verdict_letters", "Dead letters, `waiting` or `parked`.", ("status",), _letters),
 )

@@ -8,16 +8,21 @@ from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from verdict.configuration.settings import Settings
+from verdict.model.message import LARGEST
+from verdict.page.asked import some
 from verdict.page.door import sees
 from verdict.page.forms import Form, Undecided, filled_in
 from verdict.page.pages import Pages
-from verdict.reading.reader import Sees
+from verdict.reading.reader import Sees, reader_of
+from verdict.standing.policy_rejections import LISTED, since
 from verdict.unhandled.kind import By, Facts, Unhandled
 from verdict.unhandled.kinds import kind_of, kinds
 
+SHOWN = 50  # rejected commands of policies on a page
 PERSONAL = ("payload", "replacement")
 
 Address = Annotated[str, Query(max_length=2_000)]
+Offset = Annotated[int, Query(ge=0, le=LARGEST)]
 Decide = Callable[[Unhandled, str, Form, By], str]
 
 DECISIONS: dict[str, Decide] = {
@@ -31,13 +36,17 @@ DECISIONS: dict[str, Decide] = {
 def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
     """Let people see what waits, and those with the token decide."""
 
-    def listed(request: Request, said: str) -> Response:
+    def listed(request: Request, said: str, offset: int = 0) -> Response:
         with kinds(settings) as every:
             found = [item for kind in every for item in kind.listed()]
-        return pages.shown(request, "letters", {"found": found, "said": said})
+        with reader_of(settings, sees(request, settings)) as reader:
+            rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
+        waiting = {"found": found, "rejected": rejected, "said": said}
+        paging = {"before": max(offset - SHOWN, 0), "offset": offset, "next": offset + SHOWN}
+        return pages.shown(request, "letters", waiting | paging | {"more": more})
 
-    def letters(request: Request) -> Response:
-        return listed(request, said="")
+    def letters(request: Request, offset: Offset = 0) -> Response:
+        return listed(request, "", offset)
 
     def letter(request: Request, id: Address) -> Response:
         with kind_of(id, settings) as kind:

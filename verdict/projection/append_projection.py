@@ -24,7 +24,7 @@ class AppendProjection(Feedless):
         version: Part of its table's name.
         table: Its primary key tells records apart: one that is there already is skipped.
         columns: What a row has, in this order.
-        row: Record → its row; pure.
+        row: Record → its row; pure. A delivery without a record has no row.
         follows: The topics, by their names in a deployment.
         views: View name → what it selects.
         settings: What `row` depends on besides the record, spelled out.
@@ -57,7 +57,7 @@ class AppendProjection(Feedless):
 
     def rows(self, deliveries: Iterable[Delivery]) -> Sequence[tuple[Any, ...]]:
         """Return the rows of records, which workers may have made."""
-        return [one.row or row_of(one, self.row) for one in deliveries]
+        return [one.row or row_of(one, self.row) for one in deliveries if one.row or one.record]
 
     def insert(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Applied:
         """Insert the rows that are not there."""

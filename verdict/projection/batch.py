@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from verdict.model.carried_state import CarriedState
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.answered import Outcome
+from verdict.projection.rejected_command import RejectedCommand
 from verdict.wire.spans import Partition, Span
 
 
@@ -35,14 +36,15 @@ class Carried:
     value: CarriedState | Unreadable | None
 
 
-Record = RecordedEvent | Outcome | Carried
+Record = RecordedEvent | Outcome | RejectedCommand | Carried
 
 
 class Delivery(NamedTuple):
     """A decoded record and its place.
 
     Of an event there are the bytes of its value, too; or its row in the archive, `row`, which has
-    them. Of a response there is what `outcome` keeps: as the record, or from a worker as `row`.
+    them. Of a response there is what `outcome` keeps: as the record, or from a worker as `row`. So
+    it is with a rejection and `policy_rejection`; one that this does not keep has neither.
     """
 
     topic: str

@@ -144,7 +144,8 @@ class AppendBuilder:
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
         """Yield a row per record."""
         for delivery in deliveries:
-            yield Built(row_of(delivery, self.row))
+            if delivery.record is not None:
+                yield Built(row_of(delivery, self.row))
 
 
 def row_of(delivery: Delivery, row: Callable[[Record], tuple[Any, ...]]) -> tuple[Any, ...]:

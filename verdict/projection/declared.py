@@ -1,4 +1,4 @@
-"""Which read models there are: the engine's own two, the application's, and aggregates' states."""
+"""Which read models there are: the engine's own, the application's, and aggregates' states."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -9,6 +9,7 @@ from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
 from verdict.projection.identifiers import check_identifiers
 from verdict.projection.outcome import outcome
+from verdict.projection.policy_rejection import policy_rejection
 from verdict.projection.projection import Projection
 
 FIRST = 1
@@ -18,6 +19,11 @@ AtVersion = Callable[[int], Projection]
 OF_EVERY_APPLICATION = (
     ReadModel(name="event_archive", key=("global_position",), at=event_archive),
     ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
+    ReadModel(
+        name="policy_rejection",
+        key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
+        at=policy_rejection,
+    ),
 )
 
 

@@ -1,4 +1,7 @@
-"""Kafka's records to what projections are given: an event, a response or a carried state; pure."""
+"""Kafka's records to what projections are given; pure.
+
+They are events, responses, rejections of policies' commands, and carried states.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +18,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import kind_and_text
 from verdict.projection.answered import Outcome, answered
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.projection.rejected_command import RejectedCommand, rejected_command
 from verdict.wire.records import decode_event
 from verdict.wire.topics import Topics
 
@@ -22,8 +26,8 @@ SHOWN_CHARS = 500
 NO_ID = "no id: "
 HEX_BYTES = 64  # of a key; of a longer one its hash is as good a name
 
-Read = Callable[[bytes | None, bytes | None], Record]
-"""Key and value of one of Kafka's records to what they say."""
+Read = Callable[[bytes | None, bytes | None], Record | None]
+"""Key and value of one of Kafka's records to what they say; None: nothing that is kept."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Decoding:
         self, topic: str, partition: int, offset: int, key: bytes | None, value: bytes | None
     ) -> Delivery:
         """Return one of Kafka's records decoded, or with the reason why it cannot be."""
-        record: Record | Unreadable
+        record: Record | Unreadable | None
         try:
             record = (self._readers.get(topic) or self._reader(topic))(key, value)
         except Exception as error:  # a bug or tampering, for the driver to report with the place
@@ -57,18 +61,22 @@ class Decoding:
         aggregate_type = self.topics.aggregate_of(topic)
         if topic == self.topics.events(aggregate_type):
             return partial(_of_aggregate, aggregate_type, partial(storable_event, aggregate_type))
+        if topic == self.topics.rejected(aggregate_type):
+            return partial(_of_aggregate, aggregate_type, rejected_command)
         return partial(_of_aggregate, aggregate_type, answered)
 
 
 def _of_aggregate(
     aggregate_type: str,
-    decode: Callable[[bytes], RecordedEvent | Outcome],
+    decode: Callable[[bytes], RecordedEvent | Outcome | RejectedCommand | None],
     key: bytes | None,
     value: bytes | None,
-) -> Record:
+) -> Record | None:
     if value is None:
         raise ValueError("the record has no value")
     record = decode(value)
+    if record is None:
+        return None
     if record.aggregate_id.encode() != key or record.aggregate_type != aggregate_type:
         raise ValueError(
             f"the record is of {record.aggregate_type} {record.aggregate_id!r}, its place is "

@@ -129,6 +129,22 @@ class LettersStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyRejections:
+    """How many commands of a policy were rejected, with one reason and code of a rule.
+
+    `unexpected` are those of the last 24 hours that the policy does not expect, and whose command
+    was not accepted later; `newest` is the id of the newest such command.
+    """
+
+    policy: str
+    reason: str
+    rule_code: str | None
+    rejected: int
+    unexpected: int
+    newest: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The whole: service, decider, processors, projections, letters.
 
@@ -136,7 +152,8 @@ class Standing:
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
     archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
-    `refused` how many of these each rule refused, by its code.
+    `refused` how many of these each rule refused, by its code;
+    `policy_rejections` how many commands of policies were ever rejected.
     """
 
     service: Service | None
@@ -153,6 +170,7 @@ class Standing:
     events: int | None = None
     answered: Mapping[str, int] | None = None
     refused: Mapping[str, int] | None = None
+    policy_rejections: tuple[PolicyRejections, ...] | None = None
 
     @property
     def lag(self) -> int | None:

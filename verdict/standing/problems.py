@@ -6,6 +6,7 @@ from verdict.foundation.place import DECIDER
 from verdict.standing.facts import (
     HeldAggregate,
     LettersStanding,
+    PolicyRejections,
     Problem,
     ProjectionStanding,
     ScatteredKeys,
@@ -28,6 +29,8 @@ def _of_readers(found: Standing) -> Iterator[str]:
         yield from _out_of_order(found.scattered)
     if found.letters is not None:
         yield from _given_up(found.letters)
+    for rejections in found.policy_rejections or ():
+        yield from _unexpected(rejections)
 
 
 def _ahead(found: Standing) -> Iterator[Problem]:
@@ -95,6 +98,16 @@ def _given_up(letters: LettersStanding) -> Iterator[str]:
         yield (
             f"{letters.parked} letters are parked, nobody tries them again: see why with "
             "`verdict letters list`"
+        )
+
+
+def _unexpected(one: PolicyRejections) -> Iterator[str]:
+    if one.unexpected:
+        code = f" {one.rule_code}" if one.rule_code else ""
+        yield (
+            f"unexpected rejections of commands of the policy {one.policy} in the last 24 hours: "
+            f"{one.unexpected} with {one.reason}{code}; what it drives may be stuck; see why with "
+            f"`verdict why {one.newest}`, and all of them in the view policy_rejection"
         )
 
 

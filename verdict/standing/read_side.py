@@ -16,6 +16,7 @@ from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.standing.facts import (
     HeldAggregate,
     LettersStanding,
+    PolicyRejections,
     PositionStanding,
     ProjectionStanding,
     ScatteredAggregate,
@@ -23,6 +24,7 @@ from verdict.standing.facts import (
     total,
 )
 from verdict.standing.log_ends import Ends, ends_of, log_of
+from verdict.standing.policy_rejections import policy_rejections
 from verdict.wire.spans import Partition
 
 Row = tuple[Any, ...]
@@ -53,8 +55,8 @@ WHERE NOT EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class ReadSideStanding:
-    """Every version of every projection, keys on several partitions, letters, archived events, and
-    how the commands of the last minute were answered."""
+    """Every version of every projection, keys on several partitions, letters, archived events, how
+    the commands of the last minute were answered, and rejected commands of policies."""
 
     projections: tuple[ProjectionStanding, ...]
     scattered: ScatteredKeys
@@ -62,6 +64,7 @@ class ReadSideStanding:
     events: int
     answered: dict[str, int]
     refused: dict[str, int]
+    policy_rejections: tuple[PolicyRejections, ...]
 
 
 def read_side(settings: Settings) -> ReadSideStanding:
@@ -90,6 +93,7 @@ def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStandi
         told.events,
         told.answered,
         told.refused,
+        told.policy_rejections,
     )
 
 
@@ -117,6 +121,7 @@ class Told:
         since = {"since": iso_time(wall_clock() - ANSWERED_MS)}
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
         self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
+        self.policy_rejections = policy_rejections(reader)
 
     def topics(self) -> set[str]:
         """Return all topics that anybody follows, or has followed."""

@@ -1,5 +1,6 @@
 """U-04, U-05: the page beside a real service: commands by HTTP, and what became of them."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.deployment import Deployment
 from tests.e2e.with_one_service.conftest import TOKEN
+from tests.page.filled import INVOICE
 from verdict.configuration.found import find_service
 
 pytestmark = [
@@ -136,6 +138,39 @@ def test_how_long_commands_waited_is_measured(browser: httpx2.Client) -> None:
 
     assert waited.keys() == {"0.5", "0.99", "1"}
     assert 0 <= waited["0.5"] <= waited["0.99"] <= waited["1"]
+
+
+@pytest.mark.proves("X-01")
+def test_a_rejected_command_of_a_policy_needs_attention(
+    browser: httpx2.Client, deployment: Deployment
+) -> None:
+    """An account that is full: the points for a sale are rejected, and only `status` says so."""
+    card, largest = "full-card", 2**63 - 1
+    full = {"type": "AwardPoints", "invoice_number": "i", "total_cents": 1}
+    asked = {"aggregate_id": card, "expected_version": "ANY"}
+    payload = full | {"points_hundredths": largest}
+    browser.post("/commands/loyalty?wait_s=60", json=asked | {"payload": payload})
+    sale = INVOICE.model_copy(update={"customer_card_no": card}).model_dump(mode="json")
+    sold = {"aggregate_id": "sale-1", "expected_version": "NO_STREAM", "correlation_id": "till-9"}
+    payload = {"type": "RecordInvoice", **sale}
+    browser.post("/commands/invoice?wait_s=60", json=sold | {"payload": payload})
+
+    deployment.reaches("select rule_code from policy_rejection", ["TOO_MANY_POINTS"])
+    [rejected] = browser.get("/read/policy_rejection").json()["rows"]
+    assert (rejected["aggregate_id"], bool(rejected["expected"])) == (card, False)
+    checked = deployment.cli("status", "--check")
+    assert checked.returncode == 1
+    assert f"verdict why {rejected['command_id']}" in checked.stdout
+    assert "TOO_MANY_POINTS" in deployment.cli("status").stdout
+    [standing] = json.loads(deployment.cli("status", "--json").stdout)["policy_rejections"]
+    assert (standing["policy"], standing["rejected"], standing["unexpected"]) == (
+        "award_points", 1, 1,
+    )  # fmt: skip
+    waiting = browser.get("/letters", headers={"accept": "text/html"}).text
+    assert f"/why?id={rejected['command_id']}" in waiting
+    assert "/flow?id=till-9" in waiting
+    for name in ("verdict_policy_rejected", "verdict_policy_rejected_unexpected"):
+        assert measured(browser, name, "policy") == {"award_points": 1}
 
 
 def measured(browser: httpx2.Client, name: str, label: str) -> dict[str, float]:

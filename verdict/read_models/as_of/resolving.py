@@ -141,7 +141,12 @@ class Resolver:
         ]
 
     def _of(self, aggregate_type: str) -> set[str]:
-        return {self._topics.events(aggregate_type), self._topics.responses(aggregate_type)}
+        topics = self._topics
+        return {
+            topics.events(aggregate_type),
+            topics.responses(aggregate_type),
+            topics.rejected(aggregate_type),
+        }
 
     def _holds_events(self, topic: str) -> bool:
         return topic in map(self._topics.events, current().aggregate_types)

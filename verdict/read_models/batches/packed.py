@@ -1,9 +1,10 @@
 """Decoded records on their way from the executors to the driver: many in one value.
 
 What `event_archive` keeps of an event is made here, too, where there are cores for it; an outcome
-is a row already, and nothing else. Nobody looks into them in between: columns of their own would
-cost Spark's JVM, which makes rows of them and columns again, more than decoding costs Python. What
-is packed is plain values, pickled: a record's own class is found again at the other end.
+and a rejected command are rows already, and nothing else. Nobody looks into them in between:
+columns of their own would cost Spark's JVM, which makes rows of them and columns again, more than
+decoding costs Python. What is packed is plain values, pickled: a record's own class is found again
+at the other end.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ from verdict.model.source import Source
 from verdict.projection.answered import Outcome
 from verdict.projection.archived_event import archived_event
 from verdict.projection.batch import Carried, Delivery, Record, Unreadable
+from verdict.projection.rejected_command import RejectedCommand
 
 PACKED = "deliveries"
 PACKED_SCHEMA = f"{PACKED} binary"
@@ -54,7 +56,7 @@ def _row(delivery: Delivery) -> tuple[Any, ...]:
     row: tuple[Any, ...] | None = None
     if isinstance(record, RecordedEvent):
         row = tuple(archived_event(delivery))
-    elif isinstance(record, Outcome):
+    elif isinstance(record, Outcome | RejectedCommand):
         row, record = tuple(record), None
     kind = record.__class__
     return *delivery[:3], kind.__name__, VALUES[kind](record), row
