@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from tests.page.filled import fill
 from verdict.configuration.found import DATABASE, Latency, Service
 from verdict.configuration.loading import settings_alone
+from verdict.database.time_text import wall_clock
 from verdict.page.application import page_of
 from verdict.standing.facts import (
     CommandsStanding,
@@ -23,7 +24,7 @@ from verdict.standing.facts import (
     Standing,
 )
 
-AT = 1_795_000_020_000
+AT = wall_clock() // 60_000 * 60_000 - 10 * 60_000  # the begin of a minute of the last hours
 TOKEN = "a token of sixteen"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 

@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
-from tests.page.conftest import BEARER, TOKEN, Opened, standing
+from tests.page.conftest import BEARER, TOKEN, Opened, Page, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
+from verdict.database.time_text import wall_clock
 from verdict.page.templating import NOTHING
 from verdict.standing.facts import HeldAggregate, Problem
 
@@ -179,20 +180,35 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     )
 
 
-def test_rates_are_bars_by_minute_and_reason(shown: TestClient) -> None:
-    page = shown.get("/rates").text
+def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) -> None:
+    said, data = text(shown.get("/rates").text), shown.get("/rates/data").json()
+    outcomes, rejections, latency, lag, _ = data["charts"]
+    lines = {one["name"]: one["values"] for one in (*outcomes["series"], *rejections["series"])}
 
-    assert "ACCEPTED 7, at most " in text(page)
-    assert "VERSION_CONFLICT 2, at most " in text(page)
-    assert page.count("<rect ") >= page.count("<figure ") == 6
-
-
-def test_rates_show_how_long_commands_waited(shown: TestClient) -> None:
-    said = text(shown.get("/rates").text)
-
-    assert "at most 1,200 ms for 99 of 100 in a minute" in said
-    assert "7 commands: half within 30 ms, 99 of 100 within 1,200 ms, all within 2,000 ms" in said
+    assert (len(data["times"]), data["times"][-1]) == (180, wall_clock() // 60_000 * 60)
+    assert (sum(lines["accepted"]), sum(lines["rejected"])) == (7, 6)
+    assert sum(lines["VERSION_CONFLICT"]) == 2
+    assert [one for one in latency["series"][1]["values"] if one] == [90, 1200]
+    assert [one["name"] for one in lag["series"]] == ["decider", "letters", "outcome", "reactions"]
+    assert lag["series"][0]["values"][-2:] == [None, 0]  # nobody looked a minute ago
+    assert f"Latency, ms 99 of 100 within {NOTHING} 1,200" in said
     assert "half answered in 30 ms 99 of 100 in 1,200 ms" in text(shown.get("/").text)
+
+
+def test_rates_show_what_looks_found_while_the_database_is_away(page: Page) -> None:
+    page.looked.now = standing(decided=5, end=1205)
+
+    said = text(page.browser.get("/rates").text)
+    assert "Outcomes are not counted: no read side can be read" in said
+    assert f"accepted {NOTHING} {NOTHING}" in said
+    assert "Lag in records, records decider 1,200 1,200" in said
+
+
+def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, filled: Path) -> None:
+    page = opened(data_dir=filled)
+    page.looked.now = standing(lag=12)
+
+    assert "outcome is 12 records behind" in text(page.browser.get("/rates").text)
 
 
 @pytest.mark.proves("S-05")

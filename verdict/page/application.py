@@ -1,5 +1,6 @@
 """The page as one application of FastAPI: what a request meets first, and what answers it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -33,9 +34,11 @@ from verdict.page.jobs import Jobs
 from verdict.page.life import NotThere
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
+from verdict.page.rates import add_rates
 from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
+from verdict.page.samples import Samples, keep_sampling
 from verdict.page.topics import add_topics
 from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
@@ -62,27 +65,23 @@ def page_of(
         beside: Whether the service runs in this process.
     """
     commands, jobs = Commands(settings), Jobs(settings)
-
-    @asynccontextmanager
-    async def open_page(page: FastAPI) -> AsyncIterator[None]:
-        async with commands.open(page):
-            yield
-        await run_in_threadpool(jobs.stop)
+    watch = Watch(look or partial(standing_of, settings))
+    samples = Samples(watch.look)
 
     page = FastAPI(
         title=current().name,
         openapi_url=None,  # described when somebody asks
-        lifespan=open_page,
+        lifespan=partial(_open, commands, jobs, samples),
         default_response_class=Json,
     )
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
     add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
+    add_rates(page, pages, watch, samples)
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
     add_read_models(page, settings, watch, pages, jobs)
@@ -96,6 +95,18 @@ def page_of(
     page.exception_handler(RequestValidationError)(partial(_misasked, pages))
     page.exception_handler(HTTPException)(partial(_not_found, pages))
     return page
+
+
+@asynccontextmanager
+async def _open(
+    commands: Commands, jobs: Jobs, samples: Samples, page: FastAPI
+) -> AsyncIterator[None]:
+    """Take samples for the charts, and keep what sends commands, while the page is served."""
+    sampling = asyncio.create_task(keep_sampling(samples))
+    async with commands.open(page):
+        yield
+    sampling.cancel()
+    await run_in_threadpool(jobs.stop)
 
 
 def described(page: FastAPI) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
-from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts, waits
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
@@ -72,7 +71,7 @@ class Pages:
             self._templates.get_template(f"{name}.html").render(told | everywhere), status
         )
 
-    def _reader(self, request: Request) -> Reader:
+    def reader(self, request: Request) -> Reader:
         """Open the views for who asks."""
         return reader_of(self._asking, sees(request, self._settings))
 
@@ -121,7 +120,7 @@ class Pages:
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
         try:
-            with self._reader(request) as reader:
+            with self.reader(request) as reader:
                 found, more = life(reader, aggregate, id)
         except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
             with reader_of(self._asking, Sees.READER) as reader:
@@ -144,33 +143,18 @@ class Pages:
 
     def flow(self, request: Request, id: Text = "") -> Response:
         """Show the tree of a correlation id."""
-        with self._reader(request) as reader:
+        with self.reader(request) as reader:
             found, more = flow(reader, id) if id else ([], False)
         return self.shown(request, "flow", {"id": id, "found": found, "more": more})
 
     def why(self, request: Request, id: Text) -> Response:
         """Show why a command ended as it did."""
-        with self._reader(request) as reader:
+        with self.reader(request) as reader:
             return self.shown(request, "why", {"id": id, "found": why(reader, id)})
-
-    def rates(self, request: Request) -> Response:
-        """Show how often what was answered in the last hours, and after how long, by minute."""
-        with self._reader(request) as reader:
-            until, found = charts(rows(reader, RATES))
-        service = self._watch.look().standing.service
-        told = {
-            "minutes": MINUTES,
-            "tall": TALL,
-            "counted": COUNTED,
-            "until": until,
-            "charts": found,
-            "waits": waits(service.latencies if service else ()),
-        }
-        return self.shown(request, "rates", told)
 
     def refusals(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""
-        with self._reader(request) as reader:
+        with self.reader(request) as reader:
             grouped = rows(reader, REFUSALS)
             newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
@@ -216,7 +200,7 @@ class Pages:
     def _selected(self, request: Request, query: str) -> tuple[Few | None, str]:
         """Return what a query selects, or what is wrong with it."""
         try:
-            with self._reader(request) as reader:
+            with self.reader(request) as reader:
                 return (reader.few(query, ROWS) if query else None), ""
         except VerdictError as error:
             return None, str(error)
@@ -233,7 +217,6 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         "/life": pages.life,
         "/flow": pages.flow,
         "/why": pages.why,
-        "/rates": pages.rates,
         "/refusals": pages.refusals,
         "/sql": pages.sql,
     }

@@ -31,6 +31,10 @@ def _count(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.1f}".removesuffix(".0")
+
+
 def templates() -> Environment:
     """Return the templates, in which all that others wrote is text."""
     made = Environment(
@@ -41,5 +45,5 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"cell": _cell, "count": _count}
+    made.filters |= {"cell": _cell, "count": _count, "number": _number}
     return made
