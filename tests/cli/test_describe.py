@@ -14,8 +14,8 @@ from compose.application import app
 from tests.cli.conftest import Run
 from tests.documents import ROOT
 from verdict import Event, Instant, Message, Name, Personal, Text
-from verdict.cli.rule_codes import codes_of
 from verdict.cli.schema_words import fields_of, type_of
+from verdict.model.rule_codes import codes_of
 
 
 class Street(Message):

@@ -145,8 +145,12 @@ class Asked:
         self, before: Snapshot[Any], earlier: Response | None, limits: Limits
     ) -> tuple[Response, list[RecordedEvent], Snapshot[Any]]:
         if earlier is not None and earlier.command_digest == digest(self.payload):
-            again = {"source": self.record.source, "correlation_id": self._correlation_id}
-            return earlier.model_copy(update={"duplicate": True} | again), [], before
+            own = {
+                "source": self.record.source,
+                "correlation_id": self._correlation_id,
+                "actor": self.envelope.actor,
+            }
+            return earlier.model_copy(update={"duplicate": True} | own), [], before
         try:
             self._check(before, earlier)
             events, after = self._accepted(before, limits)
@@ -308,6 +312,7 @@ class Asked:
             "source": self.record.source,
             "decided_at": self._time(before),
             "handler_version": self.rules.handler_version,
+            "actor": self.envelope.actor,
         }
         return Response(**about | more)
 

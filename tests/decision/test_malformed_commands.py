@@ -128,6 +128,7 @@ def test_the_texts_of_the_envelope_are_texts(field: str, value: Any) -> None:
     answer = refused(as_json(CANCELLING, **{field: value}))
 
     assert (answer.reason, list(answer.details)) == (Reason.INVALID_COMMAND, [field])
+    assert answer.actor is None
 
 
 @pytest.mark.parametrize("payload", ["CancelOrder", 5, [], None])
@@ -185,8 +186,10 @@ def test_many_faults_are_named_up_to_ten_and_cut() -> None:
 
 
 def test_a_malformed_command_is_answered_without_digest_versions_and_state() -> None:
-    response = malformed(refused(as_json(PLACING | {"quantity": 0}, correlation_id="flow")))
+    record = as_json(PLACING | {"quantity": 0}, correlation_id="flow", actor="ada")
+    response = malformed(refused(record))
 
+    assert response.actor == "ada"
     assert (response.command_id, response.aggregate_id) == ("c-1", "order-1")
     assert (response.command_type, response.status) == ("PlaceOrder", "REJECTED")
     assert (response.command_digest, response.expected_version) == (None, None)

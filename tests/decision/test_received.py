@@ -85,7 +85,7 @@ def test_every_text_but_the_empty_one_and_one_with_nul_is_a_text(text: str) -> N
 
     assert received.payload == CancelOrder(cause=text)
     assert received.envelope.command_id == text
-    assert received.envelope.actor_and_trace == b"\2" + write_text(text) + b"\0"
+    assert received.envelope.actor == b"\2" + write_text(text)
 
 
 def test_ids_may_have_128_and_256_characters_whatever_their_bytes() -> None:

@@ -38,15 +38,14 @@ def test_the_same_command_again_gets_the_original_outcome_whatever_has_happened_
 ) -> None:
     earlier = first_answer(original)
     again = command(
-        original.payload, 77, offset=5, at=900, command_id="c-1", deadline=START, correlation_id="x"
-    )
+        original.payload, 77, offset=5, at=900, command_id="c-1", deadline=START,
+        correlation_id="x", actor="bob",
+    )  # fmt: skip
 
     verdict = judge(again, snapshot, earlier=earlier, limits=WINDOW)
 
-    own = earlier.model_copy(
-        update={"duplicate": True, "source": again.record.source, "correlation_id": "x"}
-    )
-    assert verdict.response == own
+    own = {"source": again.record.source, "correlation_id": "x", "actor": "bob"}
+    assert verdict.response == earlier.model_copy(update={"duplicate": True, **own})
     assert verdict.events == ()
     assert verdict.snapshot == snapshot
     assert verdict.stored is None

@@ -115,7 +115,7 @@ class Model:
         if earlier:
             if earlier["command_digest"] != asked.digest:
                 return Outcome(record, answer | _refusal("COMMAND_ID_REUSED", aggregate))
-            own = {name: answer[name] for name in ("source", "correlation_id")}
+            own = {name: answer[name] for name in ("source", "correlation_id", "actor")}
             return Outcome(record, earlier | own | {"duplicate": True})
         happened, reason = _decision(aggregate, asked, record)
         response = answer | (_refusal(reason, aggregate) if reason else {})
@@ -172,6 +172,7 @@ def _about(identity: Identity, asked: Asked, record: Record, aggregate: Aggregat
         "correlation_id": asked.correlation_id,
         "source": record[:3],
         "decided_at": max(record.timestamp, aggregate.decided_at),
+        "actor": asked.envelope.get("actor"),
     }
 
 
@@ -199,6 +200,7 @@ def _malformed(aggregate_type: str, asked: Malformed, record: Record) -> Respons
         "correlation_id": asked.correlation_id,
         "source": record[:3],
         "decided_at": record.timestamp,
+        "actor": asked.actor,
     }
 
 

@@ -59,6 +59,7 @@ class Malformed:
     command_id: str
     aggregate_id: str
     correlation_id: str
+    actor: str | None
     command_type: str | None
     reason: str
 
@@ -156,6 +157,7 @@ def _malformed(aggregate_type: str, sent: dict[str, Any], reason: str) -> Malfor
         command_id=sent["command_id"],
         aggregate_id=sent["aggregate_id"],
         correlation_id=str(correlation) if NAME(correlation) else sent["command_id"],
+        actor=sent.get("actor") if NAME(sent.get("actor")) else None,
         command_type=name if known else None,
         reason=reason,
     )

@@ -48,7 +48,8 @@ def standing(decided: int = 7, end: int = 7, reached: int = 12, lag: int = 0) ->
         projections=(shown,),
         letters=LettersStanding(0, 0, 0),
         events=12,
-        answered={"ACCEPTED": 4, "NOT_FOUND": 1},
+        answered={"ACCEPTED": 4, "NOT_FOUND": 1, "BUSINESS_RULE": 5},
+        refused={"OVERFILL": 2, "COMPUTED-1": 1, "COMPUTED-2": 2},
     )
 
 

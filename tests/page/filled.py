@@ -45,7 +45,7 @@ def fill(url: str) -> None:
         memory.send("o-1", PLACE, 0, correlation_id="orders")
         memory.send("o-1", FillOrder(quantity=4, price_cents=1), 1, command_id="first")
         memory.send("o-1", ModifyOrder(quantity=20), 1, command_id=LATE, correlation_id="orders")
-        memory.send("o-1", FillOrder(quantity=99, price_cents=1), 2)
+        memory.send("o-1", FillOrder(quantity=99, price_cents=1), 2, actor="ada")
         memory.send("gone", PLACE, 0)
         memory.send("gone", DeleteOrder(), 1)
         memory.send("gone", PLACE, "NO_STREAM", command_id="again")

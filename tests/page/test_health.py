@@ -114,6 +114,8 @@ def test_every_metric_is_told_and_named_as_prometheus_wants(page: Page) -> None:
     assert found["verdict_commands_decided_total", "0", "order.commands"] == 5
     assert found["verdict_events_total",] == 12
     assert found["verdict_answered_last_minute", "NOT_FOUND"] == 1
+    assert found["verdict_refused_last_minute", "OVERFILL"] == 2
+    assert found["verdict_refused_last_minute", "other"] == 3, "a rule may compute its codes"
     assert found["verdict_answer_seconds", "0.99"] == 1.2
     assert found["verdict_letters", "parked"] == 0
 

@@ -175,6 +175,7 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     said = text(shown.get("/refusals?reason=VERSION_CONFLICT").text)
 
     assert "BUSINESS_RULE order FillOrder 1" in said
+    assert "ada OVERFILL cannot fill" in text(shown.get("/refusals?reason=BUSINESS_RULE").text)
     assert (
         "expected version 1, order 'o-1' is ACTIVE at version 2 OrderFilled by its command" in said
     )

@@ -27,8 +27,10 @@ from schemas.position import PositionAdjusted, PositionClosed
 from tests.conftest import NewDatabase
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide, Rows
+from tests.projection.responses import REJECTED, batch_of
 from verdict.database.address import is_sqlite
 from verdict.errors import VerdictError
+from verdict.model.reason import Reason
 from verdict.projection import creation, letter, migrations, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
@@ -175,6 +177,28 @@ def test_what_four_tables_said_of_versions_is_said_by_one(old: str) -> None:
     assert known[2].settings == "US exchanges: NYSE"
     assert forms(engine).keys().isdisjoint(FORMER)
     engine.dispose()
+
+
+@pytest.mark.both_databases
+def test_older_outcomes_stay_and_new_ones_name_the_rule_and_the_actor(old: str) -> None:
+    names = 'command_id, aggregate_type, aggregate_id, status, topic, "partition", "offset"'
+    first = "'c-0', 'order', 'order-1', 'ACCEPTED', 'order.commands', 2, 39, 'c-0'"
+    table = "outcome_v1 " if is_sqlite(make_url(old)) else f"{TABLES}.outcome_v1 "
+    run(
+        old,
+        f"INSERT INTO {table}({names}, correlation_id, duplicate, decided_at) "
+        f"VALUES ({first}, false, '2026-11-21T11:00:00.000Z')",
+    )
+    overfilled = {"reason": Reason.BUSINESS_RULE, "details": {"code": "OVERFILL"}}
+
+    side = ReadSide(old)
+    side.applier("outcome").apply(batch_of([REJECTED.model_copy(update=overfilled)]))
+
+    assert side.select('SELECT command_id, rule_code, actor FROM outcome ORDER BY "offset"') == [
+        ("c-0", None, None),
+        ("c-2", "OVERFILL", "ada"),
+    ]
+    side.close()
 
 
 @pytest.mark.proves("D-02")

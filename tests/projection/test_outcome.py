@@ -7,6 +7,7 @@ from tests.projection.beside import compared
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import ReadSide
 from tests.projection.responses import ACCEPTED, MALFORMED, REJECTED, TOPIC, batch_of
+from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.wire.response import Response
 
@@ -23,7 +24,9 @@ from verdict.wire.response import Response
                 "command_type": "PlaceOrder",
                 "status": "ACCEPTED",
                 "reason": None,
+                "rule_code": None,
                 "message": None,
+                "actor": "ada",
                 "expected_version": "0",
                 "actual_version": None,
                 "from_version": 0,
@@ -45,7 +48,9 @@ from verdict.wire.response import Response
                 "command_type": "ModifyOrder",
                 "status": "REJECTED",
                 "reason": "DELETED",
+                "rule_code": None,
                 "message": "order-1 is deleted",
+                "actor": "ada",
                 "expected_version": "EXISTS",
                 "actual_version": 1,
                 "from_version": 1,
@@ -67,7 +72,9 @@ from verdict.wire.response import Response
                 "command_type": None,
                 "status": "REJECTED",
                 "reason": "UNKNOWN_TYPE",
+                "rule_code": None,
                 "message": "order has no command 'Explode'",
+                "actor": None,
                 "expected_version": None,
                 "actual_version": None,
                 "from_version": None,
@@ -101,6 +108,23 @@ def test_a_response_that_was_written_twice_is_one_row(read_side: ReadSide) -> No
         ("c-1",),
         ("c-2",),
     ]
+
+
+@pytest.mark.both_databases
+def test_how_often_a_rule_refused_whom_is_one_query(read_side: ReadSide) -> None:
+    """A code among the details of another reason is no rule's."""
+    by_a_rule = {"reason": Reason.BUSINESS_RULE, "details": {"code": "OVERFILL", "open": 6}}
+    places = (replace(REJECTED.source, offset=offset) for offset in range(3))
+    overfilled = [
+        REJECTED.model_copy(update={**by_a_rule, "actor": actor, "source": place})
+        for actor, place in zip(("ada", "bob", "ada"), places, strict=True)
+    ]
+    read_side.applier("outcome").apply(batch_of([ACCEPTED, REJECTED, MALFORMED, *overfilled]))
+
+    assert read_side.select(
+        "SELECT rule_code, actor, count(*) FROM outcome WHERE rule_code IS NOT NULL "
+        "GROUP BY 1, 2 ORDER BY 1, 2"
+    ) == [("OVERFILL", "ada", 2), ("OVERFILL", "bob", 1)]
 
 
 def test_a_command_that_was_sent_twice_is_two_rows(read_side: ReadSide) -> None:

@@ -186,6 +186,7 @@ REJECTION = Rejection(
     decided_at=NOON,
     handler_version="1",
     last_hash=bytes(range(64, 96)),
+    actor="ada",
     command_bytes=b'{"command_id": "c-17"}\xff',
 )
 RESPONSE = Response(**REJECTION.model_dump(exclude={"command_bytes"}))

@@ -10,13 +10,13 @@ from rich.text import Text
 from verdict.application import current
 from verdict.cli.options import Json, known_aggregate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
-from verdict.cli.rule_codes import codes_of
 from verdict.cli.schema_words import Field, fields_of
 from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Message
+from verdict.model.rule_codes import codes_of
 from verdict.projection.declared import OF_EVERY_APPLICATION, projections
 from verdict.projection.described import View, ViewColumn, about_view, columns_of
 from verdict.wire.topics import Topics

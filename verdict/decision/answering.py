@@ -91,6 +91,7 @@ def _answer(  # noqa: PLR0913  (the pieces of one join)
         why, envelope.expected, actual,
         envelope.correlation, source, known_long(decided_at(snapshot, command)),
         known_text(decider.handler_version), SOME_HASH + last_hash if last_hash else NEVER,
+        envelope.actor,
     ))  # fmt: skip
 
 
@@ -138,5 +139,6 @@ def malformed(command: MalformedCommand) -> Response:
             "decided_at": command.record.timestamp,
             "handler_version": current().aggregate(command.aggregate_type).handler_version,
             "last_hash": None,
+            "actor": command.actor,
         }
     )

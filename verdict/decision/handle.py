@@ -101,9 +101,12 @@ def _answer_again(
     decider: Aggregate[Any], snapshot: Snapshot[Any], command: ReceivedCommand, earlier: Response
 ) -> Verdict:
     if earlier.command_digest == command.digest:
-        correlation_id = command.envelope.correlation_id
-        again = {"source": command.record.source, "correlation_id": correlation_id}
-        response = earlier.model_copy(update={"duplicate": True, **again})
+        own = {
+            "source": command.record.source,
+            "correlation_id": command.envelope.correlation_id,
+            "actor": command.envelope.sender,
+        }
+        response = earlier.model_copy(update={"duplicate": True, **own})
         return Verdict(encode(response), None, (), snapshot, None, remembered=False)
     taken = Rejected(
         Reason.COMMAND_ID_REUSED,

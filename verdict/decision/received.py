@@ -6,7 +6,7 @@ remembered.
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -27,6 +27,8 @@ from verdict.wire.topics import KEY_BYTES, LARGEST_BYTES
 
 SHOWN_PROBLEMS = 10
 SHOWN_CHARS = 200
+
+Default = TypeVar("Default", str, None)
 ERROR_CHARS = 1000
 
 _envelope = CommandEnvelope.__pydantic_validator__.validate_python
@@ -127,6 +129,7 @@ class MalformedCommand:
     command_id: str
     aggregate_id: str
     correlation_id: str
+    actor: str | None
     command_type: str | None
     reason: Reason
     message: str
@@ -206,6 +209,7 @@ def _with_ids(
         command_id=command_id,
         aggregate_id=aggregate_id,
         correlation_id=_name_or(sent.get("correlation_id"), command_id),
+        actor=_name_or(sent.get("actor"), None),
         command_type=_command_type(aggregate_type, sent),
         reason=malformed.reason,
         message=str(malformed),
@@ -289,7 +293,7 @@ def _command_type(aggregate_type: str, sent: dict[str, Any]) -> str | None:
     )
 
 
-def _name_or(value: Any, default: str) -> str:
+def _name_or(value: Any, default: Default) -> str | Default:
     try:
         return name_rule.validate_python(value, strict=True)
     except ValidationError:

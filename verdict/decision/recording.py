@@ -57,7 +57,7 @@ def record(
     common = b"".join((  # what all events of a command say, from its id to the rules' version
         envelope.command, DIGEST, digest, envelope.correlation,
         envelope.command,  # the cause
-        envelope.actor_and_trace, known_long(decided_at(snapshot, command)), source,
+        envelope.actor, envelope.trace, known_long(decided_at(snapshot, command)), source,
         known_text(decider.handler_version),
     ))  # fmt: skip
     last_hash, recorded = snapshot.last_hash, []

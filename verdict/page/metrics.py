@@ -1,16 +1,20 @@
 """What Prometheus gets: how far everything has come, asked for when it scrapes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from verdict.application import current, of_the_application
+from verdict.model.rule_codes import codes_of
 from verdict.page.health import unready
 from verdict.page.watch import Look
 
 Value = tuple[tuple[str, ...], float]
 Family = CounterMetricFamily | GaugeMetricFamily
+OTHER = "other"
 COUNTS = "_total"  # of what it is, and what grows only
 
 
@@ -103,6 +107,19 @@ def _answered(look: Look) -> Iterable[Value]:
     return (((outcome,), times) for outcome, times in (look.standing.answered or {}).items())
 
 
+def _refused(look: Look) -> Iterable[Value]:
+    """Count by the codes in the application's rules, so that no rule makes labels without end."""
+    counts = Counter[str]()
+    for code, times in (look.standing.refused or {}).items():
+        counts[code if code in _rule_codes() else OTHER] += times
+    return (((code,), times) for code, times in counts.items())
+
+
+@of_the_application
+def _rule_codes() -> set[str]:
+    return {code for one in current().aggregates for code in codes_of(one)}
+
+
 def _latency(look: Look) -> Iterable[Value]:
     service = look.standing.service
     if service is None or (latency := service.latency) is None:
@@ -179,6 +196,13 @@ METRICS = (
         "Commands of the last 60 s that were answered: `ACCEPTED`, or the reason of a rejection.",
         ("outcome",),
         _answered,
+    ),
+    Metric(
+        "verdict_refused_last_minute",
+        "Commands of the last 60 s that a rule refused, by its code; `other`: a code that is not "
+        "in the file of the rules.",
+        ("rule_code",),
+        _refused,
     ),
     Metric(
         "verdict_answer_seconds",

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from verdict.model.reason import Reason
 from verdict.wire.records import response_fields
 
 new = tuple.__new__  # of a named tuple, whose own asks for each field
@@ -16,7 +17,9 @@ class Outcome(NamedTuple):
     command_type: str | None
     status: str
     reason: str | None
+    rule_code: str | None
     message: str | None
+    actor: str | None
     expected_version: str | None
     actual_version: int | None
     from_version: int | None
@@ -30,22 +33,25 @@ class Outcome(NamedTuple):
 
 
 def answered(response: bytes) -> Outcome:
-    """Return the row of a response, which nobody needs as an object on the way.
+    """Return the row of a response, without an object on the way.
 
     Raises:
         Undecodable: The bytes are something else, or damaged.
     """
     fields = response_fields(response)
-    source, expected, message = fields["source"], fields["expected_version"], fields["message"]
+    source, expected = fields["source"], fields["expected_version"]
+    reason, message = fields["reason"], fields["message"]
     row = (
         fields["command_id"],
         fields["aggregate_type"],
         fields["aggregate_id"],
         fields["command_type"],
         fields["status"],
-        fields["reason"],
+        reason,
+        fields["details"].get("code") if reason == Reason.BUSINESS_RULE else None,
         # a bug's message may hold anything, and PostgreSQL stores no NUL
         message and message.replace("\0", "\\0"),
+        fields["actor"],
         None if expected is None else str(expected),
         fields["actual_version"],
         fields["from_version"],

@@ -69,11 +69,20 @@ def _index_what_is_asked_for(connection: Connection) -> None:
     add_index(connection, "client_recent_order_order", "status", "status")
 
 
+def _add_rule_and_actor(connection: Connection) -> None:
+    """Add the columns; the rows that are there get the rules' codes when `outcome` is rebuilt."""
+    schema = layout.tables_schema(connection)
+    for name in ownership.versions_of(connection, schema, "outcome"):
+        for column in ("rule_code", "actor"):
+            add_column(connection, name, Column(column, Text))
+
+
 # append only; their numbers are their places, from 1
 MIGRATIONS: Sequence[Migration] = (
     Migration("list the tables and views that are ours", _adopt),
     Migration("index what auditors ask for", _index_what_is_asked_for),
     Migration("say in one table what state a version is in", bring_together),
+    Migration("show the code of the rule and the actor of an outcome", _add_rule_and_actor),
 )
 
 

@@ -62,6 +62,7 @@ def standing_of(settings: Settings) -> Standing:
                 letters=reads.letters,
                 events=reads.events,
                 answered=reads.answered,
+                refused=reads.refused,
             )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)

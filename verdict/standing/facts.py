@@ -135,7 +135,8 @@ class Standing:
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
-    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason.
+    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
+    `refused` how many of these each rule refused, by its code.
     """
 
     service: Service | None
@@ -151,6 +152,7 @@ class Standing:
     processes: tuple[Service, ...] = ()
     events: int | None = None
     answered: Mapping[str, int] | None = None
+    refused: Mapping[str, int] | None = None
 
     @property
     def lag(self) -> int | None:

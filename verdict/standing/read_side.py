@@ -38,6 +38,9 @@ EVENTS = "SELECT coalesce(max(global_position), 0) FROM event_archive"  # it has
 ANSWERED_MS = 60_000
 ANSWERED = """\
 SELECT coalesce(reason, status), count(*) FROM outcome WHERE decided_at > :since GROUP BY 1"""
+REFUSED = """\
+SELECT rule_code, count(*) FROM outcome
+WHERE decided_at > :since AND rule_code IS NOT NULL GROUP BY 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
 # not where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\
@@ -58,6 +61,7 @@ class ReadSideStanding:
     letters: LettersStanding
     events: int
     answered: dict[str, int]
+    refused: dict[str, int]
 
 
 def read_side(settings: Settings) -> ReadSideStanding:
@@ -85,6 +89,7 @@ def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStandi
         told.letters(ends),
         told.events,
         told.answered,
+        told.refused,
     )
 
 
@@ -109,8 +114,9 @@ class Told:
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
-        since = iso_time(wall_clock() - ANSWERED_MS)
-        self.answered: dict[str, int] = dict(reader.select(ANSWERED, {"since": since}).rows)
+        since = {"since": iso_time(wall_clock() - ANSWERED_MS)}
+        self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
+        self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
 
     def topics(self) -> set[str]:
         """Return all topics that anybody follows, or has followed."""

@@ -53,7 +53,7 @@ class Response(BaseModel):
     look backwards, so only this one tells of the last event. A command that could be accepted by no
     aggregate (INVALID_COMMAND and UNKNOWN_TYPE) has no digest, versions, hash or state; older
     responses have no hash either. `retriable` means that the same command id may be sent again. A
-    duplicate repeats the original outcome with its own `source` and `correlation_id`.
+    duplicate repeats the original outcome with its own `source`, `correlation_id` and `actor`.
 
     `model_dump_json` gives what `verdict send --json` prints, times in ISO 8601 and hashes in
     hexadecimal, and `model_validate_json` reads it.
@@ -83,6 +83,7 @@ class Response(BaseModel):
     decided_at: Time
     handler_version: str
     last_hash: Hex | None
+    actor: str | None = None
 
     @classmethod
     def trusted(cls, fields: dict[str, Any]) -> Self:

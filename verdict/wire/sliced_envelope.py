@@ -20,7 +20,7 @@ class SlicedEnvelope(NamedTuple):
     """What of an envelope a verdict depends on, or hands on.
 
     Slices are what Avro's newest schemas write of a field, whoever wrote the command: `expected` as
-    a response tells it, `actor_and_trace` the two fields that lie side by side.
+    a response tells it. `actor` and `trace` are optional texts.
     """
 
     command: bytes
@@ -29,7 +29,8 @@ class SlicedEnvelope(NamedTuple):
     expected: bytes
     deadline: int | None
     correlation: bytes
-    actor_and_trace: bytes
+    actor: bytes
+    trace: bytes
     traceparent: str | None
 
     @property
@@ -47,6 +48,11 @@ class SlicedEnvelope(NamedTuple):
         """The flow that the command belongs to; one that names none begins its own."""
         return text_in(self.correlation).decode()
 
+    @property
+    def sender(self) -> str | None:
+        """On whose behalf the command was sent, if the sender says so."""
+        return text_in(self.actor[1:]).decode() if self.actor[0] else None
+
 
 class Unsound(ValueError):
     """Bytes are no envelope, or not as our writers would write it."""
@@ -62,7 +68,8 @@ def sliced(envelope: CommandEnvelope) -> SlicedEnvelope:
         _as_a_response_tells(envelope.expected_version),
         envelope.deadline,
         command if correlation is None else write_text(correlation),
-        _optional(envelope.actor) + _optional(envelope.traceparent),
+        _optional(envelope.actor),
+        _optional(envelope.traceparent),
         envelope.traceparent,
     )
 
@@ -99,8 +106,9 @@ def read_envelope(b: bytes, i: int) -> tuple[SlicedEnvelope, int]:
     end = _optional_text(b, trace, ANY_LENGTH)
     traceparent = text_in(b[trace + 1 : end]).decode() if b[trace] else None
     found = SlicedEnvelope(
-        command, aggregate, expected_version, expected, deadline, correlation, b[i:end], traceparent
-    )
+        command, aggregate, expected_version, expected, deadline, correlation,
+        b[i:trace], b[trace:end], traceparent,
+    )  # fmt: skip
     return found, _optional_time(b, end)[1]
 
 
