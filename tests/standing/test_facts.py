@@ -74,7 +74,7 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
-        '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}}'
+        '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, "verified": null}'
     )
 
 
@@ -83,7 +83,7 @@ def test_nothing_known_as_json() -> None:
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
-        '"answered": null, "refused": null}'
+        '"answered": null, "refused": null, "verified": null}'
     )
 
 

@@ -21,6 +21,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     read_side.EVENTS: [(9,)],
     read_side.ANSWERED: [("ACCEPTED", 4)],
     read_side.REFUSED: [("OVERFILL", 2)],
+    read_side.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
@@ -70,5 +71,6 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     assert TOLD.events == 9
     assert TOLD.answered == {"ACCEPTED": 4}
     assert TOLD.refused == {"OVERFILL": 2}
+    assert str(TOLD.verified) == "2026-11-21T09:00:00.000Z, order: 3 findings"
     assert TOLD.scattered.first is not None
     assert TOLD.scattered.first.partitions == 3

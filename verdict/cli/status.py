@@ -92,6 +92,8 @@ def _page(found: Standing) -> Iterator[Part]:
     if letters := found.letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
         yield from (Text(f"letters  {counted}"), Text())
+    if found.verified:
+        yield from (Text(f"verified {found.verified}"), Text())
     yield from (Text(f"! {problem}", "red") for problem in found.problems)
 
 

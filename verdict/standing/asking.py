@@ -63,6 +63,7 @@ def standing_of(settings: Settings) -> Standing:
                 events=reads.events,
                 answered=reads.answered,
                 refused=reads.refused,
+                verified=reads.verified,
             )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)
