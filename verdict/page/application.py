@@ -26,12 +26,14 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.page.answers import Json, failed
 from verdict.page.asyncapi import asyncapi
+from verdict.page.audit import add_audit
 from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
 from verdict.page.feeds import add_feeds
 from verdict.page.health import colour, unready
 from verdict.page.jobs import Jobs
 from verdict.page.life import NotThere
+from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
 from verdict.page.rates import add_rates
@@ -39,6 +41,7 @@ from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
 from verdict.page.samples import Samples, keep_sampling
+from verdict.page.search import add_search
 from verdict.page.topics import add_topics
 from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
@@ -81,6 +84,7 @@ def page_of(
     add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
+    _add_browsing(page, settings, pages, watch)
     add_rates(page, pages, watch, samples)
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
@@ -107,6 +111,12 @@ async def _open(
         yield
     sampling.cancel()
     await run_in_threadpool(jobs.stop)
+
+
+def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
+    add_lists(page, settings, pages)
+    add_audit(page, pages)
+    add_search(page, settings, pages, watch)
 
 
 def described(page: FastAPI) -> dict[str, Any]:

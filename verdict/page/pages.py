@@ -2,8 +2,9 @@
 
 from asyncio import Semaphore
 from collections.abc import Callable
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -12,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.chapters import Fields
@@ -62,6 +64,9 @@ class Pages:
         """Return a page."""
         everywhere = {
             "name": current().name,
+            "deployment": self._settings.deployment,
+            "verdict_version": version_of("verdict-cqrs"),
+            "now": text_of(wall_clock()),
             "path": request.url.path,
             "aggregates": current().aggregate_types,
             "masked": sees(request, self._settings) is Sees.READER,
@@ -142,15 +147,18 @@ class Pages:
         return self.shown(request, "life", about | told)
 
     def flow(self, request: Request, id: Text = "") -> Response:
-        """Show the tree of a correlation id."""
+        """Show the tree of a correlation id; an id of something else is searched for."""
         with self.reader(request) as reader:
             found, more = flow(reader, id) if id else ([], False)
+        if id and not found:
+            return _searched(id)
         return self.shown(request, "flow", {"id": id, "found": found, "more": more})
 
     def why(self, request: Request, id: Text) -> Response:
-        """Show why a command ended as it did."""
+        """Show why a command ended as it did; an id of something else is searched for."""
         with self.reader(request) as reader:
-            return self.shown(request, "why", {"id": id, "found": why(reader, id)})
+            found = why(reader, id)
+        return self.shown(request, "why", {"id": id, "found": found}) if found else _searched(id)
 
     def refusals(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""
@@ -224,6 +232,10 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         page.add_api_route(path, answer, include_in_schema=False)
     page.add_api_route("/token", pages.take_token, methods=["POST"], include_in_schema=False)
     return pages
+
+
+def _searched(id: str) -> Response:
+    return RedirectResponse(f"/search?{urlencode({'q': id})}", 303)
 
 
 def _states(
