@@ -20,7 +20,9 @@ from verdict.standing.facts import HeldAggregate, Problem
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
-    "/application",
+    "/application", "/rates/live", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
+    "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/audit",
+    "/search", "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1",
     "/flow?id=nobody",
     "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
     "/life?aggregate=order&id=o-1&from=0&version=2",
@@ -29,6 +31,8 @@ EVERY = [
     "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
     "/why?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
     "/sql?" + urlencode({"q": ODD}), "/refusals?" + urlencode({"reason": ODD}),
+    "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
+    "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
 ]  # fmt: skip
 VOID = {"meta", "link", "input", "br", "img"}
 

@@ -116,17 +116,19 @@ LETTERS_BY_PLACE = Source(f"{LETTER} {AT}", _letter)
 def add_search(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
     """Let people look for any id."""
 
-    def search(request: Request, q: Text = "") -> Response:
-        id = q.strip()
+    def hits(request: Request, id: str) -> list[Hit]:
         with pages.reader(request) as reader:
             found = [*_hits(reader, id)]
-        with reader_of(settings, Sees.OPERATOR) as reader:  # who may not see letters sees their ids
-            found += _letters(reader, id)
+        with reader_of(settings, Sees.OPERATOR) as reader:  # their ids are no secret
+            return [*found, *_letters(reader, id)]
+
+    def search(request: Request, q: Text = "") -> Response:
+        found = hits(request, q) or hits(request, q.strip())
         if len(found) == 1 and found[0].address is not None:
             return RedirectResponse(found[0].address, 303)
         behind = [watch.look().parts.get(name) for name in ("outcome", "event_archive")]
         told = {
-            "q": id,
+            "q": q.strip(),
             "found": found,
             "types": current().aggregate_types,
             "behind": max((one.waiting or 0 for one in behind if one), default=0),
