@@ -1,7 +1,7 @@
 // Draws the numbers of a page with charts, and draws them again as they change.
 const charts = document.getElementById("charts");
 const HEIGHT = 200, AGAIN_MS = 15000, LINES = 8;
-let drawn = [];
+let drawn = [], newest = { times: [], charts: [] };
 
 const utc = (seconds) => new Date(seconds * 1000).toISOString();
 const number = (value) => (value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: 1 }));
@@ -34,20 +34,24 @@ function options(chart, width) {
   };
 }
 
-function draw({ times, charts: found }) {
+function draw() {
+  const { times, charts: found } = newest;
   for (const one of drawn) one.destroy();
-  drawn = [...charts.querySelectorAll(".chart")].map((place, at) => {
-    const lines = found[at].series.map((one) => one.values);
-    return new uPlot(options(found[at], place.clientWidth), [times, ...lines], place);
+  const places = charts.querySelectorAll(".chart");
+  drawn = found.map((chart, at) => {
+    const lines = chart.series.map((one) => one.values);
+    return new uPlot(options(chart, places[at].clientWidth), [times, ...lines], places[at]);
   });
 }
 
 async function renew() {
   const answer = await fetch(charts.dataset.from).catch(() => null);
-  if (answer?.ok) draw(await answer.json()); // the page itself says when there is no answer
+  if (!answer?.ok) return; // the page itself says when there is no answer
+  newest = await answer.json();
+  draw();
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", renew);
-addEventListener("resize", renew);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+addEventListener("resize", draw);
 setInterval(() => document.hidden || renew(), AGAIN_MS);
 renew();
