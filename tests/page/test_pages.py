@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from html import unescape
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
 from verdict.database.time_text import wall_clock
 from verdict.page.templating import NOTHING
-from verdict.standing.facts import HeldAggregate, Problem
+from verdict.standing.facts import HeldAggregate, Problem, VerificationStanding
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
@@ -115,6 +116,26 @@ def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
     assert "2 letters are parked" in answer
     assert "needs version" in answer
     assert Elements(answer).names.isdisjoint({"img"})
+
+
+def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
+    page = opened()
+    said = f"see `verdict letters list`, or `verdict recover --skip {ODD}`"
+    page.looked.find(problems=(Problem(f"2 letters are parked: {said}"),))
+
+    answer = page.browser.get("/live").text
+    link = '<a href="/letters" title="verdict letters list">Needs attention</a>'
+    assert f"2 letters are parked: see {link}, or `verdict recover --skip &lt;img" in answer
+
+
+def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened) -> None:
+    page = opened(deployment="till-north")
+    run = VerificationStanding("2026-11-21T09:00:00.000Z", None, None, False, 3)
+    page.looked.find(verified=run)
+
+    said = text(page.browser.get("/").text)
+    assert f"deployment till-north, verdict {version('verdict-cqrs')}" in said
+    assert "Verified 2026-11-21T09:00:00.000Z : 3 findings" in said
 
 
 def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
