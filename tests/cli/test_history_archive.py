@@ -1,5 +1,6 @@
 """`verdict history` of what Kafka has dropped: archive, view, or said to be nowhere."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -119,6 +120,13 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     assert all(one["place"].startswith(place) for one in found)
     assert (summary["clean"], summary["findings"]) == (False, len(found))
     assert "archive: order 'torn' version 2 at history.order.events" in for_people.stdout
+    query = "select aggregate_id, clean, findings, first_findings from verification order by seq"
+    kept = run("sql", query, "--json", "--as", "auditor").lines
+    assert [(one["aggregate_id"], one["clean"]) for one in kept] == [
+        ("new", int(told["clean"])), ("torn", 0), ("torn", 0),
+    ]  # fmt: skip
+    assert json.loads(kept[1]["first_findings"]) == found
+    assert f"order torn: {len(found)} findings" in run("status").stdout
 
 
 def test_an_id_that_never_existed_ends_with_1(history: Run) -> None:

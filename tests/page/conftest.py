@@ -1,10 +1,12 @@
 """A page of a read side that was filled in memory, and of facts as a test wants them."""
 
 import os
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from starlette.testclient import TestClient
@@ -12,6 +14,7 @@ from starlette.testclient import TestClient
 from tests.page.filled import fill
 from verdict.configuration.found import DATABASE, Latency, Service
 from verdict.configuration.loading import settings_alone
+from verdict.database.time_text import wall_clock
 from verdict.page.application import page_of
 from verdict.standing.facts import (
     CommandsStanding,
@@ -24,8 +27,40 @@ from verdict.standing.facts import (
     Standing,
 )
 
-AT = 1_795_000_020_000
+AT = wall_clock() // 60_000 * 60_000 - 10 * 60_000  # the begin of a minute of the last hours
 TOKEN = "a token of sixteen"
+THEN = "2026-11-21T12:00:0{}.000Z"
+P_7 = {"projection": "us_holder", "aggregate_type": "position", "aggregate_id": "p-7"}
+LETTER: dict[str, Any] = {
+    "topic": "order.commands", "partition": 0, "attempts": 5, "retry_topic": "retry",
+    "headers": "[]", "received_at": THEN.format(0),
+}  # fmt: skip
+DECIDED: dict[str, list[dict[str, Any]]] = {
+    "letter_v1": [
+        LETTER | {"id": "a-parked-letter", "offset": 90, "attempt": 5, "status": "PARKED"},
+        LETTER
+        | {"id": "a-waiting-letter", "offset": 91, "attempt": 2, "status": "WAITING"}
+        | {"due_at": THEN.format(9)},
+    ],
+    "letter_intervention_v1": [
+        {"letter_id": "a-parked-letter", "number": 1, "kind": "edit", "who": "bob", "why": "typo"}
+        | {"at": THEN.format(2), "sha256": "00"},
+    ],
+    "decision_v1": [
+        {"topic": "order.events", "partition": 0, "offset": 5, "until": 6, "who": "ada"}
+        | {"why": "torn", "decided_at": THEN.format(1)},
+    ],
+    "projection_held_v1": [
+        P_7
+        | {"projection_version": 1, "version_needed": 2, "version_seen": 2}
+        | {"found_at": THEN.format(0)},
+    ],
+    "projection_intervention_v1": [
+        P_7
+        | {"seq": 1, "version": 1, "event_version": 2, "kind": "replay", "who": "cleo"}
+        | {"at": THEN.format(3)},
+    ],
+}
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 
 
@@ -116,3 +151,18 @@ def shown(opened: Opened, filled: Path) -> TestClient:
 def page(opened: Opened) -> Page:
     """A page without a token."""
     return opened()
+
+
+@pytest.fixture
+def with_letters(filled: Path, tmp_path: Path) -> Path:
+    """Return a data directory in which letters and an aggregate wait, and people decided."""
+    folder = tmp_path / "with-letters"
+    folder.mkdir()
+    shutil.copy(filled / DATABASE, folder)
+    with sqlite3.connect(folder / DATABASE) as database:
+        for table, rows in DECIDED.items():
+            for row in rows:
+                names, marks = ", ".join(map('"{}"'.format, row)), ", ".join("?" * len(row))
+                database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", [*row.values()])
+    database.close()
+    return folder

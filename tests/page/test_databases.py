@@ -1,11 +1,17 @@
 """What is asked of the views is SQL on either database."""
 
+import re
 from collections.abc import Callable
+from html import unescape
+from urllib.parse import unquote
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.page.conftest import BEARER, TOKEN, Opened
-from tests.page.filled import FLOW, LATE, PERSONAL, fill
+from tests.page.filled import FLOW, LATE, ODD, PERSONAL, fill
+from tests.page.test_pages import text
+from verdict.page import lists
 from verdict.projection.declared import projections
 from verdict.projection.processor_tables import readable
 from verdict.projection.roles import OPERATOR
@@ -21,7 +27,12 @@ JSON = [
 ]  # fmt: skip
 HTML = [
     "/", "/refusals?reason=VERSION_CONFLICT", "/life?aggregate=order&id=o-1&version=1",
-    f"/flow?id={FLOW}", f"/why?id={LATE}", "/sql?q=select+count(*)+from+outcome",
+    f"/flow?id={FLOW}", f"/why?id={LATE}", "/sql?q=select+count(*)+from+outcome", "/rates",
+    "/commands?outcome=BUSINESS_RULE&rule_code=OVERFILL&actor=ada&since=2020-01-01T00:00",
+    "/commands?aggregate_type=order&aggregate_id=o-1", "/commands?correlation_id=orders",
+    "/events?aggregate_type=order&event_type=OrderFilled&until=2100-01-01",
+    "/aggregates?type=order", "/events?actor=policy:award_points", "/audit", "/search?q=o-1",
+    "/search?q=order.events:0:0", "/events.csv?aggregate_id=inv-1",
 ]  # fmt: skip
 ANSWERS = {
     "ACCEPTED": 7, "VERSION_CONFLICT": 2, "ALREADY_EXISTS": 2, "BUSINESS_RULE": 1, "NOT_FOUND": 1,
@@ -44,6 +55,38 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     assert "ACCEPTED" in told["/"].text
     assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
     assert "OrderFilled by" in told["/refusals?reason=VERSION_CONFLICT"].text
+    listed = {path: text(one.text) for path, one in told.items() if path in HTML}
+    assert "BUSINESS_RULE OVERFILL FillOrder order o-1 ada" in listed[HTML[7]]
+    assert [listed[path].count("order o-1") for path in HTML[8:11]] == [4, 2, 1]
+    assert "gone 2 DELETED" in listed[HTML[11]]
+    assert "PointsAwarded" in listed[HTML[12]]
+
+
+@pytest.mark.both_databases
+def test_pages_of_a_list_have_every_row_once(
+    new_database: Callable[[], str], opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "ROWS", 2)
+    url = new_database()
+    fill(url)
+    browser = opened(database_url=url, page_token=TOKEN).browser
+
+    assert len({*followed(browser, "/commands", r"/why\?id=([^\"]+)")}) == 13
+    assert len(followed(browser, "/commands", r"/why\?id=([^\"]+)")) == 13
+    assert len(followed(browser, "/events", r"/why\?id=")) == 7
+    names = followed(browser, "/aggregates?type=order", r"id=([^\"]+)\"><bdi>")
+    assert [*map(unquote, names)] == [ODD.replace(" ", "+"), "gone", "o-1"]
+
+
+def followed(browser: TestClient, path: str | None, pattern: str) -> list[str]:
+    """Return what all pages of a list have, from one link to the next."""
+    found = []
+    while path:
+        page = browser.get(path).text
+        found += re.findall(pattern, page)
+        following = re.search(r'href="([^"]+)">(?:older|next)', page)
+        path = following and unescape(following[1])
+    return found
 
 
 @pytest.mark.both_databases

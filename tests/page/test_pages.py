@@ -5,21 +5,25 @@ import shutil
 import sqlite3
 from html import unescape
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
 
-from tests.page.conftest import BEARER, TOKEN, Opened, standing
+from tests.page.conftest import BEARER, TOKEN, Opened, Page, standing
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL
 from verdict.configuration.found import DATABASE
+from verdict.database.time_text import wall_clock
 from verdict.page.templating import NOTHING
-from verdict.standing.facts import HeldAggregate, Problem
+from verdict.standing.facts import HeldAggregate, Problem, VerificationStanding
 
 EVERY = [
     "/", "/live", "/rates", "/refusals", "/refusals?reason=BUSINESS_RULE", "/flow", "/sql",
-    "/application",
+    "/application", "/rates/live", "/commands", "/commands?outcome=BUSINESS_RULE", "/events",
+    "/events?actor=nobody", "/aggregates", "/aggregates?type=invoice&start=z", "/audit",
+    "/search", "/search?q=o-1", "/search?q=nobody", "/search?q=order.commands:0:1",
     "/flow?id=nobody",
     "/life?aggregate=order&id=o-1", "/life?aggregate=order&id=o-1&version=1",
     "/life?aggregate=order&id=o-1&from=0&version=2",
@@ -28,6 +32,8 @@ EVERY = [
     "/?" + urlencode({"id": ODD}), "/flow?" + urlencode({"id": ODD}),
     "/why?" + urlencode({"id": ODD}), "/life?" + urlencode({"aggregate": "order", "id": ODD}),
     "/sql?" + urlencode({"q": ODD}), "/refusals?" + urlencode({"reason": ODD}),
+    "/search?" + urlencode({"q": ODD}), "/commands?" + urlencode({"aggregate_id": ODD}),
+    "/events?" + urlencode({"actor": ODD}), "/aggregates?" + urlencode({"start": ODD}),
 ]  # fmt: skip
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -112,6 +118,26 @@ def test_what_is_wrong_is_said_in_words_with_one_colour(opened: Opened) -> None:
     assert Elements(answer).names.isdisjoint({"img"})
 
 
+def test_a_hint_leads_to_the_page_that_does_it(opened: Opened) -> None:
+    page = opened()
+    said = f"see `verdict letters list`, or `verdict recover --skip {ODD}`"
+    page.looked.find(problems=(Problem(f"2 letters are parked: {said}"),))
+
+    answer = page.browser.get("/live").text
+    link = '<a href="/letters" title="verdict letters list">Needs attention</a>'
+    assert f"2 letters are parked: see {link}, or `verdict recover --skip &lt;img" in answer
+
+
+def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened) -> None:
+    page = opened(deployment="till-north")
+    run = VerificationStanding("2026-11-21T09:00:00.000Z", None, None, False, 3)
+    page.looked.find(verified=run)
+
+    said = text(page.browser.get("/").text)
+    assert f"deployment till-north, verdict {version('verdict-cqrs')}" in said
+    assert "Verified 2026-11-21T09:00:00.000Z : 3 findings" in said
+
+
 def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
     said = text(shown.get("/life?aggregate=order&id=o-1&version=1").text)
 
@@ -180,20 +206,35 @@ def test_refusals_are_grouped_by_reason(shown: TestClient) -> None:
     )
 
 
-def test_rates_are_bars_by_minute_and_reason(shown: TestClient) -> None:
-    page = shown.get("/rates").text
+def test_rates_are_lines_up_to_now_and_the_same_in_numbers(shown: TestClient) -> None:
+    said, data = text(shown.get("/rates").text), shown.get("/rates/data").json()
+    outcomes, rejections, latency, lag, _ = data["charts"]
+    lines = {one["name"]: one["values"] for one in (*outcomes["series"], *rejections["series"])}
 
-    assert "ACCEPTED 7, at most " in text(page)
-    assert "VERSION_CONFLICT 2, at most " in text(page)
-    assert page.count("<rect ") >= page.count("<figure ") == 6
-
-
-def test_rates_show_how_long_commands_waited(shown: TestClient) -> None:
-    said = text(shown.get("/rates").text)
-
-    assert "at most 1,200 ms for 99 of 100 in a minute" in said
-    assert "7 commands: half within 30 ms, 99 of 100 within 1,200 ms, all within 2,000 ms" in said
+    assert (len(data["times"]), data["times"][-1]) == (180, wall_clock() // 60_000 * 60)
+    assert (sum(lines["accepted"]), sum(lines["rejected"])) == (7, 6)
+    assert sum(lines["VERSION_CONFLICT"]) == 2
+    assert [one for one in latency["series"][1]["values"] if one] == [90, 1200]
+    assert [one["name"] for one in lag["series"]] == ["decider", "letters", "outcome", "reactions"]
+    assert lag["series"][0]["values"][-2:] == [None, 0]  # nobody looked a minute ago
+    assert f"Latency, ms 99 of 100 within {NOTHING} 1,200" in said
     assert "half answered in 30 ms 99 of 100 in 1,200 ms" in text(shown.get("/").text)
+
+
+def test_rates_show_what_looks_found_while_the_database_is_away(page: Page) -> None:
+    page.looked.now = standing(decided=5, end=1205)
+
+    said = text(page.browser.get("/rates").text)
+    assert "Outcomes are not counted: no read side can be read" in said
+    assert f"accepted {NOTHING} {NOTHING}" in said
+    assert "Lag in records, records decider 1,200 1,200" in said
+
+
+def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, filled: Path) -> None:
+    page = opened(data_dir=filled)
+    page.looked.now = standing(lag=12)
+
+    assert "outcome is 12 records behind" in text(page.browser.get("/rates").text)
 
 
 @pytest.mark.proves("S-05")

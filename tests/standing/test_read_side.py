@@ -28,6 +28,7 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     ],
     policy_rejections.CURED: [("ship", "HANDLER_ERROR", 2)],
     policy_rejections.NEWEST: [("c-9",)],
+    read_side.VERIFIED: [("2026-11-21T09:00:00.000Z", "order", None, 0, 3)],
     read_side.SCATTERED: [(2, "order", "o-2", 3)],
 }
 ENDS = {Partition("t", 0): 7, Partition("t", 1): 4, Partition("d", 0): 1}
@@ -77,6 +78,7 @@ def test_letters_events_and_scattered_keys_are_counted() -> None:
     assert TOLD.events == 9
     assert TOLD.answered == {"ACCEPTED": 4}
     assert TOLD.refused == {"OVERFILL": 2}
+    assert str(TOLD.verified) == "2026-11-21T09:00:00.000Z, order: 3 findings"
     assert TOLD.scattered.first is not None
     assert TOLD.scattered.first.partitions == 3
 

@@ -33,7 +33,7 @@ STATE = "state"
 
 
 class Auditor:
-    """Looks at everything, at one aggregate type, or at one aggregate; writes nothing.
+    """Looks at everything, at one aggregate type, or at one aggregate; changes nothing.
 
     Args:
         settings: Of the deployment.

@@ -111,6 +111,8 @@ def _page(found: Standing) -> Iterator[Part]:
     if letters := found.letters:
         counted = f"{letters.waiting} waiting, {letters.parked} parked, lag {letters.lag}"
         yield Text(f"letters  {counted}")
+    if found.verified:
+        yield Text(f"verified {found.verified}")
     if found.policy_rejections:
         yield from (Text(), _policy_rejections(found.policy_rejections))
 

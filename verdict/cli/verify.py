@@ -8,10 +8,14 @@ import typer
 
 from verdict.audit.auditor import Auditor
 from verdict.audit.finding import Check, Looked
+from verdict.audit.record import FIRST, NotRecordedError, record, run_of
 from verdict.cli.options import Json, known_aggregate, possible_id, settings_of
 from verdict.cli.output import note, show, show_json
 from verdict.cli.progress import progress
-from verdict.errors import VerdictError
+from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
+from verdict.errors import Unreachable, VerdictError
+from verdict.projection.verification import Verification
 
 app = typer.Typer()
 
@@ -46,10 +50,15 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     records are lost say, or there is no such aggregate; with --json an object per finding, and at
     the end one with what was looked at, what could not be (`unavailable`), and what was not
     (`not_checked`): what people decided to pass over, what lies elsewhere, and what no log tells.
+    The run is recorded: view `verification`, `verdict status` and the page show when it was and
+    what it found.
     """
+    settings, started_at = settings_of(), wall_clock()
+    first: list[dict[str, Any]] = []
     with progress("verify") as tell:
-        auditor = Auditor(settings_of(), aggregate, id, tell)
-        found = _told(auditor, json)
+        auditor = Auditor(settings, aggregate, id, tell)
+        found = _told(auditor, json, first)
+    _record(settings, run_of(started_at, (aggregate, id), auditor.looked, found.total(), first))
     if json:
         show_json(summary(auditor.looked, found.total()))
     for line in not_seen(auditor.looked):
@@ -59,11 +68,13 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     note(judged(auditor.looked, found))
 
 
-def _told(auditor: Auditor, json: bool) -> Counter[Check]:
-    """Print the findings as they come, and return how many there are of each kind."""
+def _told(auditor: Auditor, json: bool, first: list[dict[str, Any]]) -> Counter[Check]:
+    """Print the findings as they come, keep the first, and return how many there are of each."""
     found = Counter[Check]()
     for count, finding in enumerate(auditor.findings(), 1):
         found[finding.check] += 1
+        if count <= FIRST:
+            first.append(finding.facts())
         if json:
             show_json(finding.facts())
         elif count <= SHOWN:
@@ -71,6 +82,14 @@ def _told(auditor: Auditor, json: bool) -> Counter[Check]:
     if found.total() > SHOWN and not json:
         note(f"and {found.total() - SHOWN:,} more: --json shows all")
     return found
+
+
+def _record(settings: Settings, run: Verification) -> None:
+    """Write the run down for auditors; whoever may only read gets what it found all the same."""
+    try:
+        record(settings, run)
+    except (NotRecordedError, Unreachable) as error:
+        note(str(error))
 
 
 def summary(looked: Looked, findings: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The page as one application of FastAPI: what a request meets first, and what answers it."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -26,17 +27,22 @@ from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
 from verdict.page.answers import Json, failed
 from verdict.page.asyncapi import asyncapi
+from verdict.page.audit import add_audit
 from verdict.page.commands import Commands, add_commands, describe_commands
 from verdict.page.door import NeedsToken, guarded
 from verdict.page.feeds import add_feeds
 from verdict.page.health import colour, unready
 from verdict.page.jobs import Jobs
 from verdict.page.life import NotThere
+from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
 from verdict.page.pages import Pages, add_pages
+from verdict.page.rates import add_rates
 from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
+from verdict.page.samples import Samples, keep_sampling
+from verdict.page.search import add_search
 from verdict.page.topics import add_topics
 from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
@@ -63,28 +69,25 @@ def page_of(
         beside: Whether the service runs in this process.
     """
     commands, jobs = Commands(settings), Jobs(settings)
-
-    @asynccontextmanager
-    async def open_page(page: FastAPI) -> AsyncIterator[None]:
-        async with commands.open(page):
-            yield
-        await run_in_threadpool(jobs.stop)
+    watch = Watch(look or partial(standing_of, settings))
+    samples = Samples(watch.look)
 
     page = FastAPI(
         title=current().name,
         openapi_url=None,  # described when somebody asks
-        lifespan=open_page,
+        lifespan=partial(_open, commands, jobs, samples),
         default_response_class=Json,
     )
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    watch = Watch(look or partial(standing_of, settings))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
     add_registry(page, settings)
     add_commands(page, commands)
     pages = add_pages(page, settings, watch)
+    _add_browsing(page, settings, pages, watch)
+    add_rates(page, pages, watch, samples)
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
     add_read_models(page, settings, watch, pages, jobs)
@@ -98,6 +101,24 @@ def page_of(
     page.exception_handler(RequestValidationError)(partial(_misasked, pages))
     page.exception_handler(HTTPException)(partial(_not_found, pages))
     return page
+
+
+@asynccontextmanager
+async def _open(
+    commands: Commands, jobs: Jobs, samples: Samples, page: FastAPI
+) -> AsyncIterator[None]:
+    """Take samples for the charts, and keep what sends commands, while the page is served."""
+    sampling = asyncio.create_task(keep_sampling(samples))
+    async with commands.open(page):
+        yield
+    sampling.cancel()
+    await run_in_threadpool(jobs.stop)
+
+
+def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:
+    add_lists(page, settings, pages)
+    add_audit(page, pages)
+    add_search(page, settings, pages, watch)
 
 
 def described(page: FastAPI) -> dict[str, Any]:

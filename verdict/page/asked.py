@@ -67,10 +67,10 @@ def rows(
 
 
 def some(
-    reader: Reader, statement: str, most: int, /, **asked: object
+    reader: Reader, statement: str, most: int, json: Sequence[str] = JSON, /, **asked: object
 ) -> tuple[list[Fields], bool]:
     """Return so many rows at most, and whether there are more."""
-    found = rows(reader, statement, most + 1, **asked)
+    found = rows(reader, statement, most + 1, json, **asked)
     return found[:most], len(found) > most
 
 

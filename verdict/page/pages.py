@@ -2,8 +2,9 @@
 
 from asyncio import Semaphore
 from collections.abc import Callable
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -12,13 +13,13 @@ from starlette.staticfiles import StaticFiles
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
-from verdict.page.charts import COUNTED, MINUTES, RATES, TALL, charts, waits
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
@@ -63,6 +64,9 @@ class Pages:
         """Return a page."""
         everywhere = {
             "name": current().name,
+            "deployment": self._settings.deployment,
+            "verdict_version": version_of("verdict-cqrs"),
+            "now": text_of(wall_clock()),
             "path": request.url.path,
             "aggregates": current().aggregate_types,
             "masked": sees(request, self._settings) is Sees.READER,
@@ -72,7 +76,7 @@ class Pages:
             self._templates.get_template(f"{name}.html").render(told | everywhere), status
         )
 
-    def _reader(self, request: Request) -> Reader:
+    def reader(self, request: Request) -> Reader:
         """Open the views for who asks."""
         return reader_of(self._asking, sees(request, self._settings))
 
@@ -121,7 +125,7 @@ class Pages:
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
         try:
-            with self._reader(request) as reader:
+            with self.reader(request) as reader:
                 found, more = life(reader, aggregate, id)
         except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
             with reader_of(self._asking, Sees.READER) as reader:
@@ -143,34 +147,22 @@ class Pages:
         return self.shown(request, "life", about | told)
 
     def flow(self, request: Request, id: Text = "") -> Response:
-        """Show the tree of a correlation id."""
-        with self._reader(request) as reader:
+        """Show the tree of a correlation id; an id of something else is searched for."""
+        with self.reader(request) as reader:
             found, more = flow(reader, id) if id else ([], False)
+        if id and not found:
+            return _searched(id)
         return self.shown(request, "flow", {"id": id, "found": found, "more": more})
 
     def why(self, request: Request, id: Text) -> Response:
-        """Show why a command ended as it did."""
-        with self._reader(request) as reader:
-            return self.shown(request, "why", {"id": id, "found": why(reader, id)})
-
-    def rates(self, request: Request) -> Response:
-        """Show how often what was answered in the last hours, and after how long, by minute."""
-        with self._reader(request) as reader:
-            until, found = charts(rows(reader, RATES))
-        service = self._watch.look().standing.service
-        told = {
-            "minutes": MINUTES,
-            "tall": TALL,
-            "counted": COUNTED,
-            "until": until,
-            "charts": found,
-            "waits": waits(service.latencies if service else ()),
-        }
-        return self.shown(request, "rates", told)
+        """Show why a command ended as it did; an id of something else is searched for."""
+        with self.reader(request) as reader:
+            found = why(reader, id)
+        return self.shown(request, "why", {"id": id, "found": found}) if found else _searched(id)
 
     def refusals(self, request: Request, reason: Text = "") -> Response:
         """Show how often what was refused, and the newest of a reason."""
-        with self._reader(request) as reader:
+        with self.reader(request) as reader:
             grouped = rows(reader, REFUSALS)
             newest = rows(reader, REFUSED, SHOWN, reason=reason) if reason else []
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
@@ -216,7 +208,7 @@ class Pages:
     def _selected(self, request: Request, query: str) -> tuple[Few | None, str]:
         """Return what a query selects, or what is wrong with it."""
         try:
-            with self._reader(request) as reader:
+            with self.reader(request) as reader:
                 return (reader.few(query, ROWS) if query else None), ""
         except VerdictError as error:
             return None, str(error)
@@ -233,7 +225,6 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         "/life": pages.life,
         "/flow": pages.flow,
         "/why": pages.why,
-        "/rates": pages.rates,
         "/refusals": pages.refusals,
         "/sql": pages.sql,
     }
@@ -241,6 +232,10 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         page.add_api_route(path, answer, include_in_schema=False)
     page.add_api_route("/token", pages.take_token, methods=["POST"], include_in_schema=False)
     return pages
+
+
+def _searched(id: str) -> Response:
+    return RedirectResponse(f"/search?{urlencode({'q': id})}", 303)
 
 
 def _states(

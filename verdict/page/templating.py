@@ -1,14 +1,24 @@
 """How values of others become text of a page."""
 
 import json
+import re
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from verdict.wire.escapes import spelled_lines
 from verdict.wire.json_lines import as_json
 
+PAGES = {  # where one does what a command does
+    "letters": ("/letters", "Needs attention"),
+    "projection": ("/read-models", "Projections"),
+    "sql": ("/sql", "SQL"),
+    "status": ("/", "Overview"),
+    "topics": ("/topics", "Topics"),
+}
+COMMAND = re.compile(rf"`verdict ({'|'.join(PAGES)})\b[^`]*`")
+TIME = Markup('<time datetime="{0}" title="{0}">{0}</time>')
 NOTHING = "\u2013"
 
 
@@ -31,6 +41,25 @@ def _count(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.1f}".removesuffix(".0")
+
+
+def _time(text: str | None) -> Markup | None:
+    """Return a time as an element, of which scripts say how long ago it was."""
+    return None if text is None else TIME.format(text)
+
+
+def _linked(text: str) -> Markup:
+    """Return a text in which a command that the page has a page for is a link to that page."""
+    return Markup(COMMAND.sub(_link, str(escape(spelled_lines(text)))))
+
+
+def _link(command: re.Match[str]) -> str:
+    address, title = PAGES[command[1]]
+    return f'<a href="{address}" title="{command[0][1:-1]}">{title}</a>'
+
+
 def templates() -> Environment:
     """Return the templates, in which all that others wrote is text."""
     made = Environment(
@@ -41,5 +70,11 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"cell": _cell, "count": _count}
+    made.filters |= {
+        "cell": _cell,
+        "count": _count,
+        "number": _number,
+        "time": _time,
+        "linked": _linked,
+    }
     return made

@@ -18,6 +18,7 @@ from verdict.projection import (
     migrations,
     position,
     reader_role,
+    verification,
     versions,
 )
 from verdict.projection.own_views import OWN_VIEWS
@@ -28,7 +29,7 @@ from verdict.projection.roles import Roles
 OWN_METADATA = (
     position.metadata, holding.metadata, sequence.metadata, versions.metadata,
     intervention.metadata, letter.metadata, decision.metadata, lost.metadata, followed.metadata,
-    followed_by.metadata,
+    followed_by.metadata, verification.metadata,
 )  # fmt: skip
 
 
@@ -47,7 +48,8 @@ def create(connection: Connection, projections: Sequence[Projection]) -> None:
     for own in OWN_METADATA:
         layout.create_tables(connection, own)
     layout.put_views(connection, OWN_VIEWS)
-    sequence.begin(connection, intervention.SEQUENCE)
+    for name in (intervention.SEQUENCE, verification.SEQUENCE):
+        sequence.begin(connection, name)
     for projection in projections:
         layout.create_tables(connection, projection.table.metadata)
         for name in projection.sequences:

@@ -13,6 +13,7 @@ from verdict.projection import (
     letter,
     lost,
     position,
+    verification,
     versions,
 )
 from verdict.projection.described import View, described
@@ -25,6 +26,7 @@ TOPIC, PARTITION, OFFSET = "Topic in Kafka.", "Partition of the topic.", "Offset
 SHOWN = versions.views(versions.table)
 
 OWN_VIEWS: Mapping[str, View] = {
+    **verification.VIEWS,
     "projection_position": described(
         select(position.table),
         "How far each version of a projection has come in each partition that it follows.",

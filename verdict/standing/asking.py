@@ -64,6 +64,7 @@ def standing_of(settings: Settings) -> Standing:
                 answered=reads.answered,
                 refused=reads.refused,
                 policy_rejections=reads.policy_rejections,
+                verified=reads.verified,
             )
     problems = (*asking.problems, *_told(settings, running), *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)

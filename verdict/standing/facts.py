@@ -145,6 +145,23 @@ class PolicyRejections:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationStanding:
+    """When `verdict verify` last ran, and what came of it; `aggregate_type` None: of all types."""
+
+    ended_at: str
+    aggregate_type: str | None
+    aggregate_id: str | None
+    clean: bool
+    findings: int
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        found = f"{self.findings:,} findings" if self.findings else "not all could be looked at"
+        of = " ".join(filter(None, (self.aggregate_type, self.aggregate_id))) or "everything"
+        return f"{self.ended_at}, {of}: {'clean' if self.clean else found}"
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The whole: service, decider, processors, projections, letters.
 
@@ -153,7 +170,8 @@ class Standing:
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
     archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
     `refused` how many of these each rule refused, by its code;
-    `policy_rejections` how many commands of policies were ever rejected.
+    `policy_rejections` how many commands of policies were ever rejected. `verified` is the last
+    run of `verdict verify`.
     """
 
     service: Service | None
@@ -171,6 +189,7 @@ class Standing:
     answered: Mapping[str, int] | None = None
     refused: Mapping[str, int] | None = None
     policy_rejections: tuple[PolicyRejections, ...] | None = None
+    verified: VerificationStanding | None = None
 
     @property
     def lag(self) -> int | None:

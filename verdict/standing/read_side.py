@@ -13,6 +13,7 @@ from verdict.model.message import iso_time
 from verdict.projection.letter_status import FOLLOWER, PARKED, WAITING
 from verdict.projection.role import Role
 from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.reading.selected import Mistaken
 from verdict.standing.facts import (
     HeldAggregate,
     LettersStanding,
@@ -21,6 +22,7 @@ from verdict.standing.facts import (
     ProjectionStanding,
     ScatteredAggregate,
     ScatteredKeys,
+    VerificationStanding,
     total,
 )
 from verdict.standing.log_ends import Ends, ends_of, log_of
@@ -43,6 +45,9 @@ SELECT coalesce(reason, status), count(*) FROM outcome WHERE decided_at > :since
 REFUSED = """\
 SELECT rule_code, count(*) FROM outcome
 WHERE decided_at > :since AND rule_code IS NOT NULL GROUP BY 1"""
+VERIFIED = """\
+SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
+ORDER BY seq DESC LIMIT 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
 # not where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\
@@ -65,6 +70,7 @@ class ReadSideStanding:
     answered: dict[str, int]
     refused: dict[str, int]
     policy_rejections: tuple[PolicyRejections, ...]
+    verified: VerificationStanding | None
 
 
 def read_side(settings: Settings) -> ReadSideStanding:
@@ -94,6 +100,7 @@ def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStandi
         told.answered,
         told.refused,
         told.policy_rejections,
+        told.verified,
     )
 
 
@@ -122,6 +129,7 @@ class Told:
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
         self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
         self.policy_rejections = policy_rejections(reader)
+        self.verified = _verified(reader)
 
     def topics(self) -> set[str]:
         """Return all topics that anybody follows, or has followed."""
@@ -178,6 +186,16 @@ def _position(row: Row, ends: Ends) -> PositionStanding:
 def _scattered(first: Row = (0,)) -> ScatteredKeys:
     aggregates, *about = first
     return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
+
+
+def _verified(reader: Reader) -> VerificationStanding | None:
+    try:
+        found = _rows(reader, VERIFIED)
+    except Mistaken:  # a service of an earlier version runs: its database has no such view yet
+        return None
+    for at, kind, name, clean, findings in found:
+        return VerificationStanding(at, kind, name, bool(clean), findings)
+    return None
 
 
 def _rows(reader: Reader, statement: str) -> list[Row]:

@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.long, pytest.mark.process]
 
 PAGES = [
     "/", "/flow", "/rates", "/refusals", "/read-models", "/letters", "/application", "/topics",
-    "/sql", f"/flow?id={FLOW}", f"/why?id={LATE}", "/refusals?reason=VERSION_CONFLICT",
+    "/commands", "/events", "/aggregates", "/audit", "/search?q=nobody", "/sql",
+    f"/flow?id={FLOW}", f"/why?id={LATE}", "/refusals?reason=VERSION_CONFLICT",
     "/life?aggregate=order&id=o-1", "/life?aggregate=invoice&id=inv-1",
     "/letter?" + urlencode({"id": "us_holder/position/p-7"}),
     "/sql?" + urlencode({"q": "select * from outcome"}), "/sql?q=drop",

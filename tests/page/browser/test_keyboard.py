@@ -40,7 +40,7 @@ def test_a_held_event_is_replayed_by_keyboard_alone(serve: Serve, new_tab: NewTa
     site, tab = serve(FILLED), new_tab()
     tab.goto(site.url)
 
-    follow(tab, "Waiting")
+    follow(tab, "Needs attention")
     follow(tab, "us_holder/position/p-7")
     expect(tab.get_by_role("heading", name="us_holder/position/p-7")).to_be_visible()
     fill(tab, tab.get_by_label("What is personal is masked"), TOKEN)

@@ -14,7 +14,7 @@ STOPPED = ProjectionStanding("us_holder", 7, "live", 3, "its table is gone", (),
 def test_what_changes_is_shown_while_somebody_types(serve: Serve, new_tab: NewTab) -> None:
     site, tab = serve(FILLED), new_tab()
     tab.goto(site.url)
-    typed = tab.get_by_label("Id", exact=True)
+    typed = tab.get_by_label("Search for an id")
     typed.press_sequentially("half an i")
 
     site.looked.find(problems=(Problem("2 letters are parked"),))
@@ -74,9 +74,8 @@ def test_without_scripts_every_fact_and_form_is_there(serve: Serve, new_tab: New
 
     main.get_by_role("link", name="VERSION_CONFLICT").click()
     expect(main).to_contain_text("expected version 1, order 'o-1' is ACTIVE at version 2")
-    tab.get_by_label("Aggregate", exact=True).select_option("order")
-    tab.get_by_label("Id", exact=True).fill("o-1")
-    tab.get_by_role("button", name="Life").click()
+    tab.get_by_label("Search for an id").fill("o-1")
+    tab.get_by_role("button", name="Search").click()
     expect(main).to_contain_text("chain holds")
     tab.goto(f"{site.url}/sql")
     main.get_by_role("textbox").fill("select count(*) from event_archive")

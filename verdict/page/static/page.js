@@ -18,6 +18,20 @@ function become(shown, fresh) {
   for (const one of ours.slice(theirs.length)) one.remove();
 }
 
+// How long ago a time was, by the clock of the server; the time itself stays as its title.
+const SKEW_MS = Date.now() - new Date(document.body.dataset.now);
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+function ago(time) {
+  const seconds = Math.max(0, Math.floor((Date.now() - SKEW_MS - new Date(time)) / 1000));
+  const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? [1, "s"];
+  return `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+function relate() {
+  for (const one of document.querySelectorAll("time")) one.textContent = ago(one.dateTime);
+}
+
 async function renew() {
   try {
     const answer = await fetch(live.dataset.from, { signal: AbortSignal.timeout(30000) });
@@ -25,6 +39,7 @@ async function renew() {
     const fresh = document.createElement("div");
     fresh.innerHTML = await answer.text();
     become(live, fresh);
+    relate();
     answered = new Date();
     document.body.classList.remove("silent");
   } catch {
@@ -41,3 +56,5 @@ async function follow() {
 }
 
 if (live) follow();
+relate();
+setInterval(relate, 1000);

@@ -1,0 +1,81 @@
+"""A run of `verdict verify` is written down where auditors find it, on either database."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import NewDatabase
+from tests.projection.read_side import ReadSide
+from verdict.audit.finding import Check, Finding, Looked
+from verdict.audit.record import NotRecordedError, record, run_of
+from verdict.configuration.loading import settings_alone
+from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
+from verdict.projection.verification import Verification
+from verdict.reading.reader import Sees, reader_of
+from verdict.standing.read_side import Told
+
+FINDING = Finding(check=Check.READ_MODELS, what="cashier is 'ada', by the log 'bob'").facts()
+QUERY = "SELECT seq, aggregate_type, clean, findings, looked_at, first_findings FROM verification"
+
+
+def read_side(url: str) -> str:
+    """Make a read side; return its URL."""
+    ReadSide(url).engine.dispose()
+    return url
+
+
+def run(**found: int) -> Verification:
+    looked = Looked()
+    looked.at["events"] = 5
+    first = [FINDING] * found.get("findings", 0)
+    return run_of(wall_clock(), ("order", None), looked, len(first), first)
+
+
+@pytest.mark.both_databases
+def test_auditors_see_what_was_found_and_readers_nothing_personal(
+    new_database: NewDatabase,
+) -> None:
+    settings = settings_alone(database_url=read_side(new_database()))
+    with reader_of(settings, Sees.OPERATOR) as reader:
+        assert Told(reader, "dead-letters").verified is None
+    record(settings, run())
+    record(settings, run(findings=1))
+
+    auditors, readers = rows(settings, Sees.AUDITOR), rows(settings, Sees.READER)
+    assert [one[:4] for one in auditors] == [(1, "order", 1, 0), (2, "order", 0, 1)]
+    assert [readable(one[4]) for one in auditors] == [{"events": 5}] * 2
+    assert [readable(one[5]) for one in auditors] == [[], [FINDING]]
+    assert [one[:5] for one in readers] == [one[:5] for one in auditors]
+    assert [one[5] for one in readers] == [None, None]
+    with reader_of(settings, Sees.OPERATOR) as reader:
+        assert str(Told(reader, "dead-letters").verified).endswith("order: 1 findings")
+
+
+def rows(settings: Settings, sees: Sees) -> list[tuple[object, ...]]:
+    with reader_of(settings, sees) as reader:
+        return [*reader.select(f"{QUERY} ORDER BY seq").rows]
+
+
+def readable(value: object) -> object:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def test_before_the_table_is_there_it_says_who_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(NotRecordedError, match="the next start of `verdict up` makes the table"):
+        record(settings_alone(data_dir=tmp_path), run())
+
+
+def test_a_database_that_refuses_it_is_named(tmp_path: Path) -> None:
+    url = read_side(f"sqlite:///{tmp_path / 'read.db'}")
+    with sqlite3.connect(tmp_path / "read.db") as database:
+        database.execute(
+            "CREATE TRIGGER refuses BEFORE INSERT ON verification_v1 "
+            "BEGIN SELECT RAISE(ABORT, 'only to read'); END"
+        )
+    database.close()
+
+    with pytest.raises(NotRecordedError, match="only to read"):
+        record(settings_alone(database_url=url), run())
