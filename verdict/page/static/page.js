@@ -1,3 +1,10 @@
+// Chromium under LANG=C has a language (en-US@posix) that its own Intl refuses, and uPlot asks for.
+try {
+  Intl.getCanonicalLocales(navigator.language);
+} catch {
+  Object.defineProperty(navigator, "language", { value: "en" });
+}
+
 // The live part is asked for anew while somebody looks; a page without an answer says so.
 const PAUSE_MS = 2000;
 const live = document.getElementById("live");
