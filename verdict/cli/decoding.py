@@ -13,7 +13,7 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.codec import Undecodable
 from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
-from verdict.wire.readable import readable
+from verdict.wire.readable import readable, readable_fields
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Rejection, Response
 from verdict.wire.topics import Topics
@@ -97,11 +97,10 @@ def command(aggregate_type: str, value: bytes) -> Fields:
     """
     sent = decode_command(aggregate_type, value)
     try:
-        fields = readable(CommandEnvelope.model_validate(sent))
+        fields = readable_fields(CommandEnvelope.model_validate(sent))
         payload = dict(sent["payload"])
         kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
         shown = {"payload": readable(kind.model_validate(payload))}
     except (ValidationError, LookupError, TypeError):
         return sent
-    del fields["type"]  # of the envelope's class
     return fields | shown

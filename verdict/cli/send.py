@@ -49,7 +49,8 @@ ExpectedVersion = Annotated[
     typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
 ]
 Fields = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field; may be repeated.")
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A field, a list or message as JSON; may be repeated."),
 ]
 CommandId = Annotated[
     str | None, typer.Option(help="The same id is decided once.", show_default="a new one")

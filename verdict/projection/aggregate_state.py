@@ -154,7 +154,7 @@ def _view(kind: str, states: Table, archive: Table, fields: tuple[StateField, ..
 
 def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
     """Return a field as readers see it; one that holds something personal is hidden as a whole."""
-    value = cast(column, JsonType) if field.is_json else column
+    value = column if field.is_as_it_is else cast(column, JsonType)
     return (for_who_may_see(value, column) if field.is_personal else value).label(field.shown)
 
 
