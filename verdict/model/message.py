@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from enum import StrEnum
+from enum import EnumType, StrEnum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Self, TypeVar
 
@@ -131,7 +131,13 @@ class Growing:
     def __get_pydantic_core_schema__(
         self, source: type[StrEnum], handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Read the text of a member, which is what Avro gives."""
+        """Read the text of a member, which is what Avro gives.
+
+        Raises:
+            TypeError: It marks something else.
+        """
+        if not (isinstance(source, EnumType) and issubclass(source, str)):
+            raise TypeError(f"Growing marks an enum of texts, and {source} is none")
         members = {str(member): member for member in source}
         return core_schema.no_info_before_validator_function(
             lambda value: members.get(value, value) if type(value) is str else value,

@@ -38,19 +38,20 @@ def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
         if name in personal_fields(kind):
             found.append((name,))
             continue
-        for inner, among_others in _messages_in(hints[name]):
+        for inner, among_others in messages_in(hints[name]):
             paths = personal_paths(inner)
             found += [(name,)] if among_others and paths else [(name, *path) for path in paths]
     return tuple(dict.fromkeys(found))
 
 
-def _messages_in(
+def messages_in(
     annotation: Any, among_others: bool = False
 ) -> Iterator[tuple[type[Message], bool]]:
+    """Yield the classes of messages that a field may hold, and whether in a list or dict."""
     if isinstance(annotation, type) and issubclass(annotation, Message):
         yield annotation, among_others
     for part in get_args(annotation):
-        yield from _messages_in(part, among_others or get_origin(annotation) in (list, dict))
+        yield from messages_in(part, among_others or get_origin(annotation) in (list, dict))
 
 
 @cache
