@@ -15,7 +15,6 @@ from verdict.model.personal import Personal
 
 SCHEMAS = "schemas_of_every_field"
 ANY = frozenset(LifeCycle)
-PLACES = ("plain", "optional", "listed", "mapped", "part", "parts", "named_parts")
 
 
 class Colour(StrEnum):
@@ -71,7 +70,7 @@ def fields(name: str) -> Mapping[str, Any]:
         "optional": (kind | None, None),
         "listed": (list[kind], ...),
         "mapped": (dict[str, kind], Field(default_factory=dict)),
-        "part": (part | None, None),
+        "payload": (part | None, None),
         "parts": (list[part], ...),
         "named_parts": (dict[str, part], Field(default_factory=dict)),
     }
@@ -94,7 +93,7 @@ def _filled(value: Any) -> dict[str, Any]:
         "optional": value,
         "listed": [value, value],
         "mapped": {"a": value},
-        "part": part,
+        "payload": part,
         "parts": [part],
         "named_parts": {"a": part},
     }

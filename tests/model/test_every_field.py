@@ -67,11 +67,13 @@ def event_of(name: str, kind: str) -> Event:
     return APP.aggregate(f"of_{name}").event_types[f"{kind}_{name}"](**values(name))
 
 
-def sent_as_json(app: InMemory, name: str, aggregate_id: str, command_id: str) -> Response:
-    """Return what becomes of the command as REST hands it on."""
+def sent_as_json(
+    app: InMemory, name: str, aggregate_id: str, command_id: str, **changed: Any
+) -> Response:
+    """Return what becomes of the command, with some fields changed, as REST hands it on."""
     envelope = {
         "command_id": command_id, "aggregate_id": aggregate_id, "expected_version": "ANY",
-        "payload": {"type": command_name(name), **as_json(name)},
+        "payload": {"type": command_name(name), **as_json(name), **changed},
     }  # fmt: skip
     *_, value = sendable(json.dumps(envelope).encode())
     record = app.put(f"of_{name}.commands", value, aggregate_id.encode())
@@ -96,6 +98,38 @@ def test_json_and_avro_and_fields_of_the_command_line_say_the_same_command(
     assert again.duplicate, again.message
     assert as_avro.command_digest == other.command_digest == command_digest(command)
     assert command_from(f"of_{name}", command_name(name), texts) == command
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "problem"),
+    [
+        ("int", 2**63, "must be an integer from -2^63 to 2^63 - 1"),
+        ("int", -(2**63) - 1, "must be an integer from -2^63 to 2^63 - 1"),
+        ("int", 1.0, "Input should be a valid integer"),
+        ("int", "1", "Input should be a valid integer"),
+        ("bool", 1, "Input should be a valid boolean"),
+        ("bytes", "é", "Data should be valid base64: Invalid symbol 195, offset 0."),
+        ("bytes", 1, "Input should be a valid bytes"),
+        ("hash", "zz", "non-hexadecimal number found in fromhex() arg at position 0"),
+        ("growing", "blue", "Input should be 'red'"),
+        ("instant", "2026-11-21", "time '2026-11-21' needs a time zone, for example 2026-11-21Z"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_its_place(
+    app: InMemory, name: str, wrong: Any, problem: str
+) -> None:
+    places = {
+        "plain": (wrong, "plain"),
+        "listed": ([as_json(name)["plain"], wrong], "listed.1"),
+        "mapped": ({"a": wrong}, "mapped.a"),
+        "payload": ({"type": wrong}, "payload.type"),
+        "named_parts": ({"a": {"type": wrong}}, "named_parts.a.type"),
+    }
+    for field, (value, place) in places.items():
+        response = sent_as_json(app, name, "refused", "c-1", **{field: value})
+
+        assert response.reason == "INVALID_COMMAND"
+        assert response.details == {f"payload.{place}": problem}
 
 
 @every_kind

@@ -33,8 +33,9 @@ def described(error: Exception, *, anywhere: bool = False) -> str:
         anywhere: Whether the place may be in verdict if no file of the application is on the way.
     """
     text, place = kind_and_text(error), place_of(error.__traceback__)
-    if anywhere and not place:
-        place = _shown(*[*_frames(error.__traceback__)][-1])
+    ours = [one for one in _frames(error.__traceback__) if Path(one[0]).is_relative_to(OURS)]
+    if anywhere and ours and not place:
+        place = _shown(*ours[-1])
     return storable(ADDRESS.sub("0x", text), TEXT_CHARS - len(place)) + place
 
 
