@@ -160,6 +160,7 @@ class Unspeakable(CancelOrder):
         return {1, 2}
 
 
+@pytest.mark.proves("C-10")
 @pytest.mark.parametrize("as_avro", [True, False])
 @pytest.mark.parametrize(
     ("broken", "error"),

@@ -29,7 +29,7 @@ from verdict.projection.event_archive import event_archive
 from verdict.testing.in_memory import InMemory
 from verdict.unhandled.held import fitting
 from verdict.wire.generate import write_those_of_the_aggregates
-from verdict.wire.payload import payload_from
+from verdict.wire.payload import payload_from, readable_command
 from verdict.wire.readable import readable
 from verdict.wire.records import decode_event
 from verdict.wire.response import Response
@@ -91,6 +91,7 @@ def test_json_and_avro_and_fields_of_the_command_line_say_the_same_command(
     texts[:2] = [f"{field}={KINDS[name].argument}" for field in ("plain", "optional")]
 
     as_avro = app.send("one", command, 0, command_id="c-1")
+    [record] = app.events(f"of_{name}.commands")
     again = sent_as_json(app, name, "one", "c-1")
     other = sent_as_json(app, name, "other", "c-1")
 
@@ -98,6 +99,8 @@ def test_json_and_avro_and_fields_of_the_command_line_say_the_same_command(
     assert again.duplicate, again.message
     assert as_avro.command_digest == other.command_digest == command_digest(command)
     assert command_from(f"of_{name}", command_name(name), texts) == command
+    shown = readable_command(f"of_{name}", record.value or b"")["payload"]
+    assert shown == {"type": command_name(name), **as_json(name)}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
-"""An event's payload as JSON that people write: its fields, and its `type` if they like."""
+"""Payloads as JSON that people write: the fields of an event or a command, and its `type`."""
+
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from verdict.application import current
+from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Event
-from verdict.wire.readable import readable
+from verdict.wire.commands import decode_command
+from verdict.wire.readable import readable, readable_fields
 
 
 def payload_json(payload: Event) -> str:
@@ -29,3 +34,19 @@ def payload_from(kind: type[Event], document: str | bytes) -> Event:
     if (named := fields.pop("type", kind.__name__)) != kind.__name__:
         raise ValueError(f"its type is {named!r}, and the event is of {kind.__name__}")
     return kind.model_validate_json(to_json(fields))
+
+
+def readable_command(aggregate_type: str, value: bytes) -> dict[str, Any]:
+    """Return a command with its envelope; one that is not well-formed as it was sent.
+
+    Raises:
+        Undecodable: It is no command at all.
+    """
+    sent = decode_command(aggregate_type, value)
+    try:
+        fields = readable_fields(CommandEnvelope.model_validate(sent))
+        payload = dict(sent["payload"])
+        kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
+        return fields | {"payload": readable(kind.model_validate(payload))}
+    except Exception:  # it was refused by its class, or by a bug in that
+        return sent
