@@ -149,6 +149,11 @@ MISNAMED: list[tuple[str, type[Message], str]] = [
         create_model("Kept", __base__=Message, boxes=(list[Box[int]], ...)),
         "Box[int] is no name for a record: take a letter from A to Z, then letters, digits and _",
     ),
+    (
+        "state",
+        named("x" * 57, Message),
+        f"Kept.{'x' * 57} has 57 characters, and a column at most 56: shorten its name",
+    ),
     ("state", Hidden, "Hidden._hidden is private and would be lost: begin its name with a letter"),
     ("state", Aliased, "Aliased.kind has an alias, which records do not have: rename the field"),
     (

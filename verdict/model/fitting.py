@@ -15,6 +15,7 @@ from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a name or symbol of Avro's
+COLUMN_CHARS = 56  # PostgreSQL has 63 for a name, of which a prefix of ours takes some
 SPELLING = "take a letter from A to Z, then letters, digits and _"
 ADVICE = (
     "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "
@@ -65,6 +66,8 @@ def _problem(name: str, field: FieldInfo, what: str) -> str | None:
         return f"would replace the name of the {what} in JSON: rename it, for example to kind"
     if not WORD.fullmatch(name) or iskeyword(name):
         return f"is no name for a field: {SPELLING}, and no keyword of Python"
+    if what == "state" and len(name) > COLUMN_CHARS:
+        return f"has {len(name)} characters, and a column at most {COLUMN_CHARS}: shorten its name"
     if name.startswith("model_") and hasattr(Message, name):
         return "would hide what pydantic calls so: rename it"
     if any((field.alias, field.validation_alias, field.serialization_alias)):
