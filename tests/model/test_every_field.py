@@ -26,6 +26,7 @@ from verdict.model.message import Event, Message
 from verdict.page.commands import sendable
 from verdict.projection.aggregate_state import aggregate_state
 from verdict.projection.event_archive import event_archive
+from verdict.reading.reader import Reader
 from verdict.testing.in_memory import InMemory
 from verdict.unhandled.held import fitting
 from verdict.wire.generate import write_those_of_the_aggregates
@@ -198,6 +199,28 @@ def test_a_view_of_states_shows_the_same_however_often_it_is_brought_forward(
         assert plain(last[0]) == plain(last[1]) == plain(in_sql(name))
         assert [*map(plain, last[2:7])] == [*as_json(name).values()][2:]
         assert last[7:] == (name, 0, 1, "seen", 2, 3)
+    read_side.close()
+
+
+@pytest.mark.both_databases
+def test_what_is_personal_is_hidden_wherever_a_message_holds_it(new_database: NewDatabase) -> None:
+    projections: list[Any] = [event_archive(), aggregate_state(APP.aggregate("of_name"))]
+    read_side, log = ReadSide(new_database(), projections), EventLog(1, "of_name")
+    log.add("one", event_of("name", "Was_set"))
+    for projection in projections:
+        read_side.applier(projection.name).apply(log.everything())
+
+    def seen(role: str, masked: bool) -> tuple[Any, ...]:
+        with Reader(read_side.url, ["event_archive", "of_name_state"], role, masked=masked) as one:
+            [(payload,)] = one.select("SELECT payload FROM event_archive").rows
+            [columns] = one.select(f"SELECT {', '.join(as_json('name'))} FROM of_name_state").rows
+        found = payload if isinstance(payload, dict) else json.loads(payload)
+        return found, [*map(plain, columns)]
+
+    shown = {"type": "Was_set_name", **as_json("name")}
+    hidden = dict.fromkeys(as_json("name")) | {"type": "Was_set_name", "payload": {"type": None}}
+    assert seen("verdict_auditor", masked=False) == (shown, [*as_json("name").values()])
+    assert seen("verdict_reader", masked=True) == (hidden, [None] * 7)
     read_side.close()
 
 

@@ -197,6 +197,8 @@ def _sending(settings: Settings) -> Iterator[Client]:
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except ValueError as error:  # an integer that Avro cannot hold
+        raise typer.BadParameter(str(error)) from error
 
 
 def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Tally) -> None:
