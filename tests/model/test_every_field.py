@@ -202,6 +202,15 @@ def test_a_view_of_states_shows_the_same_however_often_it_is_brought_forward(
     read_side.close()
 
 
+def test_only_a_table_that_showed_bytes_and_times_otherwise_is_built_again() -> None:
+    def settings(name: str) -> str:
+        return aggregate_state(APP.aggregate(f"of_{name}")).settings
+
+    assert "listed Text(), mapped Text(), payload readable JSON" in settings("int")
+    for name in ("bytes", "instant", "message"):
+        assert "listed readable JSON, mapped readable JSON" in settings(name)
+
+
 @pytest.mark.both_databases
 def test_what_is_personal_is_hidden_wherever_a_message_holds_it(new_database: NewDatabase) -> None:
     projections: list[Any] = [event_archive(), aggregate_state(APP.aggregate("of_name"))]

@@ -15,7 +15,7 @@ from verdict.database.instant import InstantType
 from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.projection.hidden import PERSONAL
-from verdict.wire.readable import show_of, unwrapped
+from verdict.wire.readable import as_it_is, show_of, unwrapped
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}
@@ -54,6 +54,11 @@ class StateField:
     def is_as_it_is(self) -> bool:
         """Whether the column holds what the field does; else it is the text of a JSON value."""
         return self.kept is _same
+
+    @property
+    def form(self) -> str:
+        """How the column holds values: a table with another form has to be built again."""
+        return "readable JSON" if isinstance(self.kept, partial) else repr(self.type)
 
     @property
     def is_personal(self) -> bool:
@@ -101,16 +106,21 @@ def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, C
     if plain in SCALARS:
         return SCALARS[plain](), about, _same, _same
     show, is_message = show_of(annotation), isinstance(annotation, type)
+    kept = _as_json if show is as_it_is else partial(_as_readable_json, show)
     read = TypeAdapter(annotation, config=None if is_message else BYTES).validate_json
-    return Text(), about, partial(_as_json, show), partial(_from_json, read)
+    return Text(), about, kept, partial(_from_json, read)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _as_json(show: Convert, value: Any) -> str | None:
-    return None if value is None else to_json(show(value)).decode()
+def _as_json(value: Any) -> str | None:
+    return None if value is None else to_json(value).decode()
+
+
+def _as_readable_json(show: Convert, value: Any) -> str | None:
+    return _as_json(show(value))
 
 
 def _from_json(read: Convert, text: str | None) -> Any:

@@ -47,7 +47,7 @@ def _whole(cls: Any) -> Shown:
 def _fields(cls: Any) -> Shown:
     """Return what shows the fields of a class; of most events and commands all are as they are."""
     shows = _shows(cls)
-    if issubclass(cls, BaseModel) and all(show is _as_it_is for _, show in shows):
+    if issubclass(cls, BaseModel) and all(show is as_it_is for _, show in shows):
         names = [name for name, _ in shows]
         return lambda record: {name: record.__dict__[name] for name in names}
     return lambda record: {name: show(getattr(record, name)) for name, show in shows}
@@ -68,7 +68,7 @@ def show_of(annotation: Any, message: Show = readable_fields) -> Show:
         message: Shows a message.
     """
     inner, marks = unwrapped(annotation)
-    if (show := _show(inner, marks, message)) is _as_it_is:
+    if (show := _show(inner, marks, message)) is as_it_is:
         return show
     return lambda value: None if value is None else show(value)
 
@@ -81,11 +81,11 @@ def _show(inner: Any, marks: tuple[Any, ...], message: Show) -> Show:
     if inner is bytes:
         return _base64
     if _is_scalar(inner):
-        return _as_it_is
+        return as_it_is
     if get_origin(inner) in (list, tuple, dict):
         *_, of = (one for one in get_args(inner) if one is not ...)
         each = show_of(of, message)
-        return each if each is _as_it_is else partial(_each, each)
+        return each if each is as_it_is else partial(_each, each)
     return partial(_by_class, message)
 
 
@@ -108,7 +108,8 @@ def _is_scalar(annotation: Any) -> bool:
     return get_origin(annotation) is Literal or annotation in SCALARS
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
+    """Show a value that JSON carries."""
     return value
 
 
