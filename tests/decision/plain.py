@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from verdict.application import current
 from verdict.decision.answering import Rejected, malformed
-from verdict.decision.consulting import decided, described
+from verdict.decision.consulting import decided
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord, ReceivedCommand, dead_letter, receive
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
@@ -24,6 +24,7 @@ from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, iso_time
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import RecordedEvent, event_id
+from verdict.model.told import described
 from verdict.operator.batch import outcome_entry
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry, outcome_key, snapshot_key

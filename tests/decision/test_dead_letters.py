@@ -1,14 +1,20 @@
+import re
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from pydantic import field_serializer, field_validator
 
-from commands.order import CancelOrder
+from aggregates.order import order
+from commands.order import CancelOrder, PlaceOrder
+from compose.application import app
 from tests.decision.desk import as_json, command_record
 from tests.decision.receiving import CANCELLING, ORDER_AVRO, POSITION_AVRO, letter, well_formed
 from tests.model import Record
 from tests.traffic import START
 from tests.wire.examples import ENVELOPE
+from verdict.application import using
 from verdict.decision.received import receive
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
@@ -135,3 +141,48 @@ def test_a_time_that_kafka_did_not_give_does_not_break_a_dead_letter() -> None:
 
     assert isinstance(received, DeadLetter)
     assert received.received_at == 0
+
+
+class Fragile(CancelOrder):
+    """A command in whose class there is a bug."""
+
+    @field_validator("cause")
+    @classmethod
+    def _checked(cls, cause: str | None) -> str | None:
+        return {"bug": None}[cause or "none"]
+
+
+class Unspeakable(CancelOrder):
+    """A command that cannot be shown in canonical JSON."""
+
+    @field_serializer("cause")
+    def _shown(self, cause: str | None) -> object:
+        return {1, 2}
+
+
+@pytest.mark.proves("C-10")
+@pytest.mark.parametrize("as_avro", [True, False])
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        (Fragile, r"KeyError: 'slow' \(tests/decision/test_dead_letters\.py, line \d+\)"),
+        (Unspeakable, r"TypeError: .*set.* \(verdict/model/digest\.py, line \d+\)"),
+    ],
+)
+def test_a_command_that_a_bug_keeps_from_being_read_stops_nobody_else(
+    broken: type[CancelOrder], error: str, as_avro: bool
+) -> None:
+    kind: Any = type("CancelOrder", (broken,), {"__module__": __name__})
+    rules = replace(order, commands=PlaceOrder | kind)
+    shop = replace(app, aggregates=(rules,), policies=(), notifications=(), inbound=(), lake=None)
+    record = as_json({"type": "CancelOrder", "cause": "slow"})
+    if as_avro:
+        value = encode_command("order", ENVELOPE, CancelOrder(cause="slow"))
+        record = record._replace(key=ENVELOPE.aggregate_id.encode(), value=value)
+
+    with using(shop):
+        found = receive("order", command_record(record))
+
+    assert isinstance(found, DeadLetter)
+    assert re.fullmatch(f"a bug in reading it: {error}", found.error), found.error
+    assert found.bytes == record.value

@@ -14,7 +14,7 @@ from tests.decision.plain import digest
 from tests.wire.arbitrary import AGGREGATES, commands
 from verdict.model.command import Command
 from verdict.model.digest import command_digest
-from verdict.model.message import Message
+from verdict.model.message import Hash, Message
 
 
 class Colour(StrEnum):
@@ -70,6 +70,12 @@ class Left(Command):
     hidden: int = Field(exclude=True, default=3)
 
 
+class Bytes(Command):
+    photo: bytes = b"no photo"
+    seal: Hash | None = None
+    more: dict[str, bytes] = {}  # noqa: RUF012  (pydantic copies it)
+
+
 @pytest.mark.parametrize(
     "payload",
     [
@@ -84,6 +90,28 @@ class Left(Command):
 )  # fmt: skip
 def test_a_command_of_any_class_has_the_digest_of_what_it_shows(payload: Command) -> None:
     assert command_digest(payload) == digest(payload)
+
+
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        (
+            Flat(zulu="z", number=3, side="SELL"),
+            '{"number":3,"side":"SELL","type":"Flat","zulu":"z"}',
+        ),
+        (
+            Deep(part=Part(number=2), parts=[], colour=Colour.RED, more={"b": 1, "a": 2}),
+            '{"colour":"red","more":{"a":2,"b":1},"part":{"number":2},"parts":[],"type":"Deep"}',
+        ),
+        (Bytes(), '{"type":"Bytes"}'),
+        (Bytes(photo=b"\xfb\xff"), '{"photo":"+/8=","type":"Bytes"}'),
+        (Bytes(more={"a": b"\xff", "b": b""}), '{"more":{"a":"/w==","b":""},"type":"Bytes"}'),
+        (Bytes(seal=b"\xfb\xff"), '{"seal":"fbff","type":"Bytes"}'),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_digest_stays_for_ever_what_it_is(payload: Command, said: str) -> None:
+    assert command_digest(payload) == sha256(said.encode()).digest()
 
 
 @given(AGGREGATES.flatmap(commands))

@@ -1,20 +1,23 @@
 """A field is refused where it is declared if a log would not give it back."""
 
+import re
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from pydantic import Field, create_model
 
 from verdict.model.aggregate import Aggregate, Misdeclared
 from verdict.model.command import CREATING, Command
-from verdict.model.fitting import unfit
+from verdict.model.fitting import misnamed, unfit
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Cents, Event, Instant, Message, Name, Text
+from verdict.model.message import Cents, Event, Growing, Instant, Message, Name, Text
 from verdict.model.personal import Personal
 from verdict.wire.avro_reader import avro_reader
 from verdict.wire.avro_schema import RecordSchema
 from verdict.wire.avro_writer import avro_writer
+
+Held = TypeVar("Held")
 
 
 class Colour(StrEnum):
@@ -100,6 +103,111 @@ def test_a_state_may_hold_one_of_several_messages_that_have_other_fields() -> No
     assert len([*unfit(with_field(Other | grown), of_state=True)]) == 1
     assert len([*unfit(with_field(Other | str), of_state=True)]) == 1
     assert len([*unfit(with_field(Other | longer))]) == 1
+
+
+def named(name: str, base: type[Message]) -> type[Message]:
+    fields: Any = {name: (int, 0)}
+    return create_model("Kept", __base__=base, **fields)
+
+
+class Box(Message, Generic[Held]):
+    held: Held
+
+
+class Hidden(Message):
+    _hidden: int = 0
+
+
+class Aliased(Message):
+    kind: str = Field(alias="type")
+
+
+MISNAMED: list[tuple[str, type[Message], str]] = [
+    (
+        "command",
+        create_model("Kept", __base__=Command, type=(str, ...)),
+        "Kept.type would replace the name of the command in JSON: rename it, for example to kind",
+    ),
+    (
+        "event",
+        create_model("Kept", __base__=Event, type=(str, "")),
+        "Kept.type would replace the name of the event in JSON: rename it, for example to kind",
+    ),
+    (
+        "event",
+        named("größe", Event),
+        "Kept.größe is no name for a field: take a letter from A to Z, then letters, digits and _, "
+        "and no keyword of Python",
+    ),
+    (
+        "event",
+        named("from", Event),
+        "Kept.from is no name for a field: take a letter from A to Z, then letters, digits and _, "
+        "and no keyword of Python",
+    ),
+    (
+        "state",
+        create_model("Kept", __base__=Message, boxes=(list[Box[int]], ...)),
+        "Box[int] is no name for a record: take a letter from A to Z, then letters, digits and _",
+    ),
+    (
+        "state",
+        named("x" * 57, Message),
+        f"Kept.{'x' * 57} has 57 characters, and a column at most 56: shorten its name",
+    ),
+    ("state", Hidden, "Hidden._hidden is private and would be lost: begin its name with a letter"),
+    ("state", Aliased, "Aliased.kind has an alias, which records do not have: rename the field"),
+    (
+        "state",
+        create_model("Kept", __base__=Message, held=(dict[str, Aliased], ...)),
+        "Aliased.kind has an alias, which records do not have: rename the field",
+    ),
+    (
+        "state",
+        create_model("Kept", __base__=Message, Client=(str, ""), client=(str, "")),
+        "Kept.Client differs from another field by case only: rename one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "kind", "problem"), MISNAMED)
+def test_a_name_that_records_or_tables_cannot_have_is_refused(
+    what: str, kind: type[Message], problem: str
+) -> None:
+    parts: dict[str, Any] = {"state": Line, "command": Command, "event": Event}
+    parts[what] = kind
+    said = f"the {what} {kind.__name__} of aggregate 'thing' cannot be kept: {problem}"
+
+    with pytest.raises(Misdeclared, match=re.escape(said)):
+        Aggregate(
+            name="thing", state=parts["state"], commands=parts["command"], events=parts["event"],
+            decide=lambda state, command: [], evolve=lambda state, event: state,
+        )  # fmt: skip
+
+
+def test_what_pydantic_needs_is_no_name_of_a_field() -> None:
+    with pytest.warns(UserWarning, match="shadows"):
+        kind = named("model_copy", Message)
+
+    assert [*misnamed(kind)] == ["Kept.model_copy would hide what pydantic calls so: rename it"]
+
+
+@pytest.mark.filterwarnings("ignore:Field name")
+@pytest.mark.parametrize("name", ["copy", "json", "schema", "payload", "model_name", "self", "b"])
+def test_a_name_that_only_looks_taken_is_none_of_these(name: str) -> None:
+    kind = named(name, Event)
+    schema: Any = RecordSchema("test", {"payload": (kind,)}).record(kind, "Kept")
+    message = kind.model_validate({name: 7})
+
+    assert [*misnamed(kind, "event")] == []
+    if name != "payload":  # which is the envelope's, where that is the outermost record
+        fields, _ = avro_reader(schema, names=False)(avro_writer(schema)(message), 0)
+        assert fields == {name: 7}
+
+
+def test_only_an_enum_of_texts_grows() -> None:
+    with pytest.raises(TypeError, match="Growing marks an enum of texts, and <class 'float'> is"):
+        with_field(Annotated[float, Growing()])
 
 
 def test_an_aggregate_is_not_made_of_it() -> None:

@@ -2,7 +2,7 @@ from typing import Annotated
 
 from schemas.invoice import DeliveryAddress, InvoiceLineItem, InvoiceRecorded
 from verdict.model.message import Message, Name, Text
-from verdict.model.personal import Personal, masked, personal_fields
+from verdict.model.personal import Personal, masked, personal_fields, personal_paths
 
 
 class Inner(Message):
@@ -14,19 +14,24 @@ class Outer(Message):
     card: Annotated[Name, Personal()] | None
     inner: Inner
     others: list[Inner]
+    by_name: dict[str, Inner]
     phones: list[Annotated[Text, Personal()]]
     none: Inner | None = None
 
 
 def test_what_is_marked_is_masked_wherever_it_lies() -> None:
     ada, bob = Inner(name="ada", town="Pune"), Inner(name="bob", town="Delhi")
-    assert masked(Outer(card="4711", inner=ada, others=[bob], phones=["0800"])) == {
+    told = Outer(card="4711", inner=ada, others=[bob], by_name={"b": bob}, phones=["0800"])
+    assert masked(told) == {
         "card": None,
         "inner": {"name": None, "town": "Pune"},
         "others": [{"name": None, "town": "Delhi"}],
+        "by_name": {"b": {"name": None, "town": "Delhi"}},
         "phones": None,
         "none": None,
     }
+    paths = [("card",), ("inner", "name"), ("others",), ("by_name",), ("phones",), ("none", "name")]
+    assert personal_paths(Outer) == tuple(paths)
 
 
 def test_what_is_personal_in_an_invoice() -> None:

@@ -9,10 +9,9 @@ from pydantic_core import from_json
 
 from verdict.application import current
 from verdict.event_log.chapters import Fields
-from verdict.model.command_envelope import CommandEnvelope
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import decode_command
 from verdict.wire.dead_letter import DeadLetter
+from verdict.wire.payload import readable_command
 from verdict.wire.readable import readable
 from verdict.wire.records import decode, decode_event
 from verdict.wire.response import Rejection, Response
@@ -69,7 +68,7 @@ def decoded(kind: Kind, aggregate_type: str, message: Message) -> Fields:
 def _fields(kind: Kind, aggregate_type: str, value: bytes) -> Fields:
     match kind:
         case Kind.COMMANDS:
-            return command(aggregate_type, value)
+            return readable_command(aggregate_type, value)
         case Kind.EVENTS:
             return readable(decode_event(aggregate_type, value))
         case Kind.REJECTED:
@@ -87,21 +86,3 @@ def _told(value: bytes) -> Fields:
         return dict(from_json(value))
     except (ValueError, TypeError) as error:
         raise Undecodable(f"not JSON: {error}") from error
-
-
-def command(aggregate_type: str, value: bytes) -> Fields:
-    """Return a command in the contract's JSON form; one that is not well-formed as it was sent.
-
-    Raises:
-        Undecodable: It is no command at all.
-    """
-    sent = decode_command(aggregate_type, value)
-    try:
-        fields = readable(CommandEnvelope.model_validate(sent))
-        payload = dict(sent["payload"])
-        kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
-        shown = {"payload": readable(kind.model_validate(payload))}
-    except (ValidationError, LookupError, TypeError):
-        return sent
-    del fields["type"]  # of the envelope's class
-    return fields | shown

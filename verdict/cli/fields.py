@@ -1,9 +1,11 @@
 """`--field name=value` as a command: each value is read as its field's type."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from verdict.application import current
 from verdict.model.command import Command
@@ -23,9 +25,32 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
         )
     kind = known[name]
     try:
-        return kind.model_validate_strings(dict(_split(field) for field in fields))
+        return _read(kind, dict(_split(field) for field in fields))
     except ValidationError as error:
         raise typer.BadParameter(f"{problems(error, name)}; {_signature(kind)}") from error
+
+
+def _read(kind: type[Command], texts: dict[str, str]) -> Command:
+    """Return the command; a text in brackets is JSON, unless its field takes it as it is."""
+    try:
+        return kind.model_validate_strings(texts)
+    except ValidationError as error:
+        wrong = {problem["loc"][0] for problem in error.errors() if problem["loc"]}
+        parsed = {
+            name: _json(name, text)
+            for name, text in texts.items()
+            if name in wrong & kind.model_fields.keys() and text.startswith(("[", "{"))
+        }
+        if not parsed:
+            raise
+        return kind.model_validate_json(to_json(texts | parsed), strict=False)
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{name} is no JSON: {error}") from error
 
 
 def _split(field: str) -> tuple[str, str]:

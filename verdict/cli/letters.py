@@ -1,6 +1,5 @@
 """`verdict letters`: what could not be handled and waits for a person, of whatever kind it is."""
 
-import json as json_text
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +8,7 @@ from verdict.cli.deciding_person import Who, Why, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_at_any_rate, settings_of
 from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.unhandled.kinds import kind_of, kinds
+from verdict.wire.json_lines import json_line
 
 app = typer.Typer(add_completion=False)
 
@@ -124,4 +124,4 @@ def accept(
 
 
 def _told(value: Any) -> Any:
-    return json_text.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    return json_line(value).decode() if isinstance(value, dict | list) else value

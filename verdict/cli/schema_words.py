@@ -10,6 +10,7 @@ Schema = Mapping[str, Any]
 
 WORDS = {  # of JSON Schema's formats and types
     "date-time": "time",
+    "base64url": "base64",
     "password": "secret",
     "path": "path",
     "file-path": "path",

@@ -49,7 +49,8 @@ ExpectedVersion = Annotated[
     typer.Option(metavar=f"N|{EXPECTATIONS}", help="How many events you have seen of it."),
 ]
 Fields = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A field; may be repeated.")
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A field, a list or message as JSON; may be repeated."),
 ]
 CommandId = Annotated[
     str | None, typer.Option(help="The same id is decided once.", show_default="a new one")
@@ -196,6 +197,8 @@ def _sending(settings: Settings) -> Iterator[Client]:
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise typer.BadParameter(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    except ValueError as error:  # an integer that Avro cannot hold
+        raise typer.BadParameter(str(error)) from error
 
 
 def _send_file(settings: Settings, file: str, aggregate: str | None, tally: Tally) -> None:

@@ -1,6 +1,5 @@
 """Asking the rules of one aggregate, whose bugs must not become anybody else's problem."""
 
-import re
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -13,10 +12,7 @@ from verdict.model.command import Command
 from verdict.model.message import Event, Message
 from verdict.model.reason import Reason
 from verdict.model.refused import Refused
-from verdict.model.told import kind_and_text, place_of
-
-ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-TEXT_CHARS = 500
+from verdict.model.told import described, storable
 
 
 class Consulted(NamedTuple):
@@ -66,26 +62,14 @@ def decided(decider: Aggregate[Any], state: Message | None, command: Command) ->
         details = {name: _fitting(value) for name, value in numbers.items()}
         raise Rejected(
             Reason.BUSINESS_RULE,
-            _storable(refused.message),
-            {"code": _storable(refused.code), **details},
+            storable(refused.message),
+            {"code": storable(refused.code), **details},
         ) from refused
     if not isinstance(events, list):
         raise TypeError(f"decide returned {type(events).__name__}, not a list of events")
     return events
 
 
-def described(error: Exception) -> str:
-    """Return what is told of a bug, the same in a replay: no addresses, and not too long."""
-    text, place = kind_and_text(error), place_of(error.__traceback__)
-    return _storable(ADDRESS.sub("0x", text), TEXT_CHARS - len(place)) + place
-
-
 def _fitting(value: object) -> int | str:
     fits = type(value) is int and -(2**63) <= value < 2**63
-    return value if fits else _storable(value)  # type: ignore[return-value]
-
-
-def _storable(text: object, most: int = TEXT_CHARS) -> str:
-    """Return the text as Avro and every database can hold it."""
-    escaped = str(text).replace("\0", "\\0").encode(errors="backslashreplace").decode()
-    return escaped[:most]
+    return value if fits else storable(value)  # type: ignore[return-value]

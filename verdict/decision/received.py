@@ -9,18 +9,20 @@ from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from verdict.application import current
 from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, command_id_rule
 from verdict.model.digest import command_digest
-from verdict.model.message import name_rule
+from verdict.model.message import LARGEST, name_rule
 from verdict.model.nul import nul_in
 from verdict.model.reason import Reason
 from verdict.model.source import Source
+from verdict.model.told import described
 from verdict.wire.avro_pieces import known_long, known_text, text_in, write_long
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import decode_command, sound_commands
+from verdict.wire.commands import JSON_OPENING, decode_command, sound_commands
 from verdict.wire.dead_letter import DeadLetter
 from verdict.wire.response import Details
 from verdict.wire.sliced_envelope import SlicedEnvelope, sliced
@@ -148,19 +150,22 @@ class _Malformed(Exception):
 def receive(
     aggregate_type: str, record: CommandRecord
 ) -> ReceivedCommand | MalformedCommand | DeadLetter:
-    """Read a record as a command of `aggregate_type`; pure, and it never raises for bad input.
+    """Read a record as a command of `aggregate_type`; pure, and it never raises.
 
     Returns:
-        The command; or what is known of it and why none could accept it; or, when it has no
-        usable command id and aggregate id to answer to, a dead letter.
+        The command; or what is known of it and why none could accept it; or a dead letter, when it
+        has no usable command id and aggregate id to answer to, or a bug keeps it from being read.
     """
     if record.cut:
         return dead_letter(record, f"value has {record.length} bytes, more than a command may have")
     if record.value is None:
         return dead_letter(record, "record has no value")
-    return _sound(aggregate_type, record, record.value) or in_other_words(
-        aggregate_type, record, record.value
-    )
+    try:
+        return _sound(aggregate_type, record, record.value) or in_other_words(
+            aggregate_type, record, record.value
+        )
+    except Exception as error:  # a bug in one command's class must not stop the others
+        return dead_letter(record, f"a bug in reading it: {described(error, anywhere=True)}")
 
 
 def _sound(aggregate_type: str, record: CommandRecord, value: bytes) -> ReceivedCommand | None:
@@ -190,8 +195,9 @@ def in_other_words(
         sent = decode_command(aggregate_type, value)
     except Undecodable as error:
         return dead_letter(record, str(error))
+    is_json = value[:1] == JSON_OPENING
     try:
-        return _well_formed(aggregate_type, sent, record)
+        return _well_formed(aggregate_type, sent, record, is_json)
     except _Malformed as malformed:
         return _with_ids(aggregate_type, sent, record, malformed)
 
@@ -239,7 +245,7 @@ def dead_letter(record: CommandRecord, error: str) -> DeadLetter:
 
 
 def _well_formed(
-    aggregate_type: str, sent: dict[str, Any], record: CommandRecord
+    aggregate_type: str, sent: dict[str, Any], record: CommandRecord, is_json: bool
 ) -> ReceivedCommand:
     aggregate_id = sent.get("aggregate_id")
     if isinstance(aggregate_id, str) and record.key != aggregate_id.encode(errors="replace"):
@@ -248,11 +254,11 @@ def _well_formed(
         envelope = _envelope(sent)
     except ValidationError as error:
         raise _invalid_fields(error) from error
-    payload = _payload(aggregate_type, envelope.payload)
+    payload = _payload(aggregate_type, envelope.payload, is_json)
     return _received(aggregate_type, sliced(envelope), payload, record)
 
 
-def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
+def _payload(aggregate_type: str, sent: dict[str, Any], is_json: bool) -> Command:
     name = sent.get("type")
     if not isinstance(name, str):
         raise _invalid("payload.type", "must name the command's type")
@@ -260,14 +266,39 @@ def _payload(aggregate_type: str, sent: dict[str, Any]) -> Command:
     if name not in known:
         message = f"{aggregate_type} has no command {_short(name)!r}: it has {', '.join(known)}"
         raise _Malformed(Reason.UNKNOWN_TYPE, message, {"payload.type": _short(name)})
+    fields = {key: sent[key] for key in sent if key != "type"}
     try:
-        fields = {key: sent[key] for key in sent if key != "type"}
-        found: Command = known[name].__pydantic_validator__.validate_python(fields)
+        found = _validated(known[name], fields, is_json)
     except ValidationError as error:
         raise _invalid_fields(error, "payload.") from error
     if (path := nul_in(found)) is not None:
         raise _invalid(_short(f"payload.{path}"), "has the character NUL, which no text may have")
+    if is_json and (place := _beyond(fields)) is not None:
+        raise _invalid(_short(f"payload{place}"), "must be an integer from -2^63 to 2^63 - 1")
     return found
+
+
+def _validated(kind: type[Command], fields: dict[str, Any], is_json: bool) -> Command:
+    """Return the command; in JSON bytes are text, which Python's values need not be read for."""
+    try:
+        found: Command = kind.__pydantic_validator__.validate_python(fields)
+    except ValidationError:
+        if not is_json:
+            raise
+        found = kind.model_validate_json(to_json(fields, inf_nan_mode="constants"))
+    return found
+
+
+def _beyond(sent: Any) -> str | None:
+    """Return the place of an integer that JSON can hold, and events cannot, or None."""
+    if type(sent) is int:
+        return None if -LARGEST - 1 <= sent <= LARGEST else ""
+    if type(sent) is not dict and type(sent) is not list:
+        return None
+    for name, one in sent.items() if type(sent) is dict else enumerate(sent):
+        if (found := _beyond(one)) is not None:
+            return f".{name}{found}"
+    return None
 
 
 def _invalid(field: str, problem: str) -> _Malformed:

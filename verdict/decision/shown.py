@@ -5,7 +5,7 @@ from typing import Any
 from verdict.decision.snapshot import Snapshot
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.wire.readable import readable
+from verdict.wire.readable import readable, readable_fields
 
 
 def state_shown(
@@ -19,9 +19,6 @@ def state_shown(
         snapshot: The aggregate.
         place: Of the event behind it; None: there is none.
     """
-    state = None if snapshot.state is None else readable(snapshot.state)
-    if state is not None:
-        del state["type"]  # of the class that the rules use inside
     return {
         "aggregate_type": aggregate_type,
         "aggregate_id": aggregate_id,
@@ -29,5 +26,5 @@ def state_shown(
         "life_cycle": snapshot.life_cycle.value,
         "decided_at": iso_time(snapshot.decided_at) if place else None,
         "position": place and readable(place),
-        "state": state,
+        "state": snapshot.state and readable_fields(snapshot.state),
     }

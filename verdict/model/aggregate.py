@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast, get_args
 
 from verdict.errors import VerdictError
 from verdict.model.command import Command
-from verdict.model.fitting import ADVICE, unfit
+from verdict.model.fitting import ADVICE, misnamed, unfit
 from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import Event, Message
 
@@ -120,4 +120,9 @@ def _see_that(aggregate: str, what: str, found: Any, wanted: type[Message]) -> N
         raise Misdeclared(
             f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
             f"{'; '.join(problems)}; {ADVICE}"
+        )
+    if problems := [*misnamed(found, what)]:
+        raise Misdeclared(
+            f"the {what} {found.__name__} of aggregate {aggregate!r} cannot be kept: "
+            f"{'; '.join(problems)}"
         )

@@ -1,15 +1,23 @@
 """What makes two commands the same command."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from json.encoder import encode_basestring
 from typing import Any
 
-from verdict.model.message import Message
+from verdict.model.message import CANONICAL_MODE, Message
 
-CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_base64
+)
 TEXTS: dict[type, Callable[[Any], str]] = {  # as `CANONICAL` writes them
     int: str,
     str: encode_basestring,
@@ -35,7 +43,8 @@ def command_digest(payload: Message) -> bytes:
 
 
 def _canonical(payload: Message) -> str:
-    fields = payload.__pydantic_serializer__.to_python(payload, exclude_defaults=True)
+    serializer = payload.__pydantic_serializer__
+    fields = serializer.to_python(payload, mode=CANONICAL_MODE, exclude_defaults=True)
     fields["type"] = type(payload).__name__
     return CANONICAL.encode(fields)
 

@@ -1,16 +1,22 @@
 """Which types fields of messages may have: those that come out of a log as they went into it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from keyword import iskeyword
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from verdict.model.message import Growing
+from verdict.model.message import Growing, Message
+from verdict.model.personal import messages_in
 
 SCALARS = {int, str, bytes, bool}
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a symbol of Avro's
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")  # a name or symbol of Avro's
+COLUMN_CHARS = 56  # PostgreSQL has 63 for a name, of which a prefix of ours takes some
+SPELLING = "take a letter from A to Z, then letters, digits and _"
 ADVICE = (
     "take int, str, bytes, bool, a Literal of words, list[…], dict[str, …], another message, or "
     "one of these or None"
@@ -30,8 +36,43 @@ def unfit(
     """
     look = _Look(seen | {kind}, of_state)
     for name, field in kind.model_fields.items():
-        if not any(isinstance(mark, Growing) for mark in field.metadata):
-            yield from look.of(field.annotation, f"{kind.__name__}.{name}")
+        yield from look.of(_annotated(field), f"{kind.__name__}.{name}")
+
+
+def misnamed(kind: type[Message], what: str = "") -> Iterator[str]:
+    """Yield of each field, and of each class, why it cannot have its name.
+
+    Args:
+        kind: The class of a message; none that it holds holds itself.
+        what: `command`, `event` or `state` of an aggregate, or nothing: a part of one.
+    """
+    if not WORD.fullmatch(kind.__name__):
+        yield f"{kind.__name__} is no name for a record: {SPELLING}"
+    for name in kind.__private_attributes__:
+        yield f"{kind.__name__}.{name} is private and would be lost: begin its name with a letter"
+    alike = Counter(name.lower() for name in kind.model_fields) if what == "state" else {}
+    for name, field in kind.model_fields.items():
+        if problem := _problem(name, field, what):
+            yield f"{kind.__name__}.{name} {problem}"
+        elif alike.get(name.lower(), 1) > 1:
+            yield f"{kind.__name__}.{name} differs from another field by case only: rename one"
+        for inner, _ in messages_in(_annotated(field)):
+            yield from misnamed(inner)
+
+
+def _problem(name: str, field: FieldInfo, what: str) -> str | None:
+    """Return what is wrong with the name of a field."""
+    if name == "type" and what in ("command", "event"):
+        return f"would replace the name of the {what} in JSON: rename it, for example to kind"
+    if not WORD.fullmatch(name) or iskeyword(name):
+        return f"is no name for a field: {SPELLING}, and no keyword of Python"
+    if what == "state" and len(name) > COLUMN_CHARS:
+        return f"has {len(name)} characters, and a column at most {COLUMN_CHARS}: shorten its name"
+    if name.startswith("model_") and hasattr(Message, name):
+        return "would hide what pydantic calls so: rename it"
+    if any((field.alias, field.validation_alias, field.serialization_alias)):
+        return "has an alias, which records do not have: rename the field instead"
+    return None
 
 
 class _Look(NamedTuple):
@@ -80,6 +121,11 @@ def _can_be_told_apart(members: list[Any]) -> bool:
 def _might_be(one: type[BaseModel], other: type[BaseModel]) -> bool:
     required = {name for name, field in other.model_fields.items() if field.is_required()}
     return required <= one.model_fields.keys() <= other.model_fields.keys()
+
+
+def _annotated(field: FieldInfo) -> Any:
+    """Return the type of a field with its marks."""
+    return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
 def _is_message(annotation: Any) -> bool:

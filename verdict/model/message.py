@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import EnumType, StrEnum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Self, TypeVar
 
@@ -10,11 +11,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    SerializationInfo,
     StringConstraints,
     TypeAdapter,
 )
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, core_schema
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -23,9 +26,15 @@ LARGEST = 2**63 - 1  # Avro's long; an integer beyond it could be accepted but n
 
 
 class Message(BaseModel):
-    """An immutable value with no unknown fields and no silent coercion."""
+    """An immutable value without unknown fields or silent coercion; bytes are base64 in JSON."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        val_json_bytes="base64",
+        ser_json_bytes="base64",
+    )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values in some fields, which nobody checks.
@@ -123,9 +132,45 @@ class TimestampMillis:
 class Growing:
     """Marks an enum that is text in schemas: it may get members without a new version of them."""
 
+    def __get_pydantic_core_schema__(
+        self, source: type[StrEnum], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Read the text of a member, which is what Avro gives.
+
+        Raises:
+            TypeError: It marks something else.
+        """
+        if not (isinstance(source, EnumType) and issubclass(source, str)):
+            raise TypeError(f"Growing marks an enum of texts, and {source} is none")
+        members = {str(member): member for member in source}
+        return core_schema.no_info_before_validator_function(
+            lambda value: members.get(value, value) if type(value) is str else value,
+            handler(source),
+        )
+
 
 class HexBytes:
     """Marks bytes that people read as hexadecimal: hashes and digests."""
+
+    def __get_pydantic_core_schema__(
+        self, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Read hexadecimal in JSON, and write it there."""
+        shown = core_schema.plain_serializer_function_ser_schema(_hexadecimal, info_arg=True)
+        return core_schema.json_or_python_schema(
+            json_schema=core_schema.no_info_after_validator_function(
+                bytes.fromhex, core_schema.str_schema()
+            ),
+            python_schema=handler(source),
+            serialization=shown,
+        )
+
+
+def _hexadecimal(value: bytes, info: SerializationInfo) -> Any:
+    return value if info.mode == "python" else value.hex()
+
+
+CANONICAL_MODE = "canonical"  # of serialization: as Python's values, but hashes as in JSON
 
 
 RESOLUTION = datetime.resolution * 1000

@@ -18,7 +18,7 @@ def masked(message: Message) -> dict[str, Any]:
     """Return the fields of a message as plain values, None in place of what is personal.
 
     Args:
-        message: Of any depth; messages in it, and lists of them, are masked too.
+        message: Of any depth; messages in it, in lists and in dicts are masked too.
     """
     return {
         name: None if name in personal_fields(type(message)) else _masked(getattr(message, name))
@@ -30,7 +30,7 @@ def masked(message: Message) -> dict[str, Any]:
 def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
     """Return the way to each field that `masked` leaves empty, through messages in messages.
 
-    Of a list of messages that hold something personal, the way is to the list itself.
+    Of a list or dict of messages that hold something personal, the way is to all of it.
     """
     found: list[tuple[str, ...]] = []
     hints = get_type_hints(kind)
@@ -38,17 +38,20 @@ def personal_paths(kind: type[Message]) -> tuple[tuple[str, ...], ...]:
         if name in personal_fields(kind):
             found.append((name,))
             continue
-        for inner, in_a_list in _messages_in(hints[name]):
+        for inner, among_others in messages_in(hints[name]):
             paths = personal_paths(inner)
-            found += [(name,)] if in_a_list and paths else [(name, *path) for path in paths]
+            found += [(name,)] if among_others and paths else [(name, *path) for path in paths]
     return tuple(dict.fromkeys(found))
 
 
-def _messages_in(annotation: Any, in_a_list: bool = False) -> Iterator[tuple[type[Message], bool]]:
+def messages_in(
+    annotation: Any, among_others: bool = False
+) -> Iterator[tuple[type[Message], bool]]:
+    """Yield the classes of messages that a field may hold, and whether in a list or dict."""
     if isinstance(annotation, type) and issubclass(annotation, Message):
-        yield annotation, in_a_list
+        yield annotation, among_others
     for part in get_args(annotation):
-        yield from _messages_in(part, in_a_list or get_origin(annotation) is list)
+        yield from messages_in(part, among_others or get_origin(annotation) in (list, dict))
 
 
 @cache
@@ -70,4 +73,6 @@ def _masked(value: Any) -> Any:
         return masked(value)
     if isinstance(value, list):
         return [_masked(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _masked(one) for name, one in value.items()}
     return value

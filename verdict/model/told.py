@@ -4,6 +4,7 @@ Who reads it may not see what is personal, and whoever mends the code was not th
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +16,33 @@ from pydantic import ValidationError
 OURS = Path(__file__).parents[1]
 PYTHONS = Path(os.__file__).parent
 INSTALLED = ("site-packages", "dist-packages")
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+TEXT_CHARS = 500
 
 
 def told(error: Exception) -> str:
     """Return its type, what is wrong, and the place in the application's files."""
     return f"{kind_and_text(error)}{place_of(error.__traceback__)}"
+
+
+def described(error: Exception, *, anywhere: bool = False) -> str:
+    """Return what a record says of a bug, the same in a replay: no addresses, and not too long.
+
+    Args:
+        error: What was raised.
+        anywhere: Whether the place may be in verdict if no file of the application is on the way.
+    """
+    text, place = kind_and_text(error), place_of(error.__traceback__)
+    ours = [one for one in _frames(error.__traceback__) if Path(one[0]).is_relative_to(OURS)]
+    if anywhere and ours and not place:
+        place = _shown(*ours[-1])
+    return storable(ADDRESS.sub("0x", text), TEXT_CHARS - len(place)) + place
+
+
+def storable(text: object, most: int = TEXT_CHARS) -> str:
+    """Return the text as Avro and every database can hold it."""
+    escaped = str(text).replace("\0", "\\0").encode(errors="backslashreplace").decode()
+    return escaped[:most]
 
 
 def kind_and_text(error: Exception) -> str:
@@ -45,13 +68,19 @@ def place_of(traceback: TracebackType | None) -> str:
     """
     frames = [*_outside_of_verdict(traceback)]
     own = [one for one in frames if not _is_installed(one[0])]
-    file, line = own[-1] if own else frames[0] if frames else ("", 0)
-    return f" ({_as_imported(file)}, line {line})" if file else ""
+    return _shown(*(own[-1] if own else frames[0])) if frames else ""
+
+
+def _shown(file: str, line: int) -> str:
+    return f" ({_as_imported(file)}, line {line})"
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
+    return ((frame.f_code.co_filename, line) for frame, line in walk_tb(traceback))
 
 
 def _outside_of_verdict(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
-    for frame, line in walk_tb(traceback):
-        file = frame.f_code.co_filename
+    for file, line in _frames(traceback):
         is_pythons = Path(file).is_relative_to(PYTHONS) and not _is_installed(file)
         if not (file.startswith("<") or Path(file).is_relative_to(OURS) or is_pythons):
             yield file, line

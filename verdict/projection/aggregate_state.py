@@ -123,7 +123,7 @@ def aggregate_state(aggregate: Aggregate[Any], version: int = 1) -> RowProjectio
         table=states,
         evolve=StateEvolve(aggregate, fields),
         views={name: shown, **version_view(name, kind, states)},
-        settings=COLUMNS + ", ".join(f"{field.column} {field.type!r}" for field in fields),
+        settings=COLUMNS + ", ".join(f"{field.column} {field.form}" for field in fields),
     )
 
 
@@ -154,7 +154,7 @@ def _view(kind: str, states: Table, archive: Table, fields: tuple[StateField, ..
 
 def _shown(column: ColumnElement[Any], field: StateField) -> ColumnElement[Any]:
     """Return a field as readers see it; one that holds something personal is hidden as a whole."""
-    value = cast(column, JsonType) if field.is_json else column
+    value = column if field.is_as_it_is else cast(column, JsonType)
     return (for_who_may_see(value, column) if field.is_personal else value).label(field.shown)
 
 

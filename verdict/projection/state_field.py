@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_origin, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 from sqlalchemy import BigInteger, Boolean, LargeBinary, Text
@@ -17,9 +16,11 @@ from verdict.model.message import Message, TimestampMillis
 from verdict.model.personal import personal_paths
 from verdict.projection.hidden import PERSONAL
 from verdict.projection.identifiers import SYSTEM_COLUMNS
+from verdict.wire.readable import as_it_is, show_of, unwrapped
 
 ENGINES = {"aggregate_id", "version", "present", "group_key", "life_cycle", "decided_at"}
 SHOWN = {"id", "global_position"}
+BYTES = ConfigDict(val_json_bytes=Message.model_config["val_json_bytes"])
 
 Convert = Callable[[Any], Any]
 
@@ -40,7 +41,6 @@ class StateField:
         about: A sentence about it.
         kept: Value of the field → value of the column.
         state: Value of the column → value of the field.
-        is_as_it_is: Whether both are the same.
     """
 
     name: str
@@ -50,12 +50,16 @@ class StateField:
     about: str
     kept: Convert
     state: Convert
-    is_as_it_is: bool = False
 
     @property
-    def is_json(self) -> bool:
-        """Whether the column is the text of a JSON value."""
-        return self.kept is _as_json
+    def is_as_it_is(self) -> bool:
+        """Whether the column holds what the field does; else it is the text of a JSON value."""
+        return self.kept is _same
+
+    @property
+    def form(self) -> str:
+        """How the column holds values: a table with another form has to be built again."""
+        return "readable JSON" if isinstance(self.kept, partial) else repr(self.type)
 
     @property
     def is_personal(self) -> bool:
@@ -72,42 +76,42 @@ def state_fields(state: type[Message]) -> tuple[StateField, ...]:
     hints = get_type_hints(state, include_extras=True)
     personal = {path[0] for path in personal_paths(state)}
     return tuple(
-        _field(name, hints[name], info, name in personal)
+        _field(name, _shown(name, state), hints[name], info, name in personal)
         for name, info in state.model_fields.items()
     )
 
 
-def _field(name: str, annotation: Any, info: FieldInfo, is_personal: bool) -> StateField:
-    shown = f"state_{name}" if name in ENGINES | SHOWN | SYSTEM_COLUMNS else name
+def _shown(name: str, state: type[Message]) -> str:
+    """Return the name of a field in the view: its own, unless that has another meaning there."""
+    shown, others = name, {one.lower() for one in state.model_fields if one != name}
+    while shown.lower() in ENGINES | SHOWN | SYSTEM_COLUMNS | others or shown.lower().startswith(
+        PERSONAL
+    ):
+        shown = f"state_{shown}"
+    return shown
+
+
+def _field(
+    name: str, shown: str, annotation: Any, info: FieldInfo, is_personal: bool
+) -> StateField:
     column = PERSONAL + shown if is_personal else shown
     about = info.description or f"`{name}` of the state that the rules keep."
-    kind, told, kept, state = _held(annotation, about)
-    return StateField(name, shown, column, kind, told, kept, state, kept is _same)
+    return StateField(name, shown, column, *_held(annotation, about))
 
 
 def _held(annotation: Any, about: str) -> tuple[TypeEngine[Any], str, Convert, Convert]:
     """Return how a column holds values of a type: plain ones as they are, others as JSON."""
-    plain, marks = _plain(annotation)
+    plain, marks = unwrapped(annotation)
     if any(isinstance(mark, TimestampMillis) for mark in marks):
         return InstantType(), about, _same, _same
+    if get_origin(plain) is Literal:
+        plain = str
     if plain in SCALARS:
         return SCALARS[plain](), about, _same, _same
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-    return Text(), about, _as_json, partial(_from_json, adapter)
-
-
-def _plain(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the type behind marks, an optional and words; and the marks."""
-    origin, members = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        plain, marks = _plain(members[0])
-        return plain, (*marks, *members[1:])
-    if origin in (Union, UnionType):
-        rest = [member for member in members if member is not NoneType]
-        return _plain(rest[0]) if len(rest) == 1 else (annotation, ())
-    if origin is Literal and len(kinds := {*map(type, members)}) == 1:
-        return kinds.pop(), ()
-    return annotation, ()
+    show, is_message = show_of(annotation), isinstance(annotation, type)
+    kept = _as_json if show is as_it_is else partial(_as_readable_json, show)
+    read = TypeAdapter(annotation, config=None if is_message else BYTES).validate_json
+    return Text(), about, kept, partial(_from_json, read)
 
 
 def _same(value: Any) -> Any:
@@ -115,8 +119,12 @@ def _same(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> str | None:
-    return None if value is None else to_json(value, bytes_mode="base64").decode()
+    return None if value is None else to_json(value).decode()
 
 
-def _from_json(adapter: TypeAdapter[Any], text: str | None) -> Any:
-    return None if text is None else adapter.validate_json(text)
+def _as_readable_json(show: Convert, value: Any) -> str | None:
+    return _as_json(show(value))
+
+
+def _from_json(read: Convert, text: str | None) -> Any:
+    return None if text is None else read(text)

@@ -16,7 +16,7 @@ from verdict.projection.letter import intervention
 from verdict.projection.letter_status import PARKED
 from verdict.unhandled.kind import By, Facts, NobodyKept, NothingBehind, NothingWaits
 from verdict.wire.codec import Undecodable
-from verdict.wire.commands import decode_command
+from verdict.wire.payload import readable_command
 from verdict.wire.topics import Topics
 
 
@@ -64,7 +64,7 @@ class ParkedLetters:
     def _payload(self, letter: Letter) -> object:
         if letter.retry_topic in self._topics.every_commands():
             with suppress(Undecodable):
-                return decode_command(
+                return readable_command(
                     self._topics.aggregate_of(letter.retry_topic), letter.bytes or b""
                 )
         return _readable(letter.bytes)

@@ -36,7 +36,7 @@ class RecordSchema:
 
     Args:
         namespace: Of every named type that is met, for example `verdict.order`.
-        unions: Field name → the classes that an open field may hold (the payload).
+        unions: Field of the outermost record → the classes that it may hold (the payload).
     """
 
     def __init__(self, namespace: str, unions: Mapping[str, tuple[type, ...]]) -> None:
@@ -57,16 +57,19 @@ class RecordSchema:
         if self._is_known(fullname, cls):
             return fullname
         holder, self._holder = self._holder, name
+        unions = {} if holder else self._unions  # a field of the envelope, not one of that name
         listed = []
         for field_name, annotation in _annotations(cls):
-            field = self._field(field_name, annotation)
+            field = self._field(field_name, annotation, unions)
             listed.append(field | _default(cls, field_name, field["type"]))
         self._holder = holder
         return {"type": "record", "name": name, "namespace": self._namespace, "fields": listed}
 
-    def _field(self, name: str, annotation: Any) -> dict[str, Any]:
-        if name in self._unions:
-            return {"name": name, "type": [self.record(cls) for cls in self._unions[name]]}
+    def _field(
+        self, name: str, annotation: Any, unions: Mapping[str, tuple[type, ...]]
+    ) -> dict[str, Any]:
+        if name in unions:
+            return {"name": name, "type": [self.record(cls) for cls in unions[name]]}
         schema = self._of(annotation, name)
         optional = isinstance(schema, list) and schema[0] == "null"
         return {"name": name, "type": schema} | ({"default": None} if optional else {})

@@ -1,10 +1,15 @@
-"""An event's payload as JSON that people write: its fields, and its `type` if they like."""
+"""Payloads as JSON that people write: the fields of an event or a command, and its `type`."""
+
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from verdict.application import current
+from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Event
 from verdict.model.nul import nul_in
-from verdict.wire.readable import readable
+from verdict.wire.commands import decode_command
+from verdict.wire.readable import readable, readable_fields
 
 
 def payload_json(payload: Event) -> str:
@@ -33,3 +38,19 @@ def payload_from(kind: type[Event], document: str | bytes) -> Event:
     if (path := nul_in(payload)) is not None:
         raise ValueError(f"{path} has the character NUL, which PostgreSQL cannot store")
     return payload
+
+
+def readable_command(aggregate_type: str, value: bytes) -> dict[str, Any]:
+    """Return a command with its envelope; one that is not well-formed as it was sent.
+
+    Raises:
+        Undecodable: It is no command at all.
+    """
+    sent = decode_command(aggregate_type, value)
+    try:
+        fields = readable_fields(CommandEnvelope.model_validate(sent))
+        payload = dict(sent["payload"])
+        kind = current().aggregate(aggregate_type).command_types[payload.pop("type")]
+        return fields | {"payload": readable(kind.model_validate(payload))}
+    except Exception:  # it was refused by its class, or by a bug in that
+        return sent

@@ -3,8 +3,8 @@
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import cache
-from types import UnionType
+from functools import cache, partial
+from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
@@ -28,6 +28,11 @@ def readable(record: Any) -> dict[str, Any]:
     return _whole(record.__class__)(record)
 
 
+def readable_fields(message: BaseModel) -> dict[str, Any]:
+    """Return the fields of a message as `readable` does, without the `type` of a payload."""
+    return _fields(message.__class__)(message)
+
+
 @cache
 def _whole(cls: Any) -> Shown:
     if issubclass(cls, Response):
@@ -38,15 +43,11 @@ def _whole(cls: Any) -> Shown:
     return shown
 
 
-def _shown(record: Any) -> dict[str, Any]:
-    return _fields(record.__class__)(record)
-
-
 @cache
 def _fields(cls: Any) -> Shown:
     """Return what shows the fields of a class; of most events and commands all are as they are."""
     shows = _shows(cls)
-    if issubclass(cls, BaseModel) and all(show is _as_it_is for _, show in shows):
+    if issubclass(cls, BaseModel) and all(show is as_it_is for _, show in shows):
         names = [name for name, _ in shows]
         return lambda record: {name: record.__dict__[name] for name in names}
     return lambda record: {name: show(getattr(record, name)) for name, show in shows}
@@ -54,58 +55,75 @@ def _fields(cls: Any) -> Shown:
 
 def _shows(cls: type[Any]) -> tuple[tuple[str, Show], ...]:
     hints = get_type_hints(cls, include_extras=True)
-    other = _part if issubclass(cls, BaseModel) else _plain
-    return tuple((name, _show(hints[name], other)) for name in field_names(cls))
+    # in a message the field says which type a message has; an envelope does not
+    message = readable_fields if issubclass(cls, BaseModel) else readable
+    return tuple((name, show_of(hints[name], message)) for name in field_names(cls))
 
 
-def _show(annotation: Any, other: Show) -> Show:
-    """Return how a field of this type is shown, `other` if its type alone does not say it."""
-    marks = _marks(annotation)
+def show_of(annotation: Any, message: Show = readable_fields) -> Show:
+    """Return what shows the values of a type as values that JSON can carry.
+
+    Args:
+        annotation: Of a field.
+        message: Shows a message.
+    """
+    inner, marks = unwrapped(annotation)
+    if (show := _show(inner, marks, message)) is as_it_is:
+        return show
+    return lambda value: None if value is None else show(value)
+
+
+def _show(inner: Any, marks: tuple[Any, ...], message: Show) -> Show:
     if any(isinstance(mark, TimestampMillis) for mark in marks):
-        return lambda value: None if value is None else iso_time(value)
+        return iso_time
     if any(isinstance(mark, HexBytes) for mark in marks):
-        return lambda value: None if value is None else value.hex()
-    return _as_it_is if _is_scalar(annotation) else other
+        return bytes.hex
+    if inner is bytes:
+        return _base64
+    if _is_scalar(inner):
+        return as_it_is
+    if get_origin(inner) in (list, tuple, dict):
+        *_, of = (one for one in get_args(inner) if one is not ...)
+        each = show_of(of, message)
+        return each if each is as_it_is else partial(_each, each)
+    return partial(_by_class, message)
 
 
-def _marks(annotation: Any) -> tuple[Any, ...]:
-    if get_origin(annotation) is Annotated:
-        return tuple(get_args(annotation)[1:])
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(mark for member in get_args(annotation) for mark in _marks(member))
-    return ()
+def unwrapped(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the type behind marks and an optional, and the marks."""
+    origin, members = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        inner, marks = unwrapped(members[0])
+        return inner, (*marks, *members[1:])
+    if origin in (Union, UnionType):
+        rest = [member for member in members if member is not NoneType]
+        return unwrapped(rest[0]) if len(rest) == 1 else (annotation, ())
+    return annotation, ()
 
 
 def _is_scalar(annotation: Any) -> bool:
     """Tell whether JSON carries every value of this type as it is."""
-    origin, members = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _is_scalar(members[0])
-    if origin in (Union, UnionType):
-        return all(map(_is_scalar, members))
-    return origin is Literal or annotation in SCALARS
+    if get_origin(annotation) in (Union, UnionType):
+        return all(map(_is_scalar, get_args(annotation)))
+    return get_origin(annotation) is Literal or annotation in SCALARS
 
 
-def _as_it_is(value: Any) -> Any:
+def as_it_is(value: Any) -> Any:
+    """Show a value that JSON carries."""
     return value
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if is_dataclass(value):
-        return _shown(value)
-    if isinstance(value, BaseModel):
-        return readable(value)
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
+def _base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _each(show: Show, value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
-    return value
+        return {name: show(one) for name, one in value.items()}
+    return [show(one) for one in value]
 
 
-def _part(value: Any) -> Any:
-    """Show what a message holds: there the field says which type it is."""
-    if isinstance(value, BaseModel):
-        return _shown(value)
-    return [_part(member) for member in value] if isinstance(value, list) else _plain(value)
+def _by_class(message: Show, value: Any) -> Any:
+    if is_dataclass(value):
+        return readable(value)
+    return message(value) if isinstance(value, BaseModel) else value

@@ -29,16 +29,11 @@ class Status(StrEnum):
     __hash__ = str.__hash__  # that of an enum is Python's, and asked for with each response
 
 
-def _unhex(value: Any) -> Any:
-    return bytes.fromhex(value) if isinstance(value, str) else value
-
-
 def _base64(value: bytes) -> str:
     return b64encode(value).decode()
 
 
 Details = dict[str, int | str]
-Hex = Annotated[Hash, BeforeValidator(_unhex), PlainSerializer(bytes.hex, str, "json")]
 Time = Annotated[  # whatever Kafka says: what lies there must stay readable
     int, BeforeValidator(epoch_millis), TimestampMillis(), PlainSerializer(iso_time, str, "json")
 ]
@@ -62,7 +57,7 @@ class Response(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     command_id: str
-    command_digest: Hex | None
+    command_digest: Hash | None
     aggregate_type: str
     aggregate_id: str
     command_type: str | None
@@ -82,7 +77,7 @@ class Response(BaseModel):
     source: Source
     decided_at: Time
     handler_version: str
-    last_hash: Hex | None
+    last_hash: Hash | None
     actor: str | None = None
 
     @classmethod
