@@ -59,7 +59,7 @@ def test_what_has_no_numbers_is_no_feed(followed: TestClient) -> None:
     answer = followed.get("/feed/us_holder")
 
     assert answer.status_code == 404
-    assert "us_holder_change" in answer.json()["error"]
+    assert "us_holder_change" in answer.json()["detail"]
 
 
 @pytest.mark.proves("U-04")
