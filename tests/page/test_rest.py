@@ -8,19 +8,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from pydantic import BaseModel
 from starlette.testclient import TestClient
 
 from commands.order import DeleteOrder, FillOrder, ModifyOrder
 from compose.application import app
 from tests.page.conftest import BEARER, TOKEN, Opened
 from tests.page.filled import FLOW, LATE, ODD, PERSONAL, PLACE, fill, keep
-from verdict.application import current
 from verdict.configuration.found import DATABASE
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
-from verdict.wire.readable import readable
 from verdict.wire.response import Response, Status
 
 DAY_MS = 86_400_000
@@ -287,37 +284,6 @@ def test_what_came_to_be_is_created_and_what_changed_is_ok() -> None:
     assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 1})) == 201
     assert status_of(Response.trusted(fields | {"from_version": 1, "to_version": 2})) == 200
     assert status_of(Response.trusted(fields | {"from_version": 0, "to_version": 0})) == 200
-
-
-def test_openapi_knows_every_command_and_refers_to_what_is_there(shown: TestClient) -> None:
-    document = asked(shown, "/openapi.json")
-    schemas, text = document["components"]["schemas"], json.dumps(document)
-
-    for kind in current().aggregate_types:
-        named: dict[str, type[BaseModel]] = dict(current().aggregate(kind).command_types)
-        assert {f"{kind}.{name}" for name in named} <= schemas.keys()
-        assert f"/commands/{kind}" in document["paths"]
-    refers = {part.partition('"')[0] for part in text.split('"#/components/schemas/')[1:]}
-    assert refers <= schemas.keys()
-    assert document["openapi"].startswith("3.1")
-
-
-def test_openapi_has_the_outcome_that_is_answered(shown: TestClient) -> None:
-    document = asked(shown, "/openapi.json")
-    answers = document["paths"]["/commands/order"]["post"]["responses"]
-    assert answers["201"]["content"]["application/json"]["schema"] == {
-        "$ref": "#/components/schemas/outcome"
-    }
-    assert {str(status) for status, one in answers.items() if "$ref" in str(one)} >= {
-        "200", "201", "404", "409", "410",
-    }  # fmt: skip
-
-    with app.in_memory() as memory:
-        outcomes = [memory.send("o-1", PLACE, expected) for expected in (0, 7)]
-
-    schema = document["components"]["schemas"]["outcome"]
-    for outcome in outcomes:
-        assert {*readable(outcome)} == {*schema["properties"]}
 
 
 @pytest.mark.proves("G-07")
