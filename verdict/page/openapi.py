@@ -4,7 +4,7 @@ FastAPI describes what is alike in every application, by `verdict.page.bodies`. 
 added here, by the classes of the application: its commands, states and events, and its views.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import reduce
 from importlib.metadata import version
@@ -18,50 +18,18 @@ from pydantic import BaseModel, create_model
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
-from verdict.model.message import LARGEST, Message
+from verdict.model.message import Message
 from verdict.model.personal import personal_paths
 from verdict.page.commands import command_path
-from verdict.page.door import TOKEN
-from verdict.page.feeds import numbered
-from verdict.page.problem import REFERENCE, NotLive, NotReady, Problem, problems
-from verdict.projection.described import View, ViewColumn, about_view, columns_of
-from verdict.reading.reader import Sees
-from verdict.reading.views import views_for
-
-Schema = dict[str, Any]
+from verdict.page.problem import REFERENCE, NotLive, NotReady, Problem
+from verdict.page.view_schemas import INTEGER, NULL, Schema, describe_views, reference, set_choices
 
 ABOUT = """\
 Send commands, and read what became of them. Reading needs no token, but personal fields are null
 without it. Errors are problem details (RFC 9457), except those of the schema registry."""
-NULL = {"type": "null"}
-TEXT: Schema = {"type": "string"}
-TIME: Schema = {"type": "string", "format": "date-time"}
-INTEGER: Schema = {"type": "integer", "minimum": -LARGEST - 1, "maximum": LARGEST}
 EXPECTED: Schema = {
     "anyOf": [{**INTEGER, "minimum": 0}, {"type": "string", "enum": [*Expectation]}]
 }
-COLUMNS: Mapping[str, Schema] = {  # what a row of a view has
-    "integer": INTEGER,
-    "boolean": {"type": "integer", "enum": [0, 1]},
-    "text": TEXT,
-    "time": TIME,
-    "bytes": {"type": "string", "contentEncoding": "base64"},
-}
-SHAPES = (
-    "type",
-    "properties",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "enum",
-    "const",
-    "$ref",
-    "items",
-    "default",
-)
-FILTERS: Mapping[str, Schema] = {  # what rows can be chosen by
-    "integer": INTEGER, "boolean": {"type": "boolean"}, "text": TEXT, "time": TIME,
-}  # fmt: skip
 
 
 def described(page: FastAPI, settings: Settings) -> Schema:
@@ -79,16 +47,11 @@ def described(page: FastAPI, settings: Settings) -> Schema:
     _describe_commands(paths, schemas)
     _describe_states(schemas)
     _describe_events(schemas)
-    _describe_views(paths, schemas, settings)
-    kinds = {"type": "string", "enum": [*current().aggregate_types]}
+    describe_views(paths, schemas, settings)
     for path in ("/state/{aggregate}/{id}", "/history/{aggregate}/{id}"):
-        _parameter(paths[path]["get"], "aggregate")["schema"] = kinds
-    _drop_titles(document)
+        set_choices(paths[path]["get"], "aggregate", current().aggregate_types)
+    _drop_titles([paths, schemas])
     return document
-
-
-def _reference(name: str) -> Schema:
-    return {"$ref": f"{REFERENCE}{name}"}
 
 
 def _schemas_of(kind: type[BaseModel], name: str = "", prefix: str = "") -> dict[str, Schema]:
@@ -108,7 +71,7 @@ def _describe_commands(paths: Schema, schemas: dict[str, Schema]) -> None:
         schemas |= {f"{prefix}.{name}": one for name, one in envelope.pop("$defs", {}).items()}
         envelope["properties"]["expected_version"] = EXPECTED
         schemas[prefix] = envelope
-        content = {"application/json": {"schema": _reference(prefix)}}
+        content = {"application/json": {"schema": reference(prefix)}}
         paths[command_path(kind)]["post"]["requestBody"] = {"required": True, "content": content}
 
 
@@ -148,7 +111,7 @@ def _describe_states(schemas: dict[str, Schema]) -> None:
         schemas[prefix] = deepcopy(about)
         schemas[prefix]["properties"] |= {
             "aggregate_type": {"type": "string", "const": kind},
-            "state": {"anyOf": [_reference(f"{prefix}.{state.__name__}"), NULL]},
+            "state": {"anyOf": [reference(f"{prefix}.{state.__name__}"), NULL]},
         }
         mapping[kind] = f"{REFERENCE}{prefix}"
     if mapping:
@@ -196,89 +159,14 @@ def _describe_events(schemas: dict[str, Schema]) -> None:
             found.append(name)
     if found:
         about = schemas["EventPayload"]["description"]
-        payloads = {"anyOf": [_reference(name) for name in found]}
+        payloads = {"anyOf": [reference(name) for name in found]}
         schemas["EventPayload"] = {"description": about, **payloads}
-
-
-def _describe_views(paths: Schema, schemas: dict[str, Schema], settings: Settings) -> None:
-    """Give each view an address of its own, with its columns; what is alike comes from FastAPI."""
-    every, open_to_all = (views_for(settings, sees) for sees in (Sees.OPERATOR, Sees.READER))
-    read = paths.pop("/read/{view}")["get"]
-    for name, view in every.items():
-        columns = columns_of(view)
-        schemas[f"{name}_row"] = _row(columns, about_view(view))
-        schemas[f"{name}_rows"] = deepcopy(schemas["Rows"])
-        schemas[f"{name}_rows"]["properties"]["rows"]["items"] = _reference(f"{name}_row")
-        paths[f"/read/{name}"] = {"get": _read(read, name, view, name not in open_to_all)}
-    del schemas["Rows"]
-    feeds = {"type": "string", "enum": [*numbered(open_to_all.items())]}
-    _parameter(paths["/feed/{view}"]["get"], "view")["schema"] = feeds
-    schemas["Outcome"] = _outcome(schemas["outcome_row"], schemas["CommandResponse"])
-
-
-def _read(read: Schema, name: str, view: View, needs_token: bool) -> Schema:
-    """Return the operation that reads a view, of the one that reads any."""
-    operation = deepcopy(read)
-    operation["operationId"] = f"read_{name}"
-    operation["summary"] = about_view(view) or f"The rows of the view {name}."
-    filters = [_filter(column) for column in columns_of(view) if column.type in FILTERS]
-    others = [one for one in operation["parameters"] if one["in"] != "path"]
-    operation["parameters"] = [*filters, *others]
-    content = {"application/json": {"schema": _reference(f"{name}_rows")}}
-    operation["responses"]["200"]["content"] = content
-    if needs_token:
-        operation["security"] = [{TOKEN.scheme_name: []}]
-        operation["responses"] |= {str(status): one for status, one in problems(401).items()}
-    return operation
-
-
-def _row(columns: Iterable[ViewColumn], about: str) -> Schema:
-    properties = {
-        one.name: _cell(COLUMNS.get(one.type, {}))
-        | ({"description": one.about} if one.about else {})
-        for one in columns
-    }
-    return {
-        "type": "object",
-        "description": about or "A row.",
-        "properties": properties,
-        "required": [*properties],
-    }
-
-
-def _cell(schema: Schema) -> Schema:
-    return {"anyOf": [schema, NULL]} if schema else {}
-
-
-def _filter(column: ViewColumn) -> Schema:
-    return {
-        "name": column.name,
-        "in": "query",
-        "required": False,
-        "schema": FILTERS[column.type],
-        "description": column.about or "Rows with this value.",
-    }
-
-
-def _outcome(row: Schema, response: Schema) -> Schema:
-    """Return how a row of the view `outcome` is told elsewhere: in the types of a response."""
-    names = [name for name in row["properties"] if name not in ("topic", "partition", "offset")]
-    properties = response["properties"]
-    told = {name: properties.get(name, row["properties"][name]) for name in names}
-    return row | {
-        "properties": told | {"source": properties["source"]},
-        "required": [*names, "source"],
-    }
-
-
-def _parameter(operation: Schema, name: str) -> Schema:
-    return next(one for one in operation["parameters"] if one["name"] == name)
 
 
 def _drop_titles(document: Any) -> None:
     """Drop what generators would take for names of classes, in place of the names here."""
     if isinstance(document, dict):
-        if isinstance(document.get("title"), str) and document.keys() & {*SHAPES}:
+        if isinstance(document.get("title"), str):
             del document["title"]
         for name, part in document.items():
             if name not in ("default", "example", "examples", "const", "enum"):

@@ -172,68 +172,42 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
     registry = Registry(settings)
     answers: dict[str, tuple[Callable[..., Response], str, Any, str]] = {
         "/schemas/ids/{id}": (
-            registry.schema,
-            "get_schema",
-            RegisteredSchema,
+            registry.schema, "get_schema", RegisteredSchema,
             "The Avro schema of an id, as registries tell it.",
         ),
         "/schemas/ids/{id}/versions": (
-            registry.placed,
-            "list_schema_versions",
-            list[SubjectVersion],
+            registry.placed, "list_schema_versions", list[SubjectVersion],
             "The subjects that have it, and versions.",
         ),
         "/schemas/ids/{id}/subjects": (
-            registry.having,
-            "list_schema_subjects",
-            list[str],
-            "The subjects that have it.",
+            registry.having, "list_schema_subjects", list[str], "The subjects that have it.",
         ),
         "/schemas/types": (registry.types, "list_schema_types", list[str], "`AVRO` alone."),
         "/subjects": (
-            registry.subjects,
-            "list_subjects",
-            list[str],
-            "All subjects: `<topic>-value`.",
+            registry.subjects, "list_subjects", list[str], "All subjects: `<topic>-value`.",
         ),
         "/subjects/{subject}/versions": (
-            registry.versions,
-            "list_subject_versions",
-            list[int],
-            "The versions of a subject.",
+            registry.versions, "list_subject_versions", list[int], "The versions of a subject.",
         ),
         "/subjects/{subject}/versions/{version}": (
-            registry.version,
-            "get_subject_version",
-            SubjectSchema,
-            "One version, or `latest`.",
+            registry.version, "get_subject_version", SubjectSchema, "One version, or `latest`.",
         ),
         "/subjects/{subject}/versions/{version}/schema": (
-            registry.bare,
-            "get_subject_schema",
-            Any,
-            "Its schema alone.",
+            registry.bare, "get_subject_schema", Any, "Its schema alone.",
         ),
         "/config": (
-            registry.compatibility,
-            "get_compatibility",
-            Compatibility,
+            registry.compatibility, "get_compatibility", Compatibility,
             "What new versions must be able to read.",
         ),
         "/config/{subject}": (
-            registry.subject_compatibility,
-            "get_subject_compatibility",
-            Compatibility,
+            registry.subject_compatibility, "get_subject_compatibility", Compatibility,
             "The same, of a subject.",
         ),
         "/mode": (registry.mode, "get_mode", Mode, "Nothing is put in: `READONLY`."),
         "/mode/{subject}": (
-            registry.subject_mode,
-            "get_subject_mode",
-            Mode,
-            "The same, of a subject.",
+            registry.subject_mode, "get_subject_mode", Mode, "The same, of a subject.",
         ),
-    }
+    }  # fmt: skip
     none: dict[int | str, dict[str, Any]] = {
         404: {"model": RegistryError, "description": "There is no such schema or subject."},
         422: {"model": RegistryError, "description": "A parameter does not have its form."},

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 from urllib.parse import quote
@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 
 from commands.order import DeleteOrder
 from compose.application import app
-from tests.page.conftest import BEARER, Page
-from tests.page.filled import FLOW, LATE, ODD, PLACE
+from tests.page.conftest import BEARER, TOKEN, Opened, Page
+from tests.page.filled import FLOW, LATE, ODD, PLACE, fill
 from verdict.application import current
 from verdict.page.failures import FAILED
 from verdict.page.problem import ERROR
@@ -50,6 +50,7 @@ READ = [
     ("/mode", "/mode"),
     ("/mode/{subject}", "/mode/order.events-value"),
 ]
+HOSTILE = ("\x00", "\ud800", "9" * 400, "-1", "0001-01-01T00:00:00+14:00", "'\"\\%")
 WRONG = [
     ("/nowhere", 404), ("/state/order/nobody", 404), ("/read/nothing", 404), ("/read/letter", 401),
     ("/state/order/o-1?at_version=x", 422), ("/read/outcome?nope=1", 400),
@@ -117,20 +118,44 @@ def test_it_knows_every_command_event_and_state(document: Any) -> None:
 
 
 @pytest.mark.proves("U-04")
+@pytest.mark.both_databases
 @pytest.mark.parametrize("headers", [{}, BEARER], ids=["anybody", "with_the_token"])
 def test_what_is_read_is_what_is_described(
-    shown: TestClient, document: Any, headers: dict[str, str]
+    new_database: Callable[[], str], opened: Opened, document: Any, headers: dict[str, str]
 ) -> None:
+    url = new_database()
+    fill(url)
+    browser = opened(database_url=url, page_token=TOKEN).browser
     views = [path for path in document["paths"] if path.startswith("/read/")]
     assert len(views) > 20
     asked = {address: path for path, address in READ} | dict(zip(views, views, strict=True))
-    answers = {address: shown.get(address, headers=headers) for address in asked}
+    answers = {address: browser.get(address, headers=headers) for address in asked}
 
     letters = {"/read/letter", "/read/letter_intervention", "/read/projection_intervention"}
     failed = {address: one.text for address, one in answers.items() if one.status_code != 200}
     assert failed.keys() == (set() if headers else letters)
     found = {address: answered(document, asked[address], one) for address, one in answers.items()}
     assert {address: one for address, one in found.items() if one} == {}
+
+
+@pytest.mark.both_databases
+def test_what_no_database_holds_is_no_bug(
+    new_database: Callable[[], str], opened: Opened, document: Any
+) -> None:
+    url = new_database()
+    fill(url)
+    browser = opened(database_url=url, page_token=TOKEN).browser
+    named = ["/state/order/", "/history/order/", "/trace/", "/why/", "/read/", "/feed/"]
+    named += ["/outcome/", "/subjects/", "/schemas/ids/"]
+    for view in ("outcome", "client_overview", "event_archive"):
+        columns = document["paths"][f"/read/{view}"]["get"]["parameters"]
+        named += [f"/read/{view}?{one['name']}=" for one in columns]
+
+    for text in HOSTILE:
+        id = quote(text.encode(errors="surrogatepass"), safe="")
+        asked = [f"{one}{id}?for_s=0" if one == "/outcome/" else f"{one}{id}" for one in named]
+        found = {path: browser.get(path, headers=BEARER) for path in asked}
+        assert {path: one.text for path, one in found.items() if one.status_code >= 500} == {}
 
 
 def test_the_description_is_not_true_of_everything(shown: TestClient, document: Any) -> None:
