@@ -70,17 +70,23 @@ def test_the_outcome_of_one_s_own_command_is_told_once(shown: TestClient) -> Non
     assert events(shown, "/outcome/nobody") == []
 
 
+def test_what_cannot_be_followed_is_an_error_and_no_stream(opened: Opened) -> None:
+    for path in (FEED, "/outcome/nobody"):
+        answer = opened().browser.get(path, params={"for_s": 0})
+        assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
+
+
 def test_no_more_follow_than_it_can_bear(held: Path) -> None:
     feeds = Feeds(settings_alone(data_dir=held))
 
     async def follow() -> int:
-        streams = [feeds._events(list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
+        streams = [feeds._events([], list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
         for one in streams:
             await anext(one)
         with pytest.raises(TooManyFeedsError, match="32 feeds are open"):
-            feeds._told(list, "seq", 0, once=False)
+            await feeds._told(list, "seq", 0, once=False)
         for one in streams:
             await one.aclose()  # type: ignore[attr-defined]
-        return feeds._told(list, "seq", 0, once=False).status_code
+        return (await feeds._told(list, "seq", 0, once=False)).status_code
 
     assert asyncio.run(follow()) == 200

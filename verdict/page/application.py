@@ -108,7 +108,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
 
     @page.get(
         "/livez",
-        summary="Whether this process lives.",
+        summary="Whether this process lives; 503 when its service hangs.",
         operation_id="get_liveness",
         tags=[HEALTH],
         response_model=Live,
@@ -124,7 +124,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
 
     @page.get(
         "/readyz",
-        summary="Whether commands are decided.",
+        summary="Whether commands are decided; 503 and why, if not.",
         operation_id="get_readiness",
         tags=[HEALTH],
         response_model=Ready,

@@ -44,7 +44,7 @@ class EventStream(Response):
 
 
 class TooManyFeedsError(VerdictError):
-    """As many follow as the page can bear."""
+    """As many feeds are open as the page allows."""
 
 
 class Feeds:
@@ -75,7 +75,7 @@ class Feeds:
             seen = found[-1][NUMBER] if found else seen
             return found
 
-        return self._told(look, NUMBER, for_s, once=False)
+        return await self._told(look, NUMBER, for_s, once=False)
 
     async def outcome(self, request: Request, command_id: str, for_s: Seconds = MOST_S) -> Response:
         """Tell what became of a command as soon as the view `outcome` has it, and end."""
@@ -84,35 +84,39 @@ class Feeds:
             found = self._rows(request, OF_COMMAND, command_id=command_id)
             return [response(one) for one in found]
 
-        return self._told(look, "command_id", for_s, once=True)
+        return await self._told(look, "command_id", for_s, once=True)
 
     def _rows(self, request: Request, query: str, **asked: object) -> list[Fields]:
         with reader_of(self._settings, sees(request, self._settings)) as reader:
             return rows(reader, query, **asked)
 
-    def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
+    async def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
         if self._open >= MOST_OPEN:
             raise TooManyFeedsError(
                 f"{MOST_OPEN} feeds are open, and no more can be: try again later"
             )
-        return EventSourceResponse(self._events(look, id, for_s, once))
+        found = await run_in_threadpool(look)  # an error of it is answered with its status
+        return EventSourceResponse(self._events(found, look, id, for_s, once))
 
-    async def _events(self, look: Look, id: str, for_s: float, once: bool) -> AsyncIterator[bytes]:
+    async def _events(
+        self, found: list[Fields], look: Look, id: str, for_s: float, once: bool
+    ) -> AsyncIterator[bytes]:
         self._open += 1
         try:
             until, quiet = time.monotonic() + for_s, 0
             while True:
-                found = await run_in_threadpool(look)
                 for one in found:
                     yield format_sse_event(data_str=json_line(one).decode(), id=str(one[id]))
                 if time.monotonic() >= until or (once and found):
                     return
-                quiet = 0 if found else quiet + 1
-                if found:
-                    continue  # there may be more of them
-                if quiet % KEEP_ALIVE_LOOKS == 1:  # who is not there any more is noticed by it
-                    yield KEEPALIVE_COMMENT
-                await asyncio.sleep(LOOK_S)
+                if found:  # there may be more of them
+                    quiet = 0
+                else:
+                    if quiet % KEEP_ALIVE_LOOKS == 0:  # who is not there any more is noticed by it
+                        yield KEEPALIVE_COMMENT
+                    quiet += 1
+                    await asyncio.sleep(LOOK_S)
+                found = await run_in_threadpool(look)
         finally:
             self._open -= 1
 

@@ -20,6 +20,7 @@ from verdict.configuration.settings import Settings
 from verdict.model.command_envelope import CommandEnvelope, CommandId, Expectation
 from verdict.model.message import Message
 from verdict.model.personal import personal_paths
+from verdict.page.bodies import CommandResponse
 from verdict.page.commands import command_path
 from verdict.page.problem import REFERENCE, NotLive, NotReady, Problem
 from verdict.page.view_schemas import INTEGER, NULL, Schema, describe_views, reference, set_choices
@@ -41,7 +42,7 @@ def described(page: FastAPI, settings: Settings) -> Schema:
         routes=page.routes,
     )
     paths, schemas = document["paths"], document["components"]["schemas"]
-    models: list[type[BaseModel]] = [Problem, NotLive, NotReady]
+    models: list[type[BaseModel]] = [Problem, NotLive, NotReady, CommandResponse]
     for kind in models:
         schemas |= _schemas_of(kind)
     _describe_commands(paths, schemas)

@@ -15,8 +15,12 @@ from commands.order import DeleteOrder
 from compose.application import app
 from tests.page.conftest import BEARER, TOKEN, Opened, Page
 from tests.page.filled import FLOW, LATE, ODD, PLACE, fill
-from verdict.application import current
+from verdict import Application
+from verdict.application import current, using
+from verdict.configuration.loading import settings_alone
+from verdict.page.application import page_of
 from verdict.page.failures import FAILED
+from verdict.page.openapi import described
 from verdict.page.problem import ERROR
 from verdict.wire.readable import readable
 
@@ -200,18 +204,16 @@ def test_a_command_that_can_be_sent_is_described(document: Any) -> None:
 
 
 @pytest.mark.proves("U-04")
-@pytest.mark.parametrize(("address", "status"), WRONG)
-def test_every_error_is_a_problem(
-    shown: TestClient, document: Any, address: str, status: int
-) -> None:
-    answer = shown.get(address)
-    told = answer.json()
+def test_every_error_is_a_problem(shown: TestClient, document: Any) -> None:
+    for address, status in WRONG:
+        answer = shown.get(address)
+        told = answer.json()
 
-    assert (answer.status_code, told["status"]) == (status, status)
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert differences(document, {"$ref": f"{SCHEMAS}Problem"}, told) == []
-    assert told["title"]
-    assert told["detail"]
+        assert (answer.status_code, told["status"]) == (status, status)
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert differences(document, {"$ref": f"{SCHEMAS}Problem"}, told) == []
+        assert told["title"]
+        assert told["detail"]
 
 
 def test_what_is_asked_in_another_way_is_a_problem(shown: TestClient) -> None:
@@ -262,6 +264,16 @@ def test_a_registry_s_errors_stay_as_its_clients_read_them(
 
     assert answer.json()["error_code"] == code
     assert answered(document, path, answer) == []
+
+
+def test_an_application_of_nothing_is_described_too() -> None:
+    with using(Application(name="none", aggregates=(), schemas="schemas", namespace="none")):
+        settings = settings_alone()
+        document = described(page_of(settings), settings)
+
+    assert "/state/{aggregate}/{id}" in document["paths"]
+    assert {*REFERRED.findall(json.dumps(document))} <= document["components"]["schemas"].keys()
+    assert '"enum": []' not in json.dumps(document)
 
 
 def test_every_status_of_an_error_is_described(document: Any) -> None:
