@@ -50,7 +50,7 @@ async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
 async def _misasked(pages: Pages, request: Request, error: Any) -> Response:
     said = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
     wrong = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
-    return _answer(pages, request, 422, said, type=error_type(error), members={"errors": wrong})
+    return _answer(pages, request, 422, said, members={"errors": wrong})
 
 
 async def _refused(pages: Pages, request: Request, error: Any) -> Response:
