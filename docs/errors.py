@@ -11,8 +11,8 @@ from typing import NamedTuple
 import verdict
 from verdict.errors import VerdictError
 from verdict.model.reason import Reason
-from verdict.page.application import FAILED, MISASKED
 from verdict.page.commands import STATUS, UNPROCESSABLE
+from verdict.page.failures import FAILED, MISASKED
 
 ROOT = Path(__file__).parents[1]
 OPERATING = ROOT / "docs" / "operating.md"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import fill
 
+from fastapi.routing import APIRoute
 from pydantic.fields import FieldInfo
 
 from compose.application import app
@@ -19,7 +20,7 @@ from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.loading import settings_alone
 from verdict.errors import EnvironmentIncomplete, TimedOut, Unreachable, VerdictError
-from verdict.page.application import described, page_of
+from verdict.page.application import page_of
 from verdict.page.commands import ANSWERS
 from verdict.page.metrics import METRICS
 from verdict.projection.declared import projections
@@ -33,6 +34,17 @@ DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
 WIDTH = 96  # characters: in a block of text nothing else breaks a line
 WRITTEN = "<!-- written by `make reference` -->"
+
+ERRORS_OF_PAGE = """\
+Every other error has problem details (RFC 9457, `application/problem+json`) with `type`, `title`,
+`status` and `detail`. The `type` is `urn:verdict:error:` and a name among the [errors](errors.md),
+or `about:blank`. `errors` names wrong parameters. `command_id` is that of a command that was not
+sent. Only the addresses of the schema registry answer an error as registries do, with `error_code`
+and `message`. A browser that asks for HTML gets a page.
+
+Only the form of a command is checked before it is sent. A command that is refused with a problem is
+recorded nowhere. One that is rejected is in the view `outcome`.
+"""
 
 HOLDS = {
     ".commands": "what was asked, Avro or JSON",
@@ -263,15 +275,15 @@ def _page() -> Iterator[str]:
     yield ""
     yield "Reading is free, but what is personal is null without the token; `/read` takes values of"
     yield "columns, `_limit` (at most 1000) and `_offset`, `/history` the latter two; `next` is the"
-    yield "address of the next page. `/openapi.json` has the commands with all fields. A command is"
+    yield "address of the next page. `/openapi.json` describes all of it for programs: commands,"
+    yield "states and events by their classes, views by their columns, and errors. A command is"
     yield "answered by its status, and as `verdict send --json` does:"
     yield ""
-    yield from table(("status", "means"), ((f"{n}", a["description"]) for n, a in ANSWERS.items()))
+    yield from table(
+        ("status", "means"), ((f"{n}", a["description"]) for n, a in sorted(ANSWERS.items()))
+    )
     yield ""
-    yield "The `type` of an error is its name among the [errors](errors.md)."
-    yield "Only the shape is looked at before it is sent: what is refused with an `error` and no"
-    yield "`reason` is nowhere; all else that is refused is in the view `outcome`."
-    yield ""
+    yield ERRORS_OF_PAGE
     yield "## Metrics"
     yield ""
     yield "At `/metrics`: asked for at each scrape, and those of the page's process"
@@ -286,9 +298,9 @@ def _page() -> Iterator[str]:
 
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield the addresses of the page, and what each answers."""
-    for path, methods in described(page_of(settings_alone()))["paths"].items():
-        for method, told in methods.items():
-            yield f"{method.upper()} {path}", told["summary"]
+    for route in page_of(settings_alone()).routes:
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            yield f"{' '.join(route.methods or ())} {route.path_format}", route.summary or ""
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import verdict
 from docs.errors import Fault, catalogue, faults
 from verdict.errors import VerdictError
 from verdict.model.reason import Reason
-from verdict.page.application import FAILED
+from verdict.page.failures import FAILED
 
 
 @pytest.fixture(scope="module")

@@ -113,5 +113,5 @@ def test_what_is_personal_needs_the_token(new_database: Callable[[], str], opene
         masked, whole = browser.get(path).text, browser.get(path, headers=BEARER).text
         assert not [one for one in PERSONAL if one in masked]
         assert [one for one in PERSONAL if one in whole] == [*PERSONAL]
-    assert browser.get("/read/letter").status_code == 404
+    assert browser.get("/read/letter").status_code == 401
     assert browser.get("/read/letter", headers=BEARER).json() == {"rows": [], "next": None}

@@ -111,13 +111,13 @@ def test_what_is_no_json_is_said_to_be_none(shown: TestClient, body: bytes) -> N
     answer = shown.post("/commands/order", content=body, headers=BEARER)
 
     assert answer.status_code == 422
-    assert "no JSON" in answer.json()["error"]
+    assert "no JSON" in answer.json()["detail"]
 
 
 def test_a_number_that_no_column_holds_is_refused(shown: TestClient) -> None:
     answer = shown.get(f"/read/outcome?to_version={10**22}")
 
-    assert (answer.status_code, answer.json()["error"][:10]) == (400, "to_version")
+    assert (answer.status_code, answer.json()["detail"][:10]) == (400, "to_version")
 
 
 def test_a_browser_gets_a_page_for_what_is_not_there_or_missing(shown: TestClient) -> None:

@@ -15,7 +15,7 @@ from tests.page.conftest import Opened
 from tests.page.filled import LATE, keep
 from verdict.configuration.found import DATABASE
 from verdict.configuration.loading import settings_alone
-from verdict.page.feeds import MOST_OPEN, Feeds
+from verdict.page.feeds import MOST_OPEN, Feeds, TooManyFeedsError
 
 FEED = "/feed/us_holder_change"
 
@@ -60,7 +60,7 @@ def test_what_has_no_numbers_is_no_feed(followed: TestClient) -> None:
     answer = followed.get("/feed/us_holder")
 
     assert answer.status_code == 404
-    assert "us_holder_change" in answer.json()["error"]
+    assert "us_holder_change" in answer.json()["detail"]
 
 
 @pytest.mark.proves("U-04")
@@ -71,19 +71,26 @@ def test_the_outcome_of_one_s_own_command_is_told_once(shown: TestClient) -> Non
     assert events(shown, "/outcome/nobody") == []
 
 
+def test_what_cannot_be_followed_is_an_error_and_no_stream(opened: Opened) -> None:
+    for path in (FEED, "/outcome/nobody"):
+        answer = opened().browser.get(path, params={"for_s": 0})
+        assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
+
+
 def test_no_more_follow_than_it_can_bear(held: Path) -> None:
     feeds = Feeds(settings_alone(data_dir=held), Event())
 
-    async def follow() -> list[int]:
-        streams = [feeds._events(list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
+    async def follow() -> int:
+        streams = [feeds._events([], list, "seq", 300, once=False) for _ in range(MOST_OPEN)]
         for one in streams:
             await anext(one)
-        codes = [feeds._told(list, "seq", 0, once=False).status_code]
+        with pytest.raises(TooManyFeedsError, match="32 feeds are open"):
+            await feeds._told(list, "seq", 0, once=False)
         for one in streams:
             await one.aclose()  # type: ignore[attr-defined]
-        return [*codes, feeds._told(list, "seq", 0, once=False).status_code]
+        return (await feeds._told(list, "seq", 0, once=False)).status_code
 
-    assert asyncio.run(follow()) == [503, 200]
+    assert asyncio.run(follow()) == 200
 
 
 def test_a_feed_ends_when_the_page_is_stopping(held: Path) -> None:
@@ -91,7 +98,7 @@ def test_a_feed_ends_when_the_page_is_stopping(held: Path) -> None:
     feeds = Feeds(settings_alone(data_dir=held), stopping)
 
     async def follow() -> list[bytes]:
-        stream = feeds._events(list, "seq", 300, once=False)
+        stream = feeds._events([], list, "seq", 300, once=False)
         await anext(stream)
         stopping.set()
         return [one async for one in stream]

@@ -124,9 +124,12 @@ class TimestampMillis:
     def __get_pydantic_json_schema__(
         self, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Say that a text is read as a time, too."""
-        millis = {"type": "integer", "minimum": 0, "description": "Epoch milliseconds."}
-        return {"anyOf": [{"type": "string", "format": "date-time"}, millis]}
+        """Say that a text or a number is read as a time, and that a text is written."""
+        text = {"type": "string", "format": "date-time"}
+        if handler.mode == "serialization":
+            return text
+        millis = {"type": "integer", "minimum": 0, "maximum": END_OF_TIME}
+        return {"anyOf": [text, millis | {"description": "Epoch milliseconds."}]}
 
 
 class Growing:
@@ -164,6 +167,12 @@ class HexBytes:
             python_schema=handler(source),
             serialization=shown,
         )
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Say that they are written as hexadecimal."""
+        return {"type": "string", "pattern": "^[0-9a-f]*$"}
 
 
 def _hexadecimal(value: bytes, info: SerializationInfo) -> Any:

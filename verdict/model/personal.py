@@ -4,6 +4,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from pydantic import GetJsonSchemaHandler
+from pydantic_core import CoreSchema
+
 from verdict.model.message import Message
 
 
@@ -12,6 +15,15 @@ class Personal:
 
     Write it `field: Annotated[Text, Personal()]`.
     """
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Say that readers may find null in its place."""
+        schema = handler(core)
+        if handler.mode == "validation":
+            return schema
+        return {"anyOf": [schema, {"type": "null"}]}
 
 
 def masked(message: Message) -> dict[str, Any]:

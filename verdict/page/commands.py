@@ -8,13 +8,11 @@ import json
 from asyncio import Lock
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import reduce
 from http import HTTPStatus
-from operator import or_
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request, Response
-from pydantic import ValidationError, create_model
+from fastapi import FastAPI, Query, Request, Response, Security
+from pydantic import ValidationError
 from uuid_utils import uuid7
 
 from verdict.application import current
@@ -22,15 +20,12 @@ from verdict.client.async_client import AsyncClient
 from verdict.client.errors import NotDelivered, OutcomeUnknown, SendingFailed, TooLarge
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.model.command_envelope import (
-    CommandEnvelope,
-    CommandId,
-    aggregate_id_rule,
-    command_id_rule,
-)
+from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
 from verdict.model.reason import Reason
-from verdict.page.answers import Json, failed
-from verdict.page.door import read, see_that_may_write
+from verdict.page.answers import Json
+from verdict.page.bodies import CommandResponse, NoOutcome
+from verdict.page.door import TOKEN, read, see_that_may_write
+from verdict.page.problem import error_type, problem, problems
 from verdict.wire.readable import readable
 from verdict.wire.response import Response as Outcome
 
@@ -46,19 +41,24 @@ STATUS = {
     Reason.TOO_LARGE: 413,
     Reason.HANDLER_ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {"description": "Accepted; the outcome."},
-    201: {"description": "Accepted, and the aggregate exists since then; the outcome."},
-    202: {"description": "No outcome in time: send it again with this `command_id`."},
-    401: {"description": "Needs `Authorization: Bearer` with the setting page_token."},
-    404: {"description": "NOT_FOUND; the outcome."},
-    409: {"description": "VERSION_CONFLICT and others; the outcome with `actual_version`."},
-    410: {"description": "DELETED; the outcome."},
-    413: {"description": "More bytes than a command, or its events, may have."},
-    422: {"description": "BUSINESS_RULE, INVALID_COMMAND and others; or no command's shape."},
-    503: {"description": "Kafka is away."},
+OUTCOMES = {  # answered with the outcome
+    200: "Accepted.",
+    201: "Accepted, and the aggregate exists since then.",
+    404: "NOT_FOUND.",
+    409: "VERSION_CONFLICT, ALREADY_EXISTS or COMMAND_ID_REUSED; see `actual_version`.",
+    410: "DELETED.",
+    413: "TOO_LARGE; or, as a problem: the command has too many bytes.",
+    422: "BUSINESS_RULE, INVALID_COMMAND and others; or, as a problem: it has no command's form.",
+    500: "HANDLER_ERROR: a bug in the rules.",
 }
-OUTCOMES = (200, 201, 404, 409, 410)  # of which the body is one, whatever the command
+PROBLEMS = problems(401, 413, 422, 503)
+ANSWERS: dict[int | str, dict[str, Any]] = PROBLEMS | {
+    202: {"model": NoOutcome, "description": "No outcome in time: send it again with its id."},
+    **{
+        status: PROBLEMS.get(status, {}) | {"model": CommandResponse, "description": meaning}
+        for status, meaning in OUTCOMES.items()
+    },
+}
 
 Wait = Annotated[float, Query(ge=0, le=MOST_WAIT_S, description="Seconds for the outcome.")]
 
@@ -86,11 +86,11 @@ class Commands:
             body = await read(request, self._settings.command_limit_bytes)
             if body is None:
                 limit = self._settings.command_limit_bytes
-                return Json({"error": f"a command has {limit} bytes at most"}, 413)
+                return problem(413, f"a command has {limit} bytes at most")
             try:
                 aggregate_id, command_id, value = sendable(body)
             except ValueError as error:
-                return Json({"error": str(error)}, UNPROCESSABLE)
+                return problem(UNPROCESSABLE, str(error))
             return await self._answer(kind, aggregate_id, command_id, value, wait_s)
 
         return send
@@ -99,19 +99,19 @@ class Commands:
         self, kind: str, aggregate_id: str, command_id: str, value: bytes, wait_s: float
     ) -> Response:
         client = await self._connected()
-        about = {"command_id": command_id}
         try:
             outcome = await client.send_encoded(
                 kind, aggregate_id, command_id, value, timeout_s=wait_s
             )
         except NotDelivered as error:
-            return Json(about | failed(error), 503)
+            return _not_sent(503, error, command_id)
         except OutcomeUnknown as error:
-            return Json(about | {"status": "UNKNOWN", "message": str(error)}, 202)
+            unknown = {"command_id": command_id, "status": "UNKNOWN", "message": str(error)}
+            return Json(unknown, 202)
         except TooLarge as error:
-            return Json(about | failed(error), 413)
+            return _not_sent(413, error, command_id)
         except SendingFailed as error:
-            return Json(about | failed(error), 503)
+            return _not_sent(503, error, command_id)
         return Json(readable(outcome), status_of(outcome))
 
     async def _connected(self) -> AsyncClient:
@@ -137,39 +137,27 @@ class Commands:
                 await former.close()
 
 
+def _not_sent(status: int, error: Exception, command_id: str) -> Response:
+    return problem(status, str(error), error_type(error), {"command_id": command_id})
+
+
 def add_commands(page: FastAPI, commands: Commands) -> None:
     """Let programs send."""
     for kind in current().aggregate_types:
         page.add_api_route(
-            _path(kind),
+            command_path(kind),
             commands.sending_to(kind),
             methods=["POST"],
             summary=f"Send a command to an aggregate of type {kind}; with a token.",
-            operation_id=f"send_to_{kind}",
+            operation_id=f"send_{kind}_command",
+            tags=["commands"],
+            dependencies=[Security(TOKEN)],
             responses=ANSWERS,
         )
 
 
-def describe_commands(document: dict[str, Any]) -> None:
-    """Say in an OpenAPI document what can be sent, and what is answered, by the classes."""
-    schemas = document.setdefault("components", {}).setdefault("schemas", {})
-    outcome = Outcome.model_json_schema(
-        mode="serialization", ref_template="#/components/schemas/outcome.{model}"
-    )
-    schemas |= {f"outcome.{name}": part for name, part in outcome.pop("$defs").items()}
-    answer = {"application/json": {"schema": {"$ref": "#/components/schemas/outcome"}}}
-    schemas["outcome"] = outcome
-    for kind in current().aggregate_types:
-        envelope, parts = _described(kind)
-        schemas |= parts
-        body = {"required": True, "content": {"application/json": {"schema": envelope}}}
-        post = document["paths"][_path(kind)]["post"]
-        post["requestBody"] = body
-        for status in OUTCOMES:
-            post["responses"][str(int(status))]["content"] = answer
-
-
-def _path(kind: str) -> str:
+def command_path(kind: str) -> str:
+    """Return where commands to aggregates of a type are sent."""
     return f"/commands/{kind}"
 
 
@@ -206,24 +194,3 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"it has no {constant}")
-
-
-def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of an envelope with the commands of a type, and what it refers to."""
-    named = {
-        name: create_model(name, __base__=command, type=(cast(Any, Literal[name]), ...))
-        for name, command in sorted(current().aggregate(kind).command_types.items())
-    }
-    payload: Any = reduce(or_, named.values())
-    envelope = create_model(
-        f"{kind}_command",
-        __base__=CommandEnvelope,
-        payload=(payload, ...),
-        command_id=(CommandId | None, None),
-    )
-    schema = envelope.model_json_schema(ref_template=f"#/components/schemas/{kind}.{{model}}")
-    parts = schema.pop("$defs", {})
-    schema["properties"]["expected_version"] = {
-        "anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["ANY", "NO_STREAM", "EXISTS"]}]
-    }
-    return schema, {f"{kind}.{name}": part for name, part in parts.items()}

@@ -7,9 +7,11 @@ from ipaddress import ip_address
 
 from fastapi import Request, Response
 from fastapi.responses import PlainTextResponse
+from fastapi.security import HTTPBearer
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
+from verdict.page.problem import problem
 from verdict.reading.reader import Sees
 
 COOKIE = "verdict_token"
@@ -24,6 +26,9 @@ CARRIES = {
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
 }
+TOKEN = HTTPBearer(  # says so to who reads our OpenAPI; `see_that_may_write` looks at it
+    scheme_name="page_token", description="The setting page_token.", auto_error=False
+)
 Next = Callable[[Request], Awaitable[Response]]
 
 
@@ -67,14 +72,23 @@ async def guarded(request: Request, call_next: Next, names: Collection[str]) -> 
     """Answer a request that is meant for us, with the headers that every answer has."""
     host = request.headers.get("host", "")
     if not is_ours(host, names):
-        said = f"{host!r} is no name of this page: add it to the setting page_names\n"
-        answer: Response = PlainTextResponse(said, 421)
+        said = f"{host!r} is not a name of this page: add it to the setting page_names"
+        answer = _turned_away(request, said, 421)
     elif not is_of_ours(request) and not _follows_a_link(request):
-        answer = PlainTextResponse("a page of somebody else asks for this: it gets nothing\n", 403)
+        answer = _turned_away(request, "a page of another site asked for this: open it here", 403)
     else:
         answer = await call_next(request)
     answer.headers.update(CARRIES)
     return answer
+
+
+def _turned_away(request: Request, said: str, status: int) -> Response:
+    return PlainTextResponse(f"{said}\n", status) if is_browser(request) else problem(status, said)
+
+
+def is_browser(request: Request) -> bool:
+    """Tell whether a person looks, who gets a page."""
+    return "text/html" in request.headers.get("accept", "")
 
 
 def has_token(given: bytes, settings: Settings) -> bool:
@@ -101,8 +115,11 @@ TOKEN_UNSET = (
 )
 
 
+SEND_TOKEN = "send the setting page_token along, as `Authorization: Bearer …`"
+
+
 class NeedsToken(VerdictError):
-    """Somebody wants to write who did not give the token."""
+    """A request writes, or reads what is not for everybody, and does not have the page token."""
 
 
 def see_that_may_write(request: Request, settings: Settings) -> None:
@@ -112,9 +129,7 @@ def see_that_may_write(request: Request, settings: Settings) -> None:
         NeedsToken: It does not.
     """
     if not has_token(bearer(request), settings):
-        how = "send the setting page_token along, as `Authorization: Bearer …`"
-        unset = TOKEN_UNSET
-        raise NeedsToken(unset if settings.page_token is None else how)
+        raise NeedsToken(TOKEN_UNSET if settings.page_token is None else SEND_TOKEN)
 
 
 def bearer(request: Request) -> bytes:

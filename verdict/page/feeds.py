@@ -15,13 +15,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 
 from verdict.configuration.settings import Settings
+from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
-from verdict.page.answers import Json
 from verdict.page.any_text import any_text
 from verdict.page.asked import OF_COMMAND, response, rows
 from verdict.page.door import sees
 from verdict.page.life import NotThere
+from verdict.page.problem import problems
 from verdict.projection.described import View, columns_of
 from verdict.reading.reader import reader_of
 from verdict.reading.views import views_for
@@ -30,12 +31,21 @@ from verdict.wire.json_lines import json_line
 NUMBER = "seq"  # what a view has whose rows are numbered for who follows them
 MOST_OPEN = 32
 LOOK_S, KEEP_ALIVE_LOOKS, MOST_S = 1.0, 15, 300.0
-BUSY = 503
 
 Look = Callable[[], list[Fields]]
 After = Annotated[int | None, Query(ge=0, le=LARGEST, description="Rows behind this number.")]
 LastId = Annotated[int | None, Header(ge=0, le=LARGEST, description="As browsers send it.")]
 Seconds = Annotated[float, Query(ge=0, le=MOST_S, description="After which it ends.")]
+
+
+class EventStream(Response):
+    """Says what is answered; FastAPI would make the stream itself for its `EventSourceResponse`."""
+
+    media_type = "text/event-stream"
+
+
+class TooManyFeedsError(VerdictError):
+    """As many feeds are open as the page allows."""
 
 
 class Feeds:
@@ -56,8 +66,8 @@ class Feeds:
     ) -> Response:
         """Tell each row of a view whose rows are numbered, with its number as the event's id."""
         views = views_for(self._settings, sees(request, self._settings))
-        if view not in (numbered := [*_numbered(views.items())]):
-            raise NotThere(f"there is no feed {view!r}: there are {', '.join(numbered)}")
+        if view not in (feeds := [*numbered(views.items())]):
+            raise NotThere(f"there is no feed {view!r}: there are {', '.join(feeds)}")
         seen = next((one for one in (last_event_id, after) if one is not None), 0)
         query = f'SELECT * FROM "{view}" WHERE {NUMBER} > :seen ORDER BY {NUMBER} LIMIT :most'
 
@@ -67,7 +77,7 @@ class Feeds:
             seen = found[-1][NUMBER] if found else seen
             return found
 
-        return self._told(look, NUMBER, for_s, once=False)
+        return await self._told(look, NUMBER, for_s, once=False)
 
     async def outcome(self, request: Request, command_id: str, for_s: Seconds = MOST_S) -> Response:
         """Tell what became of a command as soon as the view `outcome` has it, and end."""
@@ -76,38 +86,45 @@ class Feeds:
             found = self._rows(request, OF_COMMAND, command_id=command_id)
             return [response(one) for one in found]
 
-        return self._told(look, "command_id", for_s, once=True)
+        return await self._told(look, "command_id", for_s, once=True)
 
     def _rows(self, request: Request, query: str, **asked: object) -> list[Fields]:
         with reader_of(self._settings, sees(request, self._settings)) as reader:
             return rows(reader, query, **asked)
 
-    def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
+    async def _told(self, look: Look, id: str, for_s: float, once: bool) -> Response:
         if self._open >= MOST_OPEN:
-            return Json({"error": f"{MOST_OPEN} follow already: come again later"}, BUSY)
-        return EventSourceResponse(self._events(look, id, for_s, once))
+            raise TooManyFeedsError(
+                f"{MOST_OPEN} feeds are open, and no more can be: try again later"
+            )
+        found = await run_in_threadpool(look)  # an error of it is answered with its status
+        return EventSourceResponse(self._events(found, look, id, for_s, once))
 
-    async def _events(self, look: Look, id: str, for_s: float, once: bool) -> AsyncIterator[bytes]:
+    async def _events(
+        self, found: list[Fields], look: Look, id: str, for_s: float, once: bool
+    ) -> AsyncIterator[bytes]:
         self._open += 1
         try:
             until, quiet = time.monotonic() + for_s, 0
             while True:
-                found = await run_in_threadpool(look)
                 for one in found:
                     yield format_sse_event(data_str=json_line(one).decode(), id=str(one[id]))
                 if self._stopping.is_set() or time.monotonic() >= until or (once and found):
                     return
-                quiet = 0 if found else quiet + 1
-                if found:
-                    continue  # there may be more of them
-                if quiet % KEEP_ALIVE_LOOKS == 1:  # who is not there any more is noticed by it
-                    yield KEEPALIVE_COMMENT
-                await asyncio.sleep(LOOK_S)
+                if found:  # there may be more of them
+                    quiet = 0
+                else:
+                    if quiet % KEEP_ALIVE_LOOKS == 0:  # who is not there any more is noticed by it
+                        yield KEEPALIVE_COMMENT
+                    quiet += 1
+                    await asyncio.sleep(LOOK_S)
+                found = await run_in_threadpool(look)
         finally:
             self._open -= 1
 
 
-def _numbered(views: Iterable[tuple[str, View]]) -> Iterable[str]:
+def numbered(views: Iterable[tuple[str, View]]) -> Iterable[str]:
+    """Yield the names of the views whose rows can be followed."""
     return (name for name, view in views if columns_of(view)[0].name == NUMBER)
 
 
@@ -115,10 +132,20 @@ def add_feeds(page: FastAPI, settings: Settings) -> None:
     """Let programs and browsers follow."""
     feeds = Feeds(settings, page.state.stopping)
     page.add_api_route(
-        "/feed/{view}", feeds.feed, summary="Rows of a numbered view as they come, as events."
+        "/feed/{view}",
+        feeds.feed,
+        summary="Rows of a numbered view as they come, as events.",
+        operation_id="follow_feed",
+        tags=["feeds"],
+        response_class=EventStream,
+        responses=problems(400, 404, 422, 503),
     )
     page.add_api_route(
         f"/outcome/{any_text('command_id')}",
         feeds.outcome,
         summary="What became of a command, as one event, when it is known.",
+        operation_id="follow_outcome",
+        tags=["feeds"],
+        response_class=EventStream,
+        responses=problems(400, 422, 503),
     )

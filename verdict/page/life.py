@@ -135,7 +135,8 @@ def state_at(
     if not (placed or lost):
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
-        raise NotThere(f"{about} is archived up to version {snapshot.version}, not {version}")
+        when = "archived up to" if until is None else "at that time at"
+        raise NotThere(f"{about} is {when} version {snapshot.version}, not {version}")
     told = state_shown(aggregate_type, aggregate_id, snapshot, places.get(snapshot.version))
     state: Message | None = snapshot.state
     if sees is Sees.READER and state is not None:

@@ -9,16 +9,18 @@ from pydantic import AwareDatetime
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
-from verdict.model.message import LARGEST, epoch_millis
+from verdict.model.message import LARGEST, calendar_time, epoch_millis
 from verdict.page.answers import Json
 from verdict.page.any_text import any_text
 from verdict.page.asked import MOST, rows
-from verdict.page.door import sees
+from verdict.page.bodies import Explanation, Flow, History, Rows, State
+from verdict.page.door import SEND_TOKEN, NeedsToken, sees
 from verdict.page.flow import flow, lacks
 from verdict.page.life import NotThere, page_of_life, state_at
+from verdict.page.problem import problems
 from verdict.page.why import why
 from verdict.projection.described import ViewColumn, columns_of
-from verdict.reading.reader import Reader, reader_of
+from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.reading.views import views_for
 
 ROWS, MOST_ROWS = 100, 1000
@@ -28,6 +30,7 @@ INTEGERS = range(-(2**63), 2**63)
 MEANT: dict[str, Callable[[str], Any]] = {
     "integer": lambda text: INTEGERS[INTEGERS.index(int(text))],
     "boolean": lambda text: TRUTH[text],
+    "time": lambda text: calendar_time(epoch_millis(text)),
 }
 
 At = Annotated[AwareDatetime | None, Query(description="As of this time, which has a zone.")]
@@ -56,8 +59,6 @@ class Rest:
         at: At = None,
     ) -> Response:
         """Answer with an aggregate's state, its version and position."""
-        if at_version is not None and at is not None:
-            raise VerdictError("give at_version or at, not both")
         until = None if at is None else epoch_millis(at.isoformat())
         who = sees(request, self._settings)
         return Json(state_at(self._settings, who, aggregate, id, at_version, until))
@@ -106,6 +107,8 @@ class Rest:
         """Answer with rows of a view, sorted by its columns, and where the next ones are."""
         views = views_for(self._settings, sees(request, self._settings))
         if view not in views:
+            if view in views_for(self._settings, Sees.OPERATOR):
+                raise NeedsToken(f"the view {view!r} is not for everybody: {SEND_TOKEN}")
             raise NotThere(f"there is no view {view!r}: there are {', '.join(views)}")
         columns = columns_of(views[view])
         json = [column.name for column in columns if column.type == "json"]
@@ -140,7 +143,7 @@ def selected(
             raise VerdictError(f"{view} has no column {name!r}: it has {', '.join(types)}")
         try:
             values[f"value_{number}"] = MEANT.get(types[name], str)(text)
-        except (ValueError, LookupError):
+        except (ValueError, LookupError, OverflowError):
             raise VerdictError(
                 f"{name} of {view} is {types[name]}, which {text!r} is not"
             ) from None
@@ -157,24 +160,31 @@ def add_rest(page: FastAPI, settings: Settings) -> None:
     """Let programs ask."""
     rest = Rest(settings)
     one = f"{{aggregate}}/{any_text('id')}"
-    page.add_api_route(
-        f"/state/{one}", rest.state, summary="An aggregate as it is, or was at a version or time."
-    )
-    page.add_api_route(
-        f"/history/{one}",
-        rest.history,
-        summary="What was asked of an aggregate, what came of it; `next` is older.",
-    )
-    page.add_api_route(
-        f"/trace/{any_text('correlation_id')}",
-        rest.trace,
-        summary="A flow as a tree, over policies.",
-    )
-    page.add_api_route(
-        f"/why/{any_text('command_id')}",
-        rest.why,
-        summary="Why a command ended as it did, and who won.",
-    )
-    page.add_api_route(
-        "/read/{view}", rest.read, summary="Rows of a view, where COLUMN=VALUE; `next` has more."
-    )
+    routes: dict[str, tuple[Callable[..., Response], str, Any, str]] = {
+        f"/state/{one}": (
+            rest.state, "get_state", State, "An aggregate as it is, or was at a version or time.",
+        ),
+        f"/history/{one}": (
+            rest.history, "get_history", History,
+            "What was asked of an aggregate, what came of it; `next` is older.",
+        ),
+        f"/trace/{any_text('correlation_id')}": (
+            rest.trace, "get_trace", Flow, "A flow as a tree, over policies.",
+        ),
+        f"/why/{any_text('command_id')}": (
+            rest.why, "explain_command", Explanation, "Why a command ended as it did, and who won.",
+        ),
+        "/read/{view}": (
+            rest.read, "read_view", Rows, "Rows of a view, where COLUMN=VALUE; `next` has more.",
+        ),
+    }  # fmt: skip
+    for path, (answer, operation_id, model, summary) in routes.items():
+        page.add_api_route(
+            path,
+            answer,
+            summary=summary,
+            operation_id=operation_id,
+            tags=["views" if answer == rest.read else "read side"],
+            response_model=model,
+            responses=problems(400, 404, 422, 503),
+        )

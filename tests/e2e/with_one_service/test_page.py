@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.e2e.deployment import Deployment
 from tests.e2e.with_one_service.conftest import TOKEN
 from tests.page.filled import INVOICE
+from tests.page.openapi.test_schemathesis import findings
 from verdict.configuration.found import find_service
 
 pytestmark = [
@@ -183,3 +185,11 @@ def measured(browser: httpx2.Client, name: str, label: str) -> dict[str, float]:
             return {one.labels[label]: one.value for one in of_it}
         time.sleep(0.2)
     raise AssertionError(f"{name} has no value")
+
+
+@pytest.mark.proves("U-04")
+def test_schemathesis_finds_nothing_where_commands_are_decided(
+    browser: httpx2.Client, tmp_path: Path
+) -> None:
+    url = str(browser.base_url).rstrip("/")
+    assert findings(url, tmp_path, 120, "--header", f"Authorization: Bearer {TOKEN}") == ""

