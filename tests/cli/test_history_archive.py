@@ -101,6 +101,7 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     right = run("verify", "order", "new", "--json")
     wrong = run("verify", "order", "torn", "--json")
     for_people = run("verify", "order", "torn")
+    never = run("verify", "order", "never")
 
     [told] = right.lines
     unknown = told["unavailable"]  # in a read model, what another test has altered
@@ -119,6 +120,8 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     assert all(one["place"].startswith(place) for one in found)
     assert (summary["clean"], summary["findings"]) == (False, len(found))
     assert "archive: order 'torn' version 2 at history.order.events" in for_people.stdout
+    assert never.exit_code == 1
+    assert "there is no order 'never'" in never.stderr
 
 
 def test_an_id_that_never_existed_ends_with_1(history: Run) -> None:

@@ -86,7 +86,6 @@ def test_an_application_that_is_not_there_ends_every_verb_with_2(tmp_path: Path)
 
 def test_what_is_not_there_ends_with_1_and_is_named(verdict: Run) -> None:
     not_there = [
-        ("verify", "order", "nosuch"),
         ("state", "order", "nosuch"),
         ("state", "order", "nosuch", "--at-version", "3"),
         ("history", "order", "nosuch"),
