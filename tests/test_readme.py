@@ -293,7 +293,7 @@ def _runs(shell: Shell, file: Path, block: str) -> None:
     """Run what a page shows of Python; `pending` it has from elsewhere."""
     file.write_text(PENDING + block if "pending" in block else block)
     said = shell.run(f"python {file.name}; echo $?")
-    assert said.splitlines()[-1] == "0", said
+    assert said.split()[-1] == "0", said
 
 
 def _does(shell: Shell, command: str, shown: str) -> None:

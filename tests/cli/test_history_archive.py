@@ -102,6 +102,7 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     right = run("verify", "order", "new", "--json")
     wrong = run("verify", "order", "torn", "--json")
     for_people = run("verify", "order", "torn")
+    never = run("verify", "order", "never")
 
     [told] = right.lines
     unknown = told["unavailable"]  # in a read model, what another test has altered
@@ -120,6 +121,8 @@ def test_verify_tells_people_and_cron_what_is_right_and_what_is_not(
     assert all(one["place"].startswith(place) for one in found)
     assert (summary["clean"], summary["findings"]) == (False, len(found))
     assert "archive: order 'torn' version 2 at history.order.events" in for_people.stdout
+    assert never.exit_code == 1
+    assert "there is no order 'never'" in never.stderr
     query = "select aggregate_id, clean, findings, first_findings from verification order by seq"
     kept = run("sql", query, "--json", "--as", "auditor").lines
     assert [(one["aggregate_id"], one["clean"]) for one in kept] == [

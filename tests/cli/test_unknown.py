@@ -86,14 +86,9 @@ def test_an_application_that_is_not_there_ends_every_verb_with_2(tmp_path: Path)
 
 def test_what_is_not_there_ends_with_1_and_is_named(verdict: Run) -> None:
     not_there = [
-        ("verify", "order", "nosuch"),
         ("state", "order", "nosuch"),
         ("state", "order", "nosuch", "--at-version", "3"),
         ("history", "order", "nosuch"),
-        ("trace", "nosuch"),
-        ("why", "nosuch"),
-        ("letters", "show", "nosuch"),
-        ("sql", "SELECT * FROM nosuch"),
         ("state", "order", "nosuch", "--at", "2999-01-01T00:00:00Z"),
     ]
     for verb in not_there:
@@ -101,7 +96,6 @@ def test_what_is_not_there_ends_with_1_and_is_named(verdict: Run) -> None:
         assert (answer.exit_code, answer.stdout) == (1, ""), verb
         assert ("2999" if "--at" in verb else "nosuch") in answer.stderr, verb
     mistyped = [
-        ("projection", "status", "nosuch"),
         ("tail", "events", "order", "--no-follow", "--from", "9:0"),
         ("tail", "events", "order", "--no-follow", "--from", "0:999999"),
         ("status", "--database-url", "foo://bar"),
