@@ -6,12 +6,17 @@ A little longer than others: whatever a page names has its counterpart in the co
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from http.client import HTTPResponse
 from pathlib import Path
 from subprocess import PIPE
 from tomllib import loads
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -32,7 +37,7 @@ PACKAGES = (
 )
 LONGEST = {
     "README.md": 220,
-    "docs/using.md": 212,
+    "docs/using.md": 245,
     "docs/operating.md": 200,
     "docs/deploying.md": 100,
     "docs/scaling.md": 100,
@@ -42,6 +47,7 @@ LONGEST = {
 }
 CODE_BEFORE = 60
 FOLLOWS_S = 60
+TOKEN = "a token of sixteen"
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 
@@ -183,6 +189,14 @@ def test_the_application_that_is_shown_passes_its_tests(
     assert " 8 passed" in run(tested, "verdict schemas check")
 
 
+PENDING = """
+import os
+from commands.position import OpenPosition
+from verdict import Client
+
+opening = OpenPosition(client="ada", ticker="AAPL", exchange="NASDAQ", amount=1)
+pending = Client(os.environ["KAFKA"]).send("p-10", opening, expected_version=0)
+"""
 KCAT = f"""#!{sys.executable}
 # takes the arguments of kcat that README uses; kcat itself is no package of Python
 import argparse, pathlib
@@ -226,10 +240,14 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
     ]
     assert started == "verdict up"
     environment["VERDICT_APP"] = IN_A_CHECKOUT  # which a newcomer's folder is
-    here = {"VERDICT_DATA_DIR": str(folder / ".verdict")}
-    with subprocess.Popen(
-        [VERDICT, "up"], cwd=folder, env=environment | here, stdout=PIPE, text=True
-    ) as service:
+    here = {"VERDICT_DATA_DIR": str(folder / ".verdict"), "VERDICT_PAGE_TOKEN": TOKEN}
+    logged = folder / "up.log"
+    with (
+        logged.open("w") as log,
+        subprocess.Popen(
+            [VERDICT, "up"], cwd=folder, env=environment | here, stdout=PIPE, stderr=log, text=True
+        ) as service,
+    ):
         try:
             await_ready(service)
             found = json.loads((folder / ".verdict" / "verdict.json").read_text())
@@ -243,13 +261,39 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
                 for block in rest:
                     for command, shown in block:
                         _does(shell, command, shown)
+                for number, block in enumerate(USING.blocks("python")):
+                    _runs(shell, folder / f"using_{number}.py", block)
                 answers = shell.run("verdict tail responses order --id order-1 --no-follow")
-            stop(service)
+            with _followed(found["page_url"]):
+                stop(service, by=signal.SIGINT)
         finally:
             service.kill()
+    assert logged.read_text().splitlines() == [
+        "starting Kafka and Spark",
+        "stopping on SIGINT: the batch under way is finished first",
+    ]
     refused = json.loads(answers.splitlines()[2])
     shown = json.loads(USING.blocks("json")[0])
     assert shape(json.dumps({name: refused[name] for name in shown})) == shape(json.dumps(shown))
+
+
+def _followed(page: str) -> HTTPResponse:
+    """Send a command through the page, so that it has clients of Kafka, and follow a feed."""
+    bearer = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    envelope = json.dumps({
+        "aggregate_id": "order-30", "expected_version": "EXISTS", "payload": {"type": "DeleteOrder"}
+    })  # fmt: skip
+    with suppress(HTTPError):  # it is NOT_FOUND
+        urlopen(Request(f"{page}commands/order?wait_s=60", envelope.encode(), bearer))
+    answer: HTTPResponse = urlopen(f"{page}feed/us_holder_change")
+    return answer
+
+
+def _runs(shell: Shell, file: Path, block: str) -> None:
+    """Run what a page shows of Python; `pending` it has from elsewhere."""
+    file.write_text(PENDING + block if "pending" in block else block)
+    said = shell.run(f"python {file.name}; echo $?")
+    assert said.splitlines()[-1] == "0", said
 
 
 def _does(shell: Shell, command: str, shown: str) -> None:

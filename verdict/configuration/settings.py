@@ -35,6 +35,7 @@ from verdict.configuration.values import (
     folder_or_file_url,
     kafka_servers,
     listed,
+    long_enough,
     mail_server_url,
     possible,
     shared_folder,
@@ -53,6 +54,7 @@ Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Servers = Annotated[str, AfterValidator(kafka_servers)]
+Token = Annotated[SecretStr, AfterValidator(long_enough)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(database)]
 Directory = Annotated[Path, AfterValidator(possible)]
 PassThrough = Annotated[dict[str, SecretStr], BeforeValidator(dotted)]
@@ -203,9 +205,8 @@ class Settings(BaseSettings):
     page_names: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = Field(
         (), description="Host names that it answers to, besides localhost and IP addresses."
     )
-    page_token: SecretStr | None = Field(
+    page_token: Token | None = Field(
         None,
-        min_length=16,
         description="Who gives it sees what is personal and sends commands; unset: nobody does.",
     )
 

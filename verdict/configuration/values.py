@@ -18,6 +18,7 @@ from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
 OBJECTS = re.compile(r"s3a://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._-]+)*/?")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 SERVER = re.compile(r"(?:\w+://)?(?:[\w.-]+|\[[0-9a-fA-F:.%]+\])(?::(?P<port>\d{1,5}))?")
+TOKEN = 16  # characters
 KAFKA_PORT, PORTS = 9092, 1 << 16
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
@@ -150,6 +151,20 @@ def database(url: SecretStr) -> SecretStr:
     except VerdictError as error:
         raise ValueError(str(error)) from None  # the cause shows the URL
     return url
+
+
+def long_enough(token: SecretStr) -> SecretStr:
+    """Return a token that nobody guesses.
+
+    Raises:
+        ValueError: It is too short.
+    """
+    if len(token) < TOKEN:
+        raise ValueError(
+            f"it has {len(token)} characters, and needs {TOKEN} at least: `openssl rand -hex 16` "
+            "makes one"
+        )
+    return token
 
 
 def topic_or_prefix(value: str) -> str:
