@@ -48,6 +48,7 @@ LONGEST = {
 CODE_BEFORE = 60
 FOLLOWS_S = 60
 TOKEN = "a token of sixteen"
+SAID = ["starting Kafka and Spark", "stopping on SIGINT: the batch under way is finished first"]
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.name)
 
@@ -251,30 +252,29 @@ def test_the_commands_that_are_shown_do_what_is_shown(folder: Path) -> None:
         try:
             await_ready(service)
             found = json.loads((folder / ".verdict" / "verdict.json").read_text())
-            page = "page http://SERVERS/"
-            assert shape(ready) == f"ready: Kafka {'SERVERS'}, {page}, database DATABASE"
+            assert shape(ready) == "ready: Kafka SERVERS, page http://SERVERS/, database DATABASE"
             with subprocess.Popen(
                 ["bash"], cwd=folder, env=environment, stdin=PIPE, stdout=PIPE, text=True
             ) as bash:
                 shell = Shell(bash, found["bootstrap_servers"])
-                shell.run(exported)
-                for block in rest:
-                    for command, shown in block:
-                        _does(shell, command, shown)
-                for number, block in enumerate(USING.blocks("python")):
-                    _runs(shell, folder / f"using_{number}.py", block)
-                answers = shell.run("verdict tail responses order --id order-1 --no-follow")
+                answers = _typed(shell, folder, [[(exported, "")], *rest])
             with _followed(found["page_url"]):
                 stop(service, by=signal.SIGINT)
         finally:
             service.kill()
-    assert logged.read_text().splitlines() == [
-        "starting Kafka and Spark",
-        "stopping on SIGINT: the batch under way is finished first",
-    ]
+    assert logged.read_text().splitlines() == SAID
     refused = json.loads(answers.splitlines()[2])
     shown = json.loads(USING.blocks("json")[0])
     assert shape(json.dumps({name: refused[name] for name in shown})) == shape(json.dumps(shown))
+
+
+def _typed(shell: Shell, folder: Path, blocks: list[list[tuple[str, str]]]) -> str:
+    """Type all that is shown, and return the responses to commands to an order of README."""
+    for command, shown in (one for block in blocks for one in block):
+        _does(shell, command, shown)
+    for number, script in enumerate(USING.blocks("python")):
+        _runs(shell, folder / f"using_{number}.py", script)
+    return shell.run("verdict tail responses order --id order-1 --no-follow")
 
 
 def _followed(page: str) -> HTTPResponse:
