@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,8 @@ def service(
     database = f"sqlite:///{data_dir / 'verdict.db'}"
     decider = Decider(shared_broker.bootstrap_servers, topics)
     decider.start()
-    announce(data_dir, Service(os.getpid(), shared_broker.bootstrap_servers, database))
+    service = Service(os.getpid(), shared_broker.bootstrap_servers, database)
+    announce(data_dir, replace(service, deployment=topics.deployment))
     yield data_dir
     decider.stop()
 
