@@ -135,7 +135,10 @@ def swap(
 def rollback(
     name: Name,
 ) -> None:
-    """Let readers see the version before the last swap again, brought up to date first."""
+    """Let readers see the version before the last swap again, brought up to date first.
+
+    Only one is kept, so a second rollback is refused; `swap` shows the later version again.
+    """
     with _rebuilder(name) as rebuilder:
         put = rebuilder.rollback()
     note(told.put_in_place(put, "again"))
