@@ -111,7 +111,9 @@ def _others(topics: Topics) -> Iterator[tuple[str, str, str]]:
     """Yield what an application has besides aggregates and read models."""
     application = current()
     for policy in application.policies:
-        yield "policy", policy.name, f"follows {', '.join(policy.follows)}"
+        expected = ", ".join(sorted(policy.expected_rejections)) or "none"
+        about = f"follows {', '.join(policy.follows)}, expects the rejections: {expected}"
+        yield "policy", policy.name, about
     for one in application.notifications:
         topic = topics.named(one.topic)
         yield "notification", one.name, f"follows {', '.join(one.follows)}, writes to {topic}"

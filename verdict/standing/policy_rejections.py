@@ -60,7 +60,8 @@ def policy_rejections(reader: Reader) -> tuple[PolicyRejections, ...]:
     cured = {(policy, reason): times for policy, reason, times in rows}
     found = list[PolicyRejections]()
     for policy, reason, code, rejected, unexpected in counted:
-        left = unexpected - cured.get((policy, reason), 0)  # none of these reasons has a rule
+        # none of these reasons has a rule; a retry may succeed between the two queries
+        left = max(0, unexpected - cured.get((policy, reason), 0))
         of = {"policy": policy, "reason": reason, "rule_code": code or ""}
         newest = _newest(reader, young | of) if left else None
         found.append(PolicyRejections(policy, reason, code, rejected, left, newest))
