@@ -20,7 +20,7 @@ function options(chart, width) {
   const ink = colour("dim"), grid = { stroke: colour("grid"), width: 1 };
   const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
   const line = ({ name, tone }, at) => ({
-    label: name, width: 1.5, stroke: colour(tone || `line-${at % LINES}`),
+    label: name, width: 1.5, points: { show: true, size: 3 }, stroke: colour(tone || `line-${at % LINES}`),
     dash: at < LINES ? undefined : [6, 3], value: (_, value) => number(value),
   });
   return {
@@ -40,7 +40,9 @@ function draw() {
   const places = charts.querySelectorAll(".chart");
   drawn = found.map((chart, at) => {
     const lines = chart.series.map((one) => one.values);
-    return new uPlot(options(chart, places[at].clientWidth), [times, ...lines], places[at]);
+    const plot = new uPlot(options(chart, places[at].clientWidth), [times, ...lines], places[at]);
+    plot.setLegend({ idx: times.length - 1 }); // until somebody points at another minute
+    return plot;
   });
 }
 
