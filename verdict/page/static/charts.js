@@ -40,9 +40,7 @@ function draw() {
   const places = charts.querySelectorAll(".chart");
   drawn = found.map((chart, at) => {
     const lines = chart.series.map((one) => one.values);
-    const plot = new uPlot(options(chart, places[at].clientWidth), [times, ...lines], places[at]);
-    plot.setLegend({ idx: times.length - 1 }); // until somebody points at another minute
-    return plot;
+    return new uPlot(options(chart, places[at].clientWidth), [times, ...lines], places[at]);
   });
 }
 
