@@ -30,7 +30,10 @@ class Sampled:
         self.samples.take()
 
     def charts(self, rows: list[dict[str, Any]] | None = None) -> dict[str, Chart]:
-        return {one.title: one for one in charts_of(Window(self.now), rows, self.samples)}
+        return {
+            f"{one.title}, {one.unit}": one
+            for one in charts_of(Window(self.now), rows, self.samples)
+        }
 
 
 def lines(chart: Chart, last: int) -> dict[str, list[float | None]]:
@@ -48,10 +51,13 @@ def test_the_last_minute_is_now_and_a_minute_without_outcomes_has_none(between: 
     ]
     charts = Sampled().charts(rows)  # 13:06 by its clock
 
-    assert lines(charts["Commands and outcomes"], 4) == {
+    assert lines(charts["Commands and outcomes, per minute"], 4) == {
         "sent": [None, None, None, None], "accepted": [0, 8, 0, 0], "rejected": [0, 1, 2, 0],
     }  # fmt: skip
-    assert lines(charts["Rejections by reason"], 3) == {"DELETED": [1, 0, 0], "EXPIRED": [0, 2, 0]}
+    assert lines(charts["Rejections by reason, per minute"], 3) == {
+        "DELETED": [1, 0, 0],
+        "EXPIRED": [0, 2, 0],
+    }
     assert {len(one.values) for chart in charts.values() for one in chart.series} == {MINUTES}
 
 
@@ -61,8 +67,8 @@ def test_outcomes_that_were_not_counted_leave_a_gap() -> None:
         {"minute": f"{since}T13:04", "reason": None, "times": COUNTED - 5},
         {"minute": f"{since}T13:05", "reason": None, "times": 5},
     ]
-    accepted = Sampled().charts(rows)["Commands and outcomes"].series[1]
-    unknown = Sampled().charts(None)["Commands and outcomes"].series[1]
+    accepted = Sampled().charts(rows)["Commands and outcomes, per minute"].series[1]
+    unknown = Sampled().charts(None)["Commands and outcomes, per minute"].series[1]
 
     assert accepted.values[-4:] == [None, None, 5, 0]
     assert {*unknown.values} == {None}
@@ -76,9 +82,9 @@ def test_what_nobody_looked_at_leaves_a_gap_and_of_a_minute_the_most_is_shown() 
     sampled.take(standing(end=90, decided=90), minutes=2)
     charts = sampled.charts()
 
-    assert lines(charts["Lag in records"], 4)["decider"] == [0, 15, None, 0]
-    assert lines(charts["Lag in seconds"], 4)["decider"] == [0, 60, None, 0]
-    assert lines(charts["Commands and outcomes"], 4)["sent"] == [None, 15, None, None]
+    assert lines(charts["Lag, records"], 4)["decider"] == [0, 15, None, 0]
+    assert lines(charts["Lag, seconds"], 4)["decider"] == [0, 60, None, 0]
+    assert lines(charts["Commands and outcomes, per minute"], 4)["sent"] == [None, 15, None, None]
 
 
 def test_latency_of_a_service_before_is_kept_as_long_as_it_is_shown() -> None:
@@ -89,7 +95,7 @@ def test_latency_of_a_service_before_is_kept_as_long_as_it_is_shown() -> None:
     sampled.take(with_latencies(found, latency), minutes=0.5)
     sampled.take(with_latencies(found), minutes=1)
 
-    shown = lines(sampled.charts()["Latency"], 2)
+    shown = lines(sampled.charts()["Latency, ms"], 2)
     assert shown == {"half within": [20, None], "99 of 100 within": [90, None]}
     sampled.take(found, minutes=KEPT_MS / 60_000 + 2)
     assert len(sampled.samples.kept()) == 1

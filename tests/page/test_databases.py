@@ -55,6 +55,9 @@ def test_pages_and_answers_are_the_same(new_database: Callable[[], str], opened:
     assert "ACCEPTED" in told["/"].text
     assert "BUSINESS_RULE" in told["/refusals?reason=VERSION_CONFLICT"].text
     assert "OrderFilled by" in told["/refusals?reason=VERSION_CONFLICT"].text
+    for path in ("/audit", "/events", "/search?q=order.commands:0:0"):
+        assert "not checked" not in browser.get(path, headers=BEARER).text
+        assert browser.get(path, headers=BEARER).status_code == 200
     listed = {path: text(one.text) for path, one in told.items() if path in HTML}
     assert "BUSINESS_RULE OVERFILL FillOrder order o-1 ada" in listed[HTML[7]]
     assert [listed[path].count("order o-1") for path in HTML[8:11]] == [4, 2, 1]

@@ -135,7 +135,7 @@ def test_a_page_names_deployment_and_version_and_what_it_verified(opened: Opened
 
     said = text(page.browser.get("/").text)
     assert f"deployment till-north, verdict {version('verdict-cqrs')}" in said
-    assert "Verified 2026-11-21T09:00:00.000Z : 3 findings" in said
+    assert "verified 2026-11-21T09:00:00.000Z : 3 findings" in said
 
 
 def test_a_life_has_the_refused_too_and_the_state_at_any_version(shown: TestClient) -> None:
@@ -227,7 +227,7 @@ def test_rates_show_what_looks_found_while_the_database_is_away(page: Page) -> N
     said = text(page.browser.get("/rates").text)
     assert "Outcomes are not counted: no read side can be read" in said
     assert f"accepted {NOTHING} {NOTHING}" in said
-    assert "Lag in records, records decider 1,200 1,200" in said
+    assert "Lag, records decider 1,200 1,200" in said
 
 
 def test_rates_say_when_the_newest_outcomes_are_not_there_yet(opened: Opened, filled: Path) -> None:

@@ -93,8 +93,8 @@ def charts_of(window: Window, outcomes: Sequence[Row] | None, samples: Samples) 
             "and 99 of 100, within this time.",
             _latency(window, samples),
         ),
-        Chart("Lag in records", "records", "What waits for each part, in offsets of Kafka.", lag),
-        Chart("Lag in seconds", "s", "How long the oldest of that has waited.", seconds),
+        Chart("Lag", "records", "What waits for each part, in offsets of Kafka.", lag),
+        Chart("Lag", "seconds", "How long the oldest of that has waited.", seconds),
     ]
 
 
@@ -109,7 +109,7 @@ def _outcomes(
     return (
         Chart(
             "Commands and outcomes",
-            "a minute",
+            "per minute",
             "What was sent, and what became of it. The last minute is not over yet.",
             [
                 Series("sent", window.values(_sent(samples)), "dim"),
@@ -119,7 +119,7 @@ def _outcomes(
         ),
         Chart(
             "Rejections by reason",
-            "a minute",
+            "per minute",
             "The same rejections, on a scale of their own.",
             [Series(name, of[name]) for name in rejected],
         ),

@@ -154,11 +154,17 @@ class VerificationStanding:
     clean: bool
     findings: int
 
+    @property
+    def result(self) -> str:
+        """What came of it, in words."""
+        if self.clean:
+            return "clean"
+        return f"{self.findings:,} findings" if self.findings else "not all could be looked at"
+
     def __str__(self) -> str:
         """Say it in a line."""
-        found = f"{self.findings:,} findings" if self.findings else "not all could be looked at"
         of = " ".join(filter(None, (self.aggregate_type, self.aggregate_id))) or "everything"
-        return f"{self.ended_at}, {of}: {'clean' if self.clean else found}"
+        return f"{self.ended_at}, {of}: {self.result}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def test_charts_are_drawn_in_either_scheme_and_width(serve: Serve, new_tab: NewT
 def test_numbers_below_the_charts_follow(serve: Serve, new_tab: NewTab) -> None:
     site, tab = serve(FILLED), new_tab()
     tab.goto(f"{site.url}/rates")
-    row = tab.get_by_role("row", name="Lag in records, records outcome")
+    row = tab.get_by_role("row", name="Lag, records outcome")
     expect(row).to_contain_text("0")
 
     [model] = site.looked.now.projections or ()

@@ -20,7 +20,7 @@ function options(chart, width) {
   const ink = colour("dim"), grid = { stroke: colour("grid"), width: 1 };
   const axis = { stroke: ink, grid, ticks: grid, font: "12px system-ui, sans-serif" };
   const line = ({ name, tone }, at) => ({
-    label: name, width: 1.5, stroke: colour(tone || `line-${at % LINES}`),
+    label: name, width: 1.5, points: { show: true, size: 3 }, stroke: colour(tone || `line-${at % LINES}`),
     dash: at < LINES ? undefined : [6, 3], value: (_, value) => number(value),
   });
   return {
