@@ -14,7 +14,8 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
     """Return the command `name` of an aggregate with the given fields.
 
     Raises:
-        BadParameter: There is no such command, or a field is unknown, missing or wrong.
+        BadParameter: There is no such command, or a field is unknown, missing, wrong or given
+            twice.
     """
     known = current().aggregate(aggregate_type).command_types
     if name not in known:
@@ -23,9 +24,18 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
         )
     kind = known[name]
     try:
-        return kind.model_validate_strings(dict(_split(field) for field in fields))
+        return kind.model_validate_strings(_values(fields))
     except ValidationError as error:
         raise typer.BadParameter(f"{problems(error, name)}; {_signature(kind)}") from error
+
+
+def _values(fields: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in map(_split, fields):
+        if name in values:
+            raise typer.BadParameter(f"the field {name!r} is given twice")
+        values[name] = value
+    return values
 
 
 def _split(field: str) -> tuple[str, str]:
