@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from verdict.application import current
 from verdict.configuration.found import silent_s
@@ -95,6 +96,7 @@ def page_of(
     page.exception_handler(VerdictError)(partial(_failed, pages))
     page.exception_handler(RequestValidationError)(partial(_misasked, pages))
     page.exception_handler(HTTPException)(partial(_not_found, pages))
+    page.exception_handler(ClientDisconnect)(_left)
     return page
 
 
@@ -151,6 +153,11 @@ async def _not_found(pages: Pages, request: Request, error: Any) -> Response:
         return await http_exception_handler(request, error)
     said = f"{request.method} {request.url.path}: {error.detail}"
     return pages.shown(request, "error", {"error": said}, error.status_code)
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Log no error of ours when a client goes away before it has sent its whole request."""
+    return Response(status_code=MISASKED)
 
 
 def is_browser(request: Request) -> bool:
