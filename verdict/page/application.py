@@ -43,6 +43,7 @@ from verdict.page.watch import Watch
 from verdict.reading.reader import NotForReaders
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
+from verdict.standing.patience import Patience
 from verdict.standing.told import SILENT_S
 from verdict.unhandled.kind import NothingWaits
 
@@ -77,7 +78,7 @@ def page_of(
         default_response_class=Json,
     )
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    watch = Watch(look or partial(standing_of, settings))
+    watch = Watch(look or partial(standing_of, settings, Patience()))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
