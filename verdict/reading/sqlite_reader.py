@@ -44,7 +44,9 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_COLUMN: 64,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
-UNBOUNDED = {"printf", "format"}  # with `%.*c` they count up to two billion, whatever the limits
+# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all others
+UNBOUNDED = {"printf", "format", "json_patch"}
+CONFINED_STEPS = 20  # each may be a call that takes a second
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
 
 
@@ -102,6 +104,7 @@ class SqliteReader:
         for limit, value in LIMITS.items():
             self._connection.setlimit(limit, value)
         self._gate.refused_functions = REFUSED_FUNCTIONS | UNBOUNDED
+        self._connection.set_progress_handler(self._watch.look, CONFINED_STEPS)
         return self.select(statement, ())
 
     def _rows(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Any, ...]]:
