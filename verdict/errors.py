@@ -3,6 +3,10 @@
 # how those who write to a disk that is full, or as good as full, say so
 FULL_DISK = r"No space left on device|File too large|Disk quota exceeded"
 
+# that a file is missing, or something else in its place; other errors of the system say nothing of
+# what is stored: files ran short, the disk failed, this user may not read it
+ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
 
 class VerdictError(Exception):
     """Something a person can act on: the message says what happened and what to do."""

@@ -71,3 +71,11 @@ def test_what_is_missing_cut_off_or_swapped_is_named(
         generation.seeds(FRESH)
 
     assert "run `verdict recover` once more" in str(refused.value)
+
+
+def test_a_disk_that_cannot_be_read_is_no_damage(generation: Generation) -> None:
+    (generation.folder / "seed.complete").unlink()
+    (generation.folder / "seed.complete").symlink_to("/proc/self/mem")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        generation.seeds(FRESH)

@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 from hashlib import sha256
@@ -19,6 +20,7 @@ from verdict.decision.received import receive
 from verdict.wire.commands import encode_command
 from verdict.wire.dead_letter import DeadLetter
 
+SOUND = as_json(CANCELLING).value or b""
 NOBODY_TO_ANSWER = (
     "nobody can be answered: "
     "a command needs a command_id of 1 to 128 and an aggregate_id of 1 to 256 characters, no NUL"
@@ -36,6 +38,26 @@ NOBODY_TO_ANSWER = (
 )  # fmt: skip
 def test_garbage_is_kept_as_a_dead_letter(value: bytes) -> None:
     assert letter(value).error
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (b" " + SOUND, "the value begins with a blank or a line break: send JSON from the first {"),
+        (b"\r\n" + SOUND, "the value begins with a blank or a line break"),
+        (b"\xef\xbb\xbf" + SOUND, "the value begins with a byte order mark: send JSON without"),
+        (SOUND.decode().encode("utf-16"), "the value is text in UTF-16 or UTF-32"),
+        (SOUND.decode().encode("utf-16-le"), "the value is text in UTF-16 or UTF-32"),
+        (json.dumps(SOUND.decode()).encode(), "the value is a JSON string that contains JSON"),
+        (b"[%s]" % SOUND, "the value is a JSON array: send each command as a record of its own"),
+        (ORDER_AVRO[:5] + SOUND, "JSON follows a Confluent header (a zero byte and a 4-byte"),
+        (b"\0\0\0\0\x63" + SOUND, "JSON follows a Confluent header"),
+        (b"\0\0\0\0\x63{", "schema id 99 is unknown here"),
+        (b" \xff", "value has no Confluent header"),
+    ],
+)
+def test_the_error_leads_to_the_mistake(value: bytes, error: str) -> None:
+    assert letter(value).error.startswith(error)
 
 
 def test_a_record_without_a_value_is_a_dead_letter() -> None:

@@ -1,4 +1,5 @@
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,28 @@ def test_a_missing_file_is_named(checkpoint: Path, file: str) -> None:
     (checkpoint / file).unlink()
 
     with pytest.raises(DamagedCheckpoint, match=str(checkpoint / file)):
+        checkpoint_position(checkpoint)
+
+
+@pytest.mark.proves("F-13")
+def test_a_process_that_may_open_no_more_files_finds_no_damage(checkpoint: Path) -> None:
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, allowed[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            checkpoint_position(checkpoint)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, allowed)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_disk_that_cannot_be_read_is_no_damage(checkpoint: Path, file: str) -> None:
+    (checkpoint / file).unlink()
+    (checkpoint / file).symlink_to(
+        "/proc/self/mem"
+    )  # reading its beginning is an error of the system
+
+    with pytest.raises(OSError, match="Input/output error"):
         checkpoint_position(checkpoint)
 
 

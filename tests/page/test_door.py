@@ -7,7 +7,7 @@ from http import HTTPStatus
 import pytest
 from starlette.testclient import TestClient
 
-from tests.page.conftest import BEARER, TOKEN, Opened, Page
+from tests.page.conftest import TOKEN, Opened, Page
 from tests.page.filled import PERSONAL
 from verdict.page.door import COOKIE
 from verdict.page.pages import FOREIGN, FORM_BYTES
@@ -102,16 +102,6 @@ def test_a_form_is_not_read_beyond_what_a_token_has(shown: TestClient) -> None:
             yield b"x" * FORM_BYTES
 
     assert shown.post("/token", content=body()).status_code == 413
-
-
-@pytest.mark.parametrize(
-    "body", [b"[" * 30_000, b'{"aggregate_id": "a", "payload": {"a": NaN}}', b'{"a": -Infinity}']
-)
-def test_what_is_no_json_is_said_to_be_none(shown: TestClient, body: bytes) -> None:
-    answer = shown.post("/commands/order", content=body, headers=BEARER)
-
-    assert answer.status_code == 422
-    assert "no JSON" in answer.json()["detail"]
 
 
 def test_a_number_that_no_column_holds_is_refused(shown: TestClient) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.page.conftest import Page
 from verdict.kafka.schema_registry import Placed, every_subject
+from verdict.wire.schema_files import by_id
 from verdict.wire.topics import Topics
 
 
@@ -30,6 +31,32 @@ def test_every_schema_is_found_by_its_id_and_by_its_subject(page: Page, placed: 
     assert bare == schema.schema
     latest = page.browser.get(f"/subjects/{subject}/versions/latest").json()
     assert latest["version"] == max(versions)
+
+
+def test_the_parameters_of_other_clients_change_nothing_but_the_highest_id(page: Page) -> None:
+    plain = page.browser.get("/schemas/ids/5").json()
+    of_java = page.browser.get(
+        "/schemas/ids/5?fetchMaxId=true&subject=order.commands-value&format="
+    ).json()
+    latest = page.browser.get("/subjects/order.commands-value/versions/latest?deleted=true").json()
+
+    assert of_java == plain | {"maxId": max(by_id())}
+    assert latest["id"] == 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{}", b"[]", b'{"schema": 5}', b'{"schema": "["}', b'{"schema": "{}"}', b"[" * 10_000,
+        b'{"schema": "{\\"__fastavro_parsed__\\": true}"}', b"\xff", b'{"schema": null}',
+        json.dumps({"schema": "[" * 50_000}).encode(), b" " * (1024 * 1024 + 1),
+    ],
+)  # fmt: skip
+def test_a_body_that_is_no_schema_is_named_so(page: Page, body: bytes) -> None:
+    for path in ("/subjects/order.commands-value", "/subjects/order.commands-value/versions"):
+        answer = page.browser.post(path, content=body)
+
+        assert (answer.status_code, answer.json()["error_code"]) == (422, 42201)
 
 
 def test_what_is_not_there_has_the_code_that_clients_know(page: Page) -> None:

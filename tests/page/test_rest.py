@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from commands.order import DeleteOrder, FillOrder, ModifyOrder
@@ -18,6 +20,7 @@ from verdict.configuration.found import DATABASE
 from verdict.model.message import LARGEST
 from verdict.model.reason import Reason
 from verdict.page.commands import sendable, status_of
+from verdict.wire.commands import decode_command
 from verdict.wire.response import Response, Status
 
 DAY_MS = 86_400_000
@@ -222,6 +225,15 @@ def test_who_gives_no_token_sends_nothing(shown: TestClient, opened: Opened) -> 
     assert "without the setting page_token" in said[2].json()["detail"]
 
 
+COMMAND = json.dumps(
+    {"command_id": "c-1"} | ENVELOPE | {"payload": {"type": "ModifyOrder", "quantity": 5}}
+).encode()
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -235,6 +247,47 @@ def test_what_has_no_command_s_shape_is_not_sent(shown: TestClient, body: bytes)
     answer = shown.post("/commands/order", content=body, headers=BEARER)
 
     assert (answer.status_code, bool(answer.json()["detail"])) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"\xef\xbb\xbf" + COMMAND, "a byte order mark"),
+        (COMMAND.decode().encode("utf-16"), "text in UTF-16"),
+        (COMMAND.decode().encode("utf-16-le"), "text in UTF-16"),
+        (COMMAND.replace(b"c-1", b"\\ud800"), "half of a surrogate pair"),
+        (COMMAND.replace(b"c-1", b"\\udc00"), "surrogate"),
+        (COMMAND.replace(b"c-1", b"\xff"), "not JSON"),
+        (COMMAND.replace(b"5", b"[" * 300 + b"]" * 300), "recursion limit"),
+        (COMMAND.replace(b"5", b"1e400"), "the number 1e400 is too large"),
+        (COMMAND.replace(b"5", b"-1e400"), "the number -1e400 is too large"),
+        (COMMAND.replace(b"5", b"9" * 5_000), "number out of range"),
+        (COMMAND.replace(b"5", b"NaN"), "not JSON"),
+        (COMMAND.replace(b"5", b"-Infinity"), "not JSON"),
+        (COMMAND.replace(b"5", b'5, "quantity": 6'), "the field 'quantity' is given twice"),
+        (json.dumps(COMMAND.decode()).encode(), "JSON string that contains JSON"),
+        (b"[%s]" % COMMAND, "JSON array"),
+    ],
+)
+def test_what_the_decider_cannot_read_is_not_sent(
+    shown: TestClient, body: bytes, problem: str
+) -> None:
+    without_id = body.replace(b'"command_id": "c-1", ', b"")
+    for sent in (body, without_id):
+        answer = shown.post("/commands/order", content=sent, headers=BEARER)
+
+        assert answer.status_code == 422
+        assert problem in answer.text
+
+
+@given(json_values)
+def test_whatever_is_sent_the_decider_reads(value: object) -> None:
+    body = json.dumps(ENVELOPE | {"payload": {"type": "CancelOrder", "cause": value}}).encode()
+
+    with suppress(ValueError):
+        aggregate_id, command_id, sent = sendable(body)
+        received = decode_command("order", sent)
+        assert (received["aggregate_id"], received["command_id"]) == (aggregate_id, command_id)
 
 
 def test_what_is_too_long_is_not_read_to_its_end(opened: Opened) -> None:

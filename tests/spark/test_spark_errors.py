@@ -21,6 +21,18 @@ Caused by: java.io.IOException: {}
         ("No space left on device", VerdictError, "make room there"),
         ("File too large", VerdictError, "make room there"),
         ("/data/x: Too many open files", VerdictError, "`ulimit -n`"),
+        ("/data/x: Too many open files in system", VerdictError, "`ulimit -n`"),
+        ("[Errno 24] Too many open files: '/data/x'", VerdictError, "`ulimit -n`"),
+        ("/data/x: Disk quota exceeded", VerdictError, "make room there"),
+        ("/data/x: Read-only file system", VerdictError, "could not be written to"),
+        ("/data/checkpoint/offsets/7 (Permission denied)", VerdictError, "read and write all in"),
+        ("RocksDBException: While open a file: 9.sst: Permission denied", VerdictError, "may read"),
+        (
+            "RocksDBException: While pread: 9.sst: Input/output error",
+            VerdictError,
+            "its disk works",
+        ),
+        ("RocksDBException: While open a file: Too many open files", VerdictError, "`ulimit -n`"),
         (
             "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node "
             "assignment. Call: describeTopics",

@@ -16,7 +16,8 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
     """Return the command `name` of an aggregate with the given fields.
 
     Raises:
-        BadParameter: There is no such command, or a field is unknown, missing or wrong.
+        BadParameter: There is no such command, or a field is unknown, missing, wrong or given
+            twice.
     """
     known = current().aggregate(aggregate_type).command_types
     if name not in known:
@@ -25,7 +26,7 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
         )
     kind = known[name]
     try:
-        return _read(kind, dict(_split(field) for field in fields))
+        return _read(kind, _values(fields))
     except ValidationError as error:
         raise typer.BadParameter(f"{problems(error, name)}; {_signature(kind)}") from error
 
@@ -51,6 +52,15 @@ def _json(name: str, text: str) -> Any:
         return from_json(text)
     except ValueError as error:
         raise typer.BadParameter(f"{name} is no JSON: {error}") from error
+
+
+def _values(fields: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in map(_split, fields):
+        if name in values:
+            raise typer.BadParameter(f"the field {name!r} is given twice")
+        values[name] = value
+    return values
 
 
 def _split(field: str) -> tuple[str, str]:

@@ -1,13 +1,15 @@
 """Many commands from a file of NDJSON envelopes, sent as they are."""
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -16,6 +18,9 @@ from verdict.cli.output import show_json
 from verdict.client.client import Client
 from verdict.client.errors import OutcomeUnknown
 from verdict.client.pending import Pending
+from verdict.model.command_envelope import aggregate_id_rule, command_id_rule
+from verdict.wire.codec import Undecodable
+from verdict.wire.commands import read_json_to_send
 from verdict.wire.readable import readable
 from verdict.wire.response import Response
 
@@ -34,34 +39,42 @@ class Envelope(NamedTuple):
 def envelopes(lines: Iterable[bytes], aggregate_type: str | None) -> Iterator[Envelope]:
     """Yield the envelope of each line that is not empty.
 
-    The bytes are what the line says, so that the deciding side judges them as it judges any other
-    sender's; only `aggregate`, which is not part of an envelope, is taken out.
+    The bytes are what the line has, so that the command processor treats them as any other
+    sender's; only `aggregate`, which is not part of an envelope, is removed. A byte order mark
+    before the first line is skipped.
 
     Raises:
-        BadParameter: A line names no aggregate, no `aggregate_id` or no `command_id`.
+        BadParameter: The command processor could not read a line, or a line has no aggregate, no
+            usable `aggregate_id` or no usable `command_id`.
     """
     for number, line in enumerate(lines, 1):
-        if text := line.strip():
-            yield _envelope(number, text, aggregate_type)
+        if text := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
+            try:
+                envelope = _envelope(text, aggregate_type)
+            except (Undecodable, typer.BadParameter) as error:
+                raise typer.BadParameter(f"line {number}: {error}") from error
+            yield envelope
 
 
-def _envelope(number: int, text: bytes, aggregate_type: str | None) -> Envelope:
-    try:
-        sent = json.loads(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"line {number} is no JSON: {error}") from error
-    if not isinstance(sent, dict):
-        raise typer.BadParameter(f"line {number} is no JSON object")
+def _envelope(text: bytes, aggregate_type: str | None) -> Envelope:
+    sent = read_json_to_send(text)
     if "aggregate" in sent:
         aggregate_type = sent.pop("aggregate")
         text = json.dumps(sent, ensure_ascii=False).encode()
-    for name in ("aggregate_id", "command_id"):
-        if not isinstance(sent.get(name), str):
-            raise typer.BadParameter(f"line {number} has no text {name!r}")
+    aggregate_id = _id(sent, "aggregate_id", aggregate_id_rule)
+    command_id = _id(sent, "command_id", command_id_rule)
     if aggregate_type is None:
-        raise typer.BadParameter(f'line {number} has no "aggregate", and no AGGREGATE was given')
+        raise typer.BadParameter('it has no "aggregate", and no AGGREGATE was given')
     known_aggregate(aggregate_type)
-    return Envelope(aggregate_type, sent["aggregate_id"], sent["command_id"], text)
+    return Envelope(aggregate_type, aggregate_id, command_id, text)
+
+
+def _id(sent: dict[str, Any], name: str, rule: TypeAdapter[str]) -> str:
+    try:
+        return rule.validate_python(sent.get(name), strict=True)
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False)
+        raise typer.BadParameter(f"{name}: {first['msg']}") from error
 
 
 class Tally:

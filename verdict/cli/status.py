@@ -29,6 +29,7 @@ from verdict.standing.facts import (
     Standing,
     as_json,
 )
+from verdict.standing.patience import Patience
 
 app = typer.Typer(add_completion=False)
 
@@ -85,10 +86,10 @@ def _is_there(found: Standing, deployment: str) -> bool:
 
 
 def _watch(settings: Settings) -> NoReturn:
-    console = Console()
+    console, patience = Console(), Patience()
     with Live(console=console, screen=False, auto_refresh=False) as live:
         while True:
-            page = (fitting(console, part) for part in _page(standing_of(settings)))
+            page = (fitting(console, part) for part in _page(standing_of(settings, patience)))
             live.update(Group(*page), refresh=True)
             time.sleep(WATCH_S)
 

@@ -63,12 +63,14 @@ OF_TRACING = {"opentelemetry": "otel"}
 # package → the extra of pyproject.toml that brings it
 EXTRAS = OF_A_SERVICE | OF_A_PAGE | OF_TRACING
 
-# what a machine can run short of; the rest of what the system refuses is a bug of ours
+# what a person can mend at a machine; the rest of what the system refuses is a bug of ours
 SHORT = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",
     errno.EFBIG: "lift the limit on file sizes (`ulimit -f`)",
     errno.EROFS: "mount it for writing",
+    errno.EACCES: "let this user read and write it",
+    errno.EIO: "see that its disk works",
     errno.EMFILE: "allow more open files (`ulimit -n`)",
     errno.ENFILE: "let the system open more files",
 }

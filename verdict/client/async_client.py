@@ -73,7 +73,8 @@ class AsyncClient(Connected):
         """Send bytes that are already a command, JSON or Avro, and return its outcome.
 
         Raises:
-            TooLarge, KafkaUnavailable, Forked, NotDelivered: As `Client.send_encoded`.
+            ValidationError, TooLarge, KafkaUnavailable, Forked, NotDelivered: As
+                `Client.send_encoded`.
             OutcomeUnknown, ResponsesUnreadable: As for `send`.
         """
         outgoing = self._connection.encoded(aggregate_type, aggregate_id, command_id, value)

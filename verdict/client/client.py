@@ -55,9 +55,10 @@ class Client(Connected):
     def send_encoded(
         self, aggregate_type: str, aggregate_id: str, command_id: str, value: bytes
     ) -> Pending:
-        """Send bytes that are already a command, JSON or Avro; they are not looked into.
+        """Send bytes that are already a command, JSON or Avro; the bytes are not checked.
 
         Raises:
+            ValidationError: An id does not fit the envelope.
             TooLarge: The value is over the limit; it was not sent.
             KafkaUnavailable: Kafka does not answer to the first command of an aggregate type.
             NotDelivered: The producer has failed for good and does not take it.

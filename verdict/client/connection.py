@@ -15,7 +15,12 @@ from verdict.client.pending import Pending, Trouble
 from verdict.client.responses import Responses
 from verdict.client.waiting import Waiting
 from verdict.model.command import Command
-from verdict.model.command_envelope import CommandEnvelope, Expected
+from verdict.model.command_envelope import (
+    CommandEnvelope,
+    Expected,
+    aggregate_id_rule,
+    command_id_rule,
+)
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
@@ -84,9 +89,10 @@ class Connection:
         **about: Unpack[About],
     ) -> Outgoing:
         """Return a command in its envelope; see `Client.send`."""
+        command_id = about.get("command_id")
         fields = {
             **about,
-            "command_id": about.get("command_id") or str(uuid7()),
+            "command_id": str(uuid7()) if command_id is None else command_id,
             "aggregate_id": aggregate_id,
             "expected_version": expected_version,
             "deadline": _millis(about.get("deadline")),
@@ -103,6 +109,8 @@ class Connection:
     ) -> Outgoing:
         """Return a command of bytes; see `Client.send_encoded`."""
         see_that_not_forked(self._made_by)
+        aggregate_id_rule.validate_python(aggregate_id)
+        command_id_rule.validate_python(command_id)
         held = self.waiting.held
         pending = Pending(aggregate_type, aggregate_id, command_id, self._trouble, held)
         self._see_that_open(pending)

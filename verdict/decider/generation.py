@@ -14,6 +14,7 @@ from verdict.decision.snapshot import form_of
 from verdict.exactly_once.checkpoint import CheckpointPosition
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.exactly_once.fit import FIRST_GENERATION
+from verdict.exactly_once.spark_files import exists
 from verdict.storage.folders import flush, remove, write_whole
 from verdict.wire.marker import Marker
 
@@ -42,7 +43,7 @@ class Generation:
     @property
     def seeded(self) -> bool:
         """Whether the whole recovered state lies here for a fresh checkpoint."""
-        return self._complete.exists()
+        return exists(self._complete)
 
     def seeds(self, position: CheckpointPosition) -> list[tuple[int, str]]:
         """Return (shard, file) of all that the checkpoint has yet to take in.
@@ -106,7 +107,7 @@ class Generation:
         Args:
             decided: Aggregates that must have some: who is not noted here was left out.
         """
-        if not self._formats.exists():
+        if not exists(self._formats):
             return []
         try:
             stored: dict[str, str | int] = json.loads(self._formats.read_text())

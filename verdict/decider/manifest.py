@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from verdict.errors import VerdictError
+from verdict.errors import ABSENT, VerdictError
 
 SHOWN = 3
 
@@ -43,7 +43,7 @@ def check_manifest(written: Path, folder: Path, files: Iterable[Path]) -> None:
 def _differences(file: Path, folder: Path, files: Iterable[Path]) -> Iterator[str]:
     try:
         written = json.loads(file.read_text())["files"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (*ABSENT, ValueError, TypeError, KeyError) as error:
         yield f"{file.name} does not say what it consists of ({type(error).__name__})"
         return
     there = {str(file.relative_to(folder)): file for file in files}

@@ -15,6 +15,7 @@ from verdict.exactly_once.spark_files import (
     check_commit,
     damaged,
     end_offsets,
+    exists,
     initial_offsets,
     query_id,
     shards_of,
@@ -75,8 +76,8 @@ def checkpoint_position(checkpoint: Path) -> CheckpointPosition:
         )
     if last < 0:
         return CheckpointPosition(
-            query_id=query_id(checkpoint) if (checkpoint / METADATA).exists() else None,
-            initial=initial_offsets(checkpoint) if (checkpoint / INITIAL).exists() else None,
+            query_id=query_id(checkpoint) if exists(checkpoint / METADATA) else None,
+            initial=initial_offsets(checkpoint) if exists(checkpoint / INITIAL) else None,
         )
     if done >= 0:
         check_commit(checkpoint, done)

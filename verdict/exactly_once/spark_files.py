@@ -9,13 +9,15 @@ Spark (`OffsetSeqLog`, `CommitLog`, `KafkaSourceInitialOffsetWriter`) writes
 - `commits/N`, after batch N: `v1`, and a line of JSON.
 
 Positions are JSON, `{"topic": {"0": 5}}`: the next offset by partition. Every function raises
-`DamagedCheckpoint`, naming the file, when one is missing, cut off or of an unknown kind.
+`DamagedCheckpoint`, naming the file, when one is missing, cut off or of an unknown kind, and
+`OSError` when the system refuses to read it, which says nothing of what it holds.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
+from verdict.errors import ABSENT
 from verdict.exactly_once.errors import DamagedCheckpoint
 from verdict.kafka.offsets import Offsets
 
@@ -30,9 +32,19 @@ COMMITS = "commits"
 
 def batches(log: Path) -> set[int]:
     """Return the batches in a log; Spark's temporary and checksum files begin with a dot."""
-    if not log.is_dir():
+    try:
+        return {int(file.name) for file in log.iterdir() if file.name.isdecimal()}
+    except ABSENT:
         return set()
-    return {int(file.name) for file in log.iterdir() if file.name.isdecimal()}
+
+
+def exists(file: Path) -> bool:
+    """Return whether there is a file; `Path.exists` says no when the system refuses to look."""
+    try:
+        file.stat()
+    except ABSENT:
+        return False
+    return True
 
 
 def query_id(checkpoint: Path) -> str:
@@ -123,7 +135,7 @@ def _lines(file: Path, count: int) -> list[str]:
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (*ABSENT, UnicodeDecodeError) as error:
         raise damaged(file, f"cannot be read ({error})") from error
 
 

@@ -116,6 +116,16 @@ class KafkaLog:
         for client in self._clients:
             client.close()
 
+    def await_answer(self, seconds: float) -> None:
+        """Return as soon as Kafka answers.
+
+        Raises:
+            Unreachable: It does not answer within so many seconds.
+        """
+        allowed, self._deadline = self._deadline, Deadline(seconds)
+        self.topics()
+        self._deadline = allowed
+
     def topics(self) -> frozenset[str]:
         """Return the names of all topics.
 

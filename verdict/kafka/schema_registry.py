@@ -118,7 +118,7 @@ class SchemaRegistry:
     def _has(self, placed: Placed) -> bool:
         number, version = placed.schema.id, placed.schema.version
         of_id = self._ask("GET", f"/schemas/ids/{number}")
-        if of_id is not None and not _same(of_id["schema"], placed.schema):
+        if of_id is not None and not is_same(of_id["schema"], placed.schema):
             raise Clash(f"schema id {number}", placed, self)
         there = self._ask("GET", f"{_path(placed.subject)}/versions/{version}")
         if there is None:
@@ -148,8 +148,12 @@ def _path(subject: str) -> str:
     return f"/subjects/{quote(subject, safe='')}"
 
 
-def _same(text: str, schema: SchemaVersion) -> bool:
-    """Compare as readers of data do: a registry may write a schema in another way."""
+def is_same(text: str, schema: SchemaVersion) -> bool:
+    """Compare as readers of data do: a registry may write a schema in another way.
+
+    Raises:
+        Exception: Any, if the text is no Avro schema.
+    """
     return _canonical(json.loads(text)) == _canonical(schema.schema)
 
 

@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from verdict.application import current
 from verdict.configuration.found import silent_s
@@ -41,6 +42,7 @@ from verdict.page.waiting import add_waiting
 from verdict.page.watch import Watch
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
+from verdict.standing.patience import Patience
 from verdict.standing.told import SILENT_S
 
 HEALTH, DOCUMENTS = "health", "documents"
@@ -81,6 +83,7 @@ def page_of(
     )
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
+    watch = Watch(look or partial(standing_of, settings, Patience()))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
@@ -103,6 +106,7 @@ def page_of(
         summary="All topics, their settings and what is on them, as AsyncAPI 3.0.",
     )
     add_failures(page, pages)
+    page.exception_handler(ClientDisconnect)(_left)
     return page
 
 
@@ -179,3 +183,8 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
         look = watch.look()
         about = {"colour": colour(look), "complaints": look.complaints}
         return Json(as_json(look.standing) | about)
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    """Log no error of ours when a client goes away before it has sent its whole request."""
+    return Response(status_code=400)

@@ -1,7 +1,8 @@
 """`POST /commands/…`: sends a command and answers with its outcome.
 
-The shape is looked at here, so that the record has a key; all else the decider answers, as what it
-refuses is on the topic of rejections and in the views, and what is refused here is nowhere.
+It is checked here that the decider can read the command, and that the record has a key. The decider
+answers everything else: what it refuses is on the topic of rejections and in the views, and what is
+refused here is nowhere.
 """
 
 import json
@@ -26,6 +27,7 @@ from verdict.page.answers import Json
 from verdict.page.bodies import CommandResponse, NoOutcome
 from verdict.page.door import TOKEN, read, see_that_may_write
 from verdict.page.problem import error_type, problem, problems
+from verdict.wire.commands import read_json_to_send
 from verdict.wire.readable import readable
 from verdict.wire.response import Response as Outcome
 
@@ -174,23 +176,17 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
     Raises:
         ValueError: It has no envelope's shape; says what is missing.
     """
-    try:
-        sent = json.loads(body, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the body is no JSON: {error}") from None
-    if not isinstance(sent, dict) or not isinstance(sent.get("payload"), dict):
+    body = body.strip()
+    sent = read_json_to_send(body)
+    if not isinstance(sent.get("payload"), dict):
         raise ValueError("send an object with aggregate_id, expected_version and payload")
     try:
         aggregate_id = aggregate_id_rule.validate_python(sent.get("aggregate_id"), strict=True)
         if sent.get("command_id") is not None:
             command_id = command_id_rule.validate_python(sent["command_id"])
-            return aggregate_id, command_id, body.strip()
+            return aggregate_id, command_id, body
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         raise ValueError(f"aggregate_id or command_id: {first['msg']}") from None
     command_id = str(uuid7())
     return aggregate_id, command_id, json.dumps(sent | {"command_id": command_id}).encode()
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"it has no {constant}")

@@ -32,7 +32,8 @@ from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.reading.views import views_for
-from verdict.standing.facts import total
+from verdict.standing.facts import Standing, total
+from verdict.standing.patience import Patience
 
 ROWS = 200  # of a query
 QUERY_S = 10
@@ -57,6 +58,7 @@ class Pages:
         self._watch = watch
         self._templates = templates()
         self._turns = Semaphore(ASKING)
+        self._patience = Patience()
         limit = min(QUERY_S, settings.sql_timeout_s)
         self._asking = settings.model_copy(update={"sql_timeout_s": limit})
 
@@ -99,7 +101,7 @@ class Pages:
                 (one.processor, look.parts[one.processor]) for one in found.processors or ()
             ],
             "newest": NEWEST,
-            **self._told(),
+            **self._counted(found),
         }
 
     def overview(self, request: Request) -> Response:
@@ -197,13 +199,18 @@ class Pages:
             return self.shown(request, "error", told, 403)
         return answer
 
-    def _told(self) -> Fields:
+    def _counted(self, found: Standing) -> Fields:
         """Return what the read side counts; a look says why it cannot be asked."""
         try:
-            with reader_of(self._asking, Sees.READER) as reader:
-                return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
+            if found.projections is not None:
+                return self._patience.ask("counted", self._count)
         except VerdictError:
-            return {"archived": None, "verdicts": []}
+            pass
+        return {"archived": None, "verdicts": []}
+
+    def _count(self) -> Fields:
+        with reader_of(self._asking, Sees.READER) as reader:
+            return rows(reader, ARCHIVED)[0] | {"verdicts": rows(reader, VERDICTS)}
 
     def _selected(self, request: Request, query: str) -> tuple[Few | None, str]:
         """Return what a query selects, or what is wrong with it."""

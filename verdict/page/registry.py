@@ -1,7 +1,8 @@
-"""Our schemas by the reading half of a schema registry's interface, for tools that ask one.
+"""Our schemas by the interface of a schema registry, for tools that ask one.
 
-verdict itself reads and writes without; Confluent's deserialisers and the like find here what the
-ids in our records mean. Nothing is put in, so it has no state.
+verdict itself reads and writes without. Confluent's deserializers find here what the ids in our
+records mean, and its serializers the id of a schema that is ours. Others are not registered, so the
+registry has no state.
 """
 
 import json
@@ -9,15 +10,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
+from fastavro.schema import parse_schema
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 
 from verdict.configuration.settings import Settings
-from verdict.kafka.schema_registry import CONTENT, Placed, every_subject
+from verdict.kafka.schema_registry import CONTENT, Placed, every_subject, is_same
 from verdict.page.answers import Json
+from verdict.page.door import read
 from verdict.wire.schema_files import SchemaVersion, by_id
 
 COMPATIBILITY, MODE = "BACKWARD_TRANSITIVE", "READONLY"  # what is read once is read for ever
 NO_SUBJECT, NO_VERSION, NO_SCHEMA = 40401, 40402, 40403  # as clients know them
+INCOMPATIBLE, INVALID, NOT_PERMITTED = 409, 42201, 42205
+SCHEMA_BYTES = 1024 * 1024
+SCHEMA_SENT = {
+    "type": "object",
+    "properties": {"schema": {"type": "string", "description": "Avro, as JSON in a text."}},
+    "required": ["schema"],
+}
 
 
 TAG = "schema registry"
@@ -34,6 +45,12 @@ class RegisteredSchema(BaseModel):
     """A schema."""
 
     schema_: str = Field(alias="schema", description="The Avro schema, as JSON in a text.")
+
+
+class SchemaOfId(RegisteredSchema):
+    """A schema, and the highest id that there is, if it was asked for."""
+
+    maxId: int | None = None  # noqa: N815 - as clients know it
 
 
 class SubjectVersion(BaseModel):
@@ -73,12 +90,13 @@ class Registry:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def schema(self, id: int) -> Response:
+    def schema(self, id: int, fetchMaxId: bool = False) -> Response:  # noqa: N803  (their name)
         """Answer with the schema of an id."""
         found = by_id().get(id)
         if found is None:
             return _none(NO_SCHEMA, f"schema id {id} is unknown here")
-        return Told({"schema": json.dumps(found.schema)})
+        most = {"maxId": max(by_id())} if fetchMaxId else {}
+        return Told({"schema": json.dumps(found.schema)} | most)
 
     def placed(self, id: int) -> Response:
         """Answer with the subjects that have the schema of an id."""
@@ -102,15 +120,47 @@ class Registry:
     def version(self, subject: str, version: str) -> Response:
         """Answer with one version of a subject, or its `latest`."""
         found = self._one(subject, version)
-        if isinstance(found, Response):
-            return found
-        told = {"subject": subject, "version": found.version, "id": found.id}
-        return Told(told | {"schema": json.dumps(found.schema)})
+        return found if isinstance(found, Response) else _described(subject, found)
 
     def bare(self, subject: str, version: str) -> Response:
         """Answer with the schema alone of one version."""
         found = self._one(subject, version)
         return found if isinstance(found, Response) else Told(found.schema)
+
+    async def look_up(self, request: Request, subject: str) -> Response:
+        """Answer with the version of a subject that has this schema."""
+        found = await self._given(request, subject)
+        if found is None and not self._of(subject):
+            return _none(NO_SUBJECT, f"no subject {subject!r}")
+        return found or _none(NO_SCHEMA, f"no version of {subject} has this schema")
+
+    async def register(self, request: Request, subject: str) -> Response:
+        """Answer with the version of a subject that has this schema; take in no other one."""
+        found = await self._given(request, subject)
+        if found is None and not self._of(subject):
+            why = f"there is no subject {subject!r}, and none can be added: see /subjects"
+            return registry_error(422, why, NOT_PERMITTED)
+        return found or registry_error(
+            INCOMPATIBLE,
+            f"no version of {subject} has this schema, and none can be added: take the one of "
+            f"/subjects/{subject}/versions/latest",
+        )
+
+    async def _given(self, request: Request, subject: str) -> Response | None:
+        """Return the answer to a schema that is registered, or none at all; None: another one."""
+        body = await read(request, SCHEMA_BYTES)
+        if body is None:
+            return registry_error(422, f"a schema has {SCHEMA_BYTES} bytes at most", INVALID)
+        return await run_in_threadpool(self._same, subject, body)
+
+    def _same(self, subject: str, body: bytes) -> Response | None:
+        try:
+            text = json.loads(body)["schema"]
+            parse_schema(json.loads(text))
+            same = [one.schema for one in self._of(subject) if is_same(text, one.schema)]
+        except Exception as error:  # any failure is the fault of bytes that anyone may send
+            return registry_error(422, f"this is no Avro schema: {error}"[:500], INVALID)
+        return _described(subject, same[-1]) if same else None
 
     def compatibility(self) -> Response:
         """Answer with what a new version of any schema must be able to read."""
@@ -121,7 +171,7 @@ class Registry:
         return self.compatibility() if self._of(subject) else _no_subject(subject)
 
     def mode(self) -> Response:
-        """Answer that nothing is put in."""
+        """Answer that no schema is registered here."""
         return Told({"mode": MODE})
 
     def subject_mode(self, subject: str) -> Response:
@@ -149,6 +199,11 @@ class Registry:
         return [one for one in every_subject(self._settings.topics) if one.subject == subject]
 
 
+def _described(subject: str, found: SchemaVersion) -> Response:
+    about = {"subject": subject, "version": found.version, "id": found.id}
+    return Told(about | {"schema": json.dumps(found.schema)})
+
+
 def _no_subject(subject: str) -> Response:
     return _none(NO_SUBJECT, f"no subject {subject!r}")
 
@@ -172,7 +227,7 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
     registry = Registry(settings)
     answers: dict[str, tuple[Callable[..., Response], str, Any, str]] = {
         "/schemas/ids/{id}": (
-            registry.schema, "get_schema", RegisteredSchema,
+            registry.schema, "get_schema", SchemaOfId,
             "The Avro schema of an id, as registries tell it.",
         ),
         "/schemas/ids/{id}/versions": (
@@ -203,7 +258,7 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
             registry.subject_compatibility, "get_subject_compatibility", Compatibility,
             "The same, of a subject.",
         ),
-        "/mode": (registry.mode, "get_mode", Mode, "Nothing is put in: `READONLY`."),
+        "/mode": (registry.mode, "get_mode", Mode, "No schema is registered: `READONLY`."),
         "/mode/{subject}": (
             registry.subject_mode, "get_subject_mode", Mode, "The same, of a subject.",
         ),
@@ -211,6 +266,10 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
     none: dict[int | str, dict[str, Any]] = {
         404: {"model": RegistryError, "description": "There is no such schema or subject."},
         422: {"model": RegistryError, "description": "A parameter does not have its form."},
+    }
+    refused: dict[int | str, dict[str, Any]] = {
+        409: {"model": RegistryError, "description": "No version of the subject has this schema."},
+        422: {"model": RegistryError, "description": "It is no schema, or none can be added."},
     }
     for path, (answer, operation_id, model, summary) in answers.items():
         page.add_api_route(
@@ -222,4 +281,26 @@ def add_registry(page: FastAPI, settings: Settings) -> None:
             response_class=Told,
             response_model=model,
             responses=none if "{" in path else {},
+        )
+    for path, take, operation_id, summary in (
+        (
+            "/subjects/{subject}", registry.look_up, "look_up_schema",
+            "The version of a subject that has the schema of the body.",
+        ),
+        (
+            "/subjects/{subject}/versions", registry.register, "register_schema",
+            "The same, for serializers that register: no other schema is taken in.",
+        ),
+    ):  # fmt: skip
+        page.add_api_route(
+            path,
+            take,
+            methods=["POST"],
+            summary=summary,
+            operation_id=operation_id,
+            tags=[TAG],
+            response_class=Told,
+            response_model=SubjectSchema,
+            responses=none | refused,
+            openapi_extra={"requestBody": {"content": {CONTENT: {"schema": SCHEMA_SENT}}}},
         )

@@ -3,17 +3,28 @@
 import socket
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import uvicorn
 
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.page.application import page_of
+from verdict.page.connections import Connection, Room, most_connections
 
 PORTS = range(1, 65_536)
 PORT = "page.port"  # in the data directory
+QUEUE = 128  # connections that wait to be accepted
 STOP_S = 3.0  # for answers under way
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for one in sockets or ():
+            one.listen(QUEUE)
 
 
 class Serving:
@@ -37,8 +48,10 @@ class Serving:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=int(STOP_S),
+            http=cast(Any, partial(Connection, Room(most_connections()))),
+            backlog=1,  # asyncio accepts so many at once, and fails as often when files run short
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         # whoever ends the process at once does not wait for a page
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="page", daemon=True

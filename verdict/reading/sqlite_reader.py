@@ -38,10 +38,19 @@ SELECT made.name FROM verdict_relation_v1 AS made JOIN sqlite_master AS there
 ON there.type = 'view' AND lower(there.name) = made.name AND there.sql = made.identity
 ORDER BY made.name"""
 COLUMNS = 64  # of a confined query; more where a view of ours has more
-LIMITS = {  # so a row is some 64 MB at the most
-    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+# nothing ends a call of a function before it is done, so none may have much to do: a search for one
+# value in another takes up to the square of their length, LIKE its length times the pattern's
+LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 200_000,  # of a value, and of a row
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
+# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all others
+UNBOUNDED = {"printf", "format", "json_patch"}
+CONFINED_STEPS = 20  # each may be a call that takes a second
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
 
 
@@ -99,6 +108,8 @@ class SqliteReader:
         limits = {**LIMITS, sqlite3.SQLITE_LIMIT_COLUMN: max(COLUMNS, self._widest())}
         for limit, value in limits.items():
             self._connection.setlimit(limit, value)
+        self._gate.refused_functions = REFUSED_FUNCTIONS | UNBOUNDED
+        self._connection.set_progress_handler(self._watch.look, CONFINED_STEPS)
         return self.select(statement, ())
 
     def _widest(self) -> int:
@@ -196,6 +207,7 @@ class _Gate:
     def __init__(self, views: Sequence[str], masked: bool) -> None:
         self.views = tuple(views)
         self._masked = masked
+        self.refused_functions = REFUSED_FUNCTIONS
         self.refused = ""
         self._raised: BaseException | None = None
         self._behind: set[tuple[str | None, str | None]] = set()
@@ -264,7 +276,7 @@ class _Gate:
     def _decide(self, action: int, first: Any, second: Any, database: Any, through: Any) -> int:
         if (
             action in ALLOWED
-            or (action == sqlite3.SQLITE_FUNCTION and second not in REFUSED_FUNCTIONS)
+            or (action == sqlite3.SQLITE_FUNCTION and second not in self.refused_functions)
             or (action == sqlite3.SQLITE_READ and self._readable(first, second))
             # so SQLite says that a table function is declared; the file is open for reading only
             or (action == sqlite3.SQLITE_UPDATE and first == SCHEMA)

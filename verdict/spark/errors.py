@@ -92,6 +92,13 @@ SURROUNDINGS = (
         ),
     ),
     Cause(
+        re.compile(r"Permission denied|Operation not permitted|Input/output error"),
+        VerdictError(
+            "the system refused a file ({line}): see that this process may read and write all in "
+            "{data_dir}, and that its disk works, then start again; {nothing_lost}"
+        ),
+    ),
+    Cause(
         re.compile(r"Invalid directory or I/O error occurred for dir"),
         VerdictError(
             "a folder in {data_dir} could not be read ({line}): see that it is there, and that "

@@ -21,9 +21,10 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.log_ends import log_of
+from verdict.standing.patience import Patience
 from verdict.standing.problems import problems_of
 from verdict.standing.queries import decider, processors
-from verdict.standing.read_side import read_side_beside
+from verdict.standing.read_side import views_of
 from verdict.standing.told import kafka_away, killed, told_by
 from verdict.standing.topics import differences_to
 from verdict.wire.marker import Marker
@@ -31,15 +32,17 @@ from verdict.wire.marker import Marker
 Answer = TypeVar("Answer")
 
 
-def standing_of(settings: Settings) -> Standing:
-    """Return how far everything has come, and what is wrong.
+def standing_of(settings: Settings, patience: Patience | None = None) -> Standing:
+    """Return how far everything has come, and what is wrong; within seconds, whatever hangs.
 
-    Whoever cannot be asked is unknown and among the problems. Kafka is not asked when the service
+    What does not answer is unknown and among the problems. Kafka is not asked when the service
     says that it is away.
 
     Args:
         settings: Of the deployment; where its Kafka and database are is what they say, or else the
             service that runs on their data directory.
+        patience: With the database; whoever looks again and again keeps one, so that a database
+            that hangs is asked once.
 
     Raises:
         VerdictError: The service's own announcement is damaged.
@@ -47,14 +50,16 @@ def standing_of(settings: Settings) -> Standing:
     running = running_on(settings.data_dir)
     processes = tuple(running.values())
     away = [said for service in processes for said in kafka_away(service)][:1]
-    asking = _Asking(away)
+    asking = _Asking(away, patience or Patience())
     decides = next((one for one in processes if DECIDER in one.roles or not one.roles), None)
     found = Standing(decides, settings.data_dir, processes=processes)
+    views = asking.ask_database("views", partial(views_of, settings))
     with ExitStack() as held:
         log = None if away else asking.ask(lambda: held.enter_context(log_of(settings)))
         if log is not None:
-            found = _with_kafka(asking, settings, log, found)
-        if (reads := asking.ask(partial(read_side_beside, log, settings), DATABASE)) is not None:
+            found = _with_kafka(asking, settings, log, found, views is not None)
+        if views is not None:
+            reads = views.standing(log)
             found = replace(
                 found,
                 projections=reads.projections,
@@ -70,14 +75,19 @@ def standing_of(settings: Settings) -> Standing:
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
-def _with_kafka(asking: "_Asking", settings: Settings, log: KafkaLog, found: Standing) -> Standing:
+def _with_kafka(
+    asking: "_Asking", settings: Settings, log: KafkaLog, found: Standing, reads: bool
+) -> Standing:
     decider_query, *others = queries = queries_of(settings)
     seen = {one: asking.ask(partial(marker_in, log, one)) for one in queries}
-    if asking.unreachable:  # nor would it answer what else there is to ask
+    if asking.lacks_kafka:  # nor would it answer what else there is to ask
         return found
     markers = {query: marker for query, marker in seen.items() if marker is not None}
     marker = markers.get(decider_query)
     _look_at_topics(asking, settings, markers, marker)
+    if reads:
+        question = partial(refuse_another_read_side, settings, kafka_of(settings))
+        asking.ask_database("belonging", question)
     if marker is not None:
         decided = asking.ask(partial(decider, marker, settings.topics, log))
         if decided is not None:
@@ -94,7 +104,6 @@ def _look_at_topics(
 ) -> None:
     kafka = kafka_of(settings)
     asking.ask(partial(refuse_other_topics, [*markers.items()], kafka, settings.topics))
-    asking.ask(partial(refuse_another_read_side, settings, kafka), DATABASE)
     differences = asking.ask(partial(differences_to, settings, of_decider), "")
     asking.problems += _unlike(differences or ())
 
@@ -112,9 +121,14 @@ def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
 class _Asking:
     """Asks one after the other, and keeps what goes wrong."""
 
-    def __init__(self, kafka_away: Iterable[Problem]) -> None:
+    def __init__(self, kafka_away: Iterable[Problem], patience: Patience) -> None:
         self.problems = [*kafka_away]
-        self.unreachable = bool(self.problems)
+        self.unreachable = self.lacks_kafka = bool(self.problems)
+        self._patience = patience
+
+    def ask_database(self, name: str, question: Callable[[], Answer]) -> Answer | None:
+        """Return what a question to the database is answered with; None: it is not."""
+        return self.ask(partial(self._patience.ask, name, question), DATABASE)
 
     def ask(self, part: Callable[[], Answer], of: str = KAFKA) -> Answer | None:
         """Return what a part says that is known of Kafka, or the database; None: it cannot."""
@@ -124,6 +138,7 @@ class _Asking:
             if str(error) not in self.problems:  # several ask the same Kafka
                 self.problems.append(Problem(str(error), of))
             self.unreachable |= isinstance(error, Unreachable)
+            self.lacks_kafka |= isinstance(error, Unreachable) and of == KAFKA
             return None
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 
 from verdict.configuration.settings import Settings
 from verdict.kafka.access import kafka_of
@@ -11,6 +12,7 @@ from verdict.wire.spans import Partition
 Ends = Mapping[Partition, int]
 """The offset behind the last record of each, be its transaction ended or not."""
 
+ANSWER_S = 2.0  # for the first answer
 OPEN_S = 2.0  # an ordinary transaction has ended by then, or another one is the first
 
 
@@ -18,11 +20,16 @@ def log_of(settings: Settings) -> KafkaLog:
     """Return a reader for all that a look asks of Kafka: a client takes longer than an answer.
 
     Raises:
-        Unreachable: No Kafka is set and no service runs.
+        Unreachable: No Kafka is set and no service runs, or Kafka does not answer.
         SettingsInvalid: librdkafka does not accept the settings.
     """
     kafka = kafka_of(settings)
-    return KafkaLog(kafka.settings, kafka.transaction_timeout_s)
+    log = KafkaLog(kafka.settings, kafka.transaction_timeout_s)
+    with ExitStack() as held:
+        held.enter_context(log)
+        log.await_answer(ANSWER_S)
+        held.pop_all()  # for the caller to close
+    return log
 
 
 def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:

@@ -89,19 +89,13 @@ def read_side(settings: Settings) -> ReadSideStanding:
 
 def read_side_beside(log: KafkaLog | None, settings: Settings) -> ReadSideStanding:
     """Ask the read side, and a log for the ends; without one they are unknown. Raises as above."""
+    return views_of(settings).standing(log)
+
+
+def views_of(settings: Settings) -> "Told":
+    """Ask the read side what its views say. Raises as above."""
     with reader_of(settings, Sees.OPERATOR) as reader:
-        told = Told(reader, settings.topics.dead_letters)
-    ends = _ends(log, told.topics())
-    return ReadSideStanding(
-        tuple(told.projection(name, version, ends) for name, version in told.versions),
-        told.scattered,
-        told.letters(ends),
-        told.events,
-        told.answered,
-        told.refused,
-        told.policy_rejections,
-        told.verified,
-    )
+        return Told(reader, settings.topics.dead_letters)
 
 
 def _ends(log: KafkaLog | None, topics: set[str]) -> Ends:
@@ -130,6 +124,20 @@ class Told:
         self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
         self.policy_rejections = policy_rejections(reader)
         self.verified = _verified(reader)
+
+    def standing(self, log: KafkaLog | None) -> ReadSideStanding:
+        """Ask a log for the ends of what is followed; without one they are unknown."""
+        ends = _ends(log, self.topics())
+        return ReadSideStanding(
+            tuple(self.projection(name, version, ends) for name, version in self.versions),
+            self.scattered,
+            self.letters(ends),
+            self.events,
+            self.answered,
+            self.refused,
+            self.policy_rejections,
+            self.verified,
+        )
 
     def topics(self) -> set[str]:
         """Return all topics that anybody follows, or has followed."""

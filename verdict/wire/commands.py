@@ -1,5 +1,8 @@
-"""Commands to bytes and back: Avro from our clients, JSON from every other hand."""
+"""Commands to bytes and back: Avro from our clients, JSON from every other sender."""
 
+import json
+from collections.abc import Sequence
+from math import isinf
 from typing import Any
 
 from pydantic_core import from_json
@@ -10,10 +13,12 @@ from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.message import Message
 from verdict.wire.avro_reader import last_field_reader
 from verdict.wire.codec import HEADER_BYTES, Undecodable, codec, prefix_of
+from verdict.wire.json_mistake import mistake_in
 from verdict.wire.schema_files import newest
 from verdict.wire.sliced_envelope import LAYOUT, SlicedEnvelope, Unsound, read_envelope
 
 JSON_OPENING = b"{"
+SHOWN_CHARS = 100
 
 
 def encode_command(aggregate_type: str, envelope: CommandEnvelope, payload: Message) -> bytes:
@@ -30,19 +35,57 @@ def decode_command(aggregate_type: str, value: bytes) -> dict[str, Any]:
         Undecodable: The bytes are neither a JSON object nor an Avro command of this aggregate.
     """
     if value[:1] == JSON_OPENING:
-        return _from_json(value)
-    found = codec(f"{aggregate_type}_command").decode(value)
+        return read_json(value)
+    try:
+        found = codec(f"{aggregate_type}_command").decode(value)
+    except Undecodable as error:
+        raise Undecodable(mistake_in(value) or str(error)) from error
     name, payload = found["payload"]
     found["payload"] = {"type": name.rpartition(".")[2], **payload}
     return found
 
 
-def _from_json(value: bytes) -> dict[str, Any]:
+def read_json(value: bytes) -> dict[str, Any]:
+    """Return the fields of an envelope in JSON, unchecked.
+
+    Raises:
+        Undecodable: The bytes are no JSON object.
+    """
+    if value[:1] != JSON_OPENING:
+        raise Undecodable(mistake_in(value) or "not a JSON object: it does not begin with {")
     try:
         found = from_json(value, allow_inf_nan=False)
     except ValueError as error:
-        raise Undecodable(f"not JSON: {error}") from error
+        problem = str(error).replace("unexpected end of hex escape", "half of a surrogate pair")
+        raise Undecodable(mistake_in(value) or f"not JSON: {problem}") from error
     assert isinstance(found, dict)  # it began with a brace
+    return found
+
+
+def read_json_to_send(value: bytes) -> dict[str, Any]:
+    """Return the fields of an envelope in JSON that somebody wants to send, unchecked.
+
+    Raises:
+        Undecodable: The command processor could not read it, or it would read something else than
+            other readers may: a field that is given twice, a number that is too large.
+    """
+    found = read_json(value)
+    json.loads(value, object_pairs_hook=_require_unique, parse_float=_require_finite)
+    return found
+
+
+def _require_unique(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in fields:
+        if name in found:
+            raise Undecodable(f"the field {name[:SHOWN_CHARS]!r} is given twice")
+        found[name] = value
+    return found
+
+
+def _require_finite(number: str) -> float:
+    if isinf(found := float(number)):
+        raise Undecodable(f"the number {number[:SHOWN_CHARS]} is too large")
     return found
 
 

@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from verdict.application import current, of_the_application
-from verdict.errors import VerdictError
+from verdict.errors import ABSENT, VerdictError
 from verdict.wire.bounds import check_bounded
 
 FIRST_FREE_ID = 1000
@@ -106,7 +106,7 @@ def entries_in(place: Traversable) -> Iterator[Entry]:
 def _content(file: Traversable) -> Any:
     try:
         return json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (*ABSENT, ValueError) as error:
         raise SchemaFileDamaged(
             f"the schema file {file} cannot be read ({error}): records need it for ever, "
             "so take it from your version control"

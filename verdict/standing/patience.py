@@ -1,0 +1,77 @@
+"""Questions to a database that may hang: each is awaited for a moment, and then left.
+
+No timeout of a driver ends them all: a server that was stopped takes connections and answers
+nothing, and a pool in front of it even lets us in.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, TypeVar
+
+from verdict.errors import Unreachable
+
+Answer = TypeVar("Answer")
+
+WAIT_S = 2.0
+LATE_S = 10.0  # an answer that came late is used by the next who asks, if it is no older
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    since: float = field(default_factory=monotonic)
+    answer: Future[Any] = field(default_factory=Future)
+
+    def ask(self, question: Callable[[], Any]) -> None:
+        try:
+            self.answer.set_result(question())
+        except BaseException as error:
+            self.answer.set_exception(error)
+
+
+class Patience:
+    """Asks in threads that can be left; what has not been answered is not asked a second time.
+
+    Safe between threads: who asks the same at the same time gets the same answer.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: dict[str, _Question] = {}
+
+    def ask(self, name: str, question: Callable[[], Answer]) -> Answer:
+        """Return what `question` returns, or raise what it raises.
+
+        Args:
+            name: Of the question: the same for the same one.
+            question: Runs in a thread of its own.
+
+        Raises:
+            Unreachable: It has not been answered in time, now or since somebody asked before.
+        """
+        asked = self._under_way(name, question)
+        wait([asked.answer], max(asked.since + WAIT_S - monotonic(), 0))
+        if not asked.answer.done():
+            raise Unreachable(
+                f"the database has not answered for {monotonic() - asked.since:.0f} s: see that it "
+                "runs, and what its sessions wait for; commands are decided without it"
+            )
+        with self._lock:
+            if self._asked.get(name) is asked:
+                del self._asked[name]
+        found: Answer = asked.answer.result()
+        return found
+
+    def _under_way(self, name: str, question: Callable[[], Any]) -> _Question:
+        with self._lock:
+            asked = self._asked.get(name)
+            if asked is not None and not (
+                asked.answer.done() and monotonic() - asked.since > LATE_S
+            ):
+                return asked
+            asked = self._asked[name] = _Question()
+        # a daemon, as nobody can end it: a process does not wait for it at its end
+        threading.Thread(target=asked.ask, args=(question,), name=name, daemon=True).start()
+        return asked
