@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment, some_projections
 from verdict.event_log.copied_decisions import copied_decisions
+from verdict.exactly_once.markers import bounds_of
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.projection import Projection
@@ -71,7 +71,7 @@ def running(
             partitions=deployment.topics.partitions,
             scratch=deployment.directory,
         )
-        bounds = partial(log_bounds, options)
+        bounds = partial(bounds_of, ground.kafka)
         projecting = Projecting(ground, lambda: opened, bounds, deployment.topics)
         started.append(projecting)
         projecting.start()

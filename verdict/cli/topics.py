@@ -76,11 +76,12 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
     settings, person = settings_of(), decided_by(by, why)
     options, topics = kafka_options(settings), settings.topics
     marker = decider_marker(settings)
-    first = len(marker.offsets.get(topic, ())) if marker else 0
+    decided = len(marker.offsets.get(topic, ())) if marker else 0
     found = TopicAdmin(options, topics).counts()
-    if topic not in found:
+    first = {one.name: one.partitions for one in topics.all() if one.ours}
+    if topic not in found or topic not in first:
         raise VerdictError(f"{topic} is no topic of this deployment: see `verdict topics check`")
-    added = range(first or topics.partitions, found[topic])
+    added = range(decided or first[topic], found[topic])
     if not added:
         raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
     at = wall_clock()

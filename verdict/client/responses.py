@@ -58,7 +58,8 @@ class Asked(NamedTuple):
 class Responses:
     """Reads the responses to the aggregates that are followed, from the moment of following.
 
-    With a name of its own for replies it reads their one partition instead, where most are its own.
+    With a name of its own for replies it reads their one partition instead, where most are its own;
+    all of them, as long as nothing is on the last one: somebody may have added that.
 
     Once the thread runs, only it touches the consumer: librdkafka lets the one who polls in a loop
     go first, and another thread may wait for a minute.
@@ -151,9 +152,11 @@ class Responses:
                 f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
                 "create what is missing with `verdict topics create`"
             )
-        if self._reply_to is not None:
-            return [partition_of(self._reply_to, len(known.partitions))]
-        return sorted(known.partitions)
+        numbers = sorted(known.partitions)
+        # verdict writes to none that was added, so one that was written to tells how many it uses
+        if self._reply_to is not None and self._end(topic, numbers[-1]).offset:
+            return [partition_of(self._reply_to, len(numbers))]
+        return numbers
 
     def _end(self, topic: str, partition: int) -> TopicPartition:
         place = TopicPartition(topic, partition, OFFSET_INVALID)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Archive, Standing
+from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
@@ -158,7 +159,7 @@ class EventLog:
             archive, standing = self._standing()
             if archive is not None:
                 yield from archive.history(aggregate_type, aggregate_id)
-            place = self._log().place_of(topic, key)
+            place = place_of(self._log(), self._topics, topic, key)
             try:
                 for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
                     if found.key == key:

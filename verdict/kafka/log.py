@@ -21,7 +21,6 @@ from verdict.client.listing import list_topics
 from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Deadline
 from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
-from verdict.wire.murmur2 import partition_of
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.spans import Partition, Span, Spans
 
@@ -128,10 +127,6 @@ class KafkaLog:
         """Return whether there is such a topic; raises as `topics` does."""
         error = self._listed(topic)[topic].error
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
-
-    def place_of(self, topic: str, key: bytes) -> Partition:
-        """Return the partition of a topic in which a key's records lie; raises as `places`."""
-        return Partition(topic, partition_of(key, len(self.places([topic]))))
 
     def places(self, topics: Iterable[str]) -> list[Partition]:
         """Return every partition of some topics, in their order.

@@ -8,17 +8,22 @@ from verdict.wire.spans import Partition
 from verdict.wire.topics import OWN_TIME, Topic
 
 MISSING = "topic"  # as the setting of a topic that there is not
+PARTITIONS = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting of one topic that is not what it must be; `advice` says what to do."""
+    """One setting of one topic that is not what it must be; `advice` says what to do.
+
+    A start refuses it if it is `fatal`, else it warns of it and goes on.
+    """
 
     topic: str
     setting: str
     found: str
     wanted: str
     advice: str = ""
+    fatal: bool = True
 
     def __str__(self) -> str:
         advice = f" ({self.advice})" if self.advice else ""
@@ -49,38 +54,65 @@ class PartitionsAdded(VerdictError):
 
 
 def wrong_partitions(
-    topic: Topic, found: int, first: int | None, accepted: Container[Partition] = ()
+    topic: Topic, found: int, accepted: Container[Partition] = (), decided: int | None = None
 ) -> list[Difference]:
-    """Return what is wrong with a topic's partition count.
+    """Return what is wrong with the partition count of a topic of ours.
 
     Args:
         topic: What it must be.
         found: What it is.
-        first: What it was when commands were decided last, None if that is no matter.
         accepted: Partitions that may have been added, on a person's word.
+        decided: Of a commands topic: how many had been decided from, None before the first batch.
     """
-    wanted = first or topic.partitions
+    wanted = decided or topic.partitions
     added = [Partition(topic.name, number) for number in range(wanted, found)]
-    if added and all(one in accepted for one in added):
-        return []
-    if found != wanted:
+    if found < wanted or any(one not in accepted for one in added):
         advice = ""
-        if first is not None:
+        if decided is not None:
             advice = (
-                f"commands were decided with {first}: with another count keys move to other "
+                f"commands were decided with {decided}: with another count keys move to other "
                 "partitions and their order is lost"
             )
         if added:
             advice = "; ".join(filter(None, (advice, _moved(topic.name))))
-        return [Difference(topic.name, "partitions", str(found), str(wanted), advice)]
-    first_added = Partition(topic.name, topic.partitions)
-    if first is not None and topic.partitions != first and first_added not in accepted:
+        return [Difference(topic.name, PARTITIONS, str(found), str(wanted), advice)]
+    first = None if decided is None else first_partitions(topic.name, decided, accepted)
+    if first is not None and topic.partitions != first:
         advice = (
-            f"the setting `partitions` says {topic.partitions}, but commands were decided with "
-            f"{first} and the count must stay: set partitions to {first}"
+            f"the setting `partitions` says {topic.partitions}, but the first commands were "
+            f"decided with {first}, which is how many verdict writes to: set partitions to {first}"
         )
-        return [Difference(topic.name, "partitions", str(found), str(topic.partitions), advice)]
+        return [Difference(topic.name, PARTITIONS, str(found), str(topic.partitions), advice)]
     return []
+
+
+def added_partitions(
+    topic: Topic, found: int, accepted: Container[Partition] = ()
+) -> list[Difference]:
+    """Return what a person should know of the partition count of a topic that verdict writes to."""
+    added = [Partition(topic.name, number) for number in range(topic.partitions, found)]
+    if found >= topic.partitions and all(one in accepted for one in added):
+        return []
+    advice = (
+        f"somebody added partitions: verdict writes to the first {topic.partitions} only, as "
+        "before, and goes on; when you know who did it and why, note it with `verdict topics "
+        f"accept {topic.name} --why …`"
+    )
+    return [
+        Difference(
+            topic.name,
+            PARTITIONS,
+            str(found),
+            str(topic.partitions),
+            advice if added else "",
+            fatal=not added,
+        )
+    ]
+
+
+def first_partitions(topic: str, decided: int, accepted: Container[Partition]) -> int:
+    """Return how many partitions a commands topic had at first, before some were accepted."""
+    return next((n for n in range(1, decided) if Partition(topic, n) in accepted), decided)
 
 
 def _moved(topic: str) -> str:

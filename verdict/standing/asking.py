@@ -99,7 +99,9 @@ def _look_at_topics(
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
     """Say of topics that are there what is not as it must be; who is missing is created."""
     for one in differences:
-        if one.setting != MISSING:
+        if not one.fatal:
+            yield Problem(str(one))
+        elif one.setting != MISSING:
             yield Problem(
                 f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
                 "mend it, see `verdict topics check`"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import at, each
+from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
@@ -72,6 +72,6 @@ def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStand
 
 
 def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
-    for place, offset in each(marker.offsets):
-        if place in ends:
-            yield ends[place] - offset
+    for place, end in ends.items():
+        if place.topic in marker.offsets:
+            yield end - at(marker.offsets, place)
