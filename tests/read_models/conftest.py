@@ -62,11 +62,14 @@ def running(
         create_read_side(engine, read_models)
         options = {"bootstrap.servers": deployment.servers}
         decided = copied_decisions(options, deployment.topics, engine)
-        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes, decided)
+        clients = Kafka(settings=options)
+        batches = KafkaBatches(
+            spark, deployment.kafka, deployment.topics, task_bytes, decided, clients
+        )
         opened = Opened(database=engine, projections=read_models, batches=batches)
         ground = Ground(
             spark=spark,
-            kafka=Kafka(settings=options),
+            kafka=clients,
             source=deployment.kafka,
             partitions=deployment.topics.partitions,
             scratch=deployment.directory,

@@ -4,7 +4,7 @@ from verdict.event_log.decisions import accepted_partitions, decided_in
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_in
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_differences import first_partitions
+from verdict.kafka.topic_differences import as_begun
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
@@ -19,18 +19,10 @@ def place_of(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> Partition
         Unreachable, VerdictError: As for `KafkaLog.places` and `marker_in`.
     """
     count = len(log.places([topic]))
-    if count != topics.partitions and topic in topics.outputs():
-        count = min(count, _first(log, topics) or count)
+    if topic in topics.outputs() and count != topics.partitions:
+        # somebody added some, or the setting is not that of the service
+        marker = marker_in(log, decider_query(topics, 1))
+        decided = marker.offsets if marker else {}
+        begun = as_begun(topics, decided, accepted_partitions(decided_in(log, topics)))
+        count = min(count, begun.partitions)
     return Partition(topic, partition_of(key, count))
-
-
-def _first(log: KafkaLog, topics: Topics) -> int:
-    """Return how many partitions there were at the first start; 0 where nothing says it."""
-    marker = marker_in(log, decider_query(topics, 1))
-    if marker is None:
-        return topics.partitions
-    accepted = accepted_partitions(decided_in(log, topics))
-    return max(
-        (first_partitions(topic, len(of), accepted) for topic, of in marker.offsets.items()),
-        default=0,
-    )

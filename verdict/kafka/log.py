@@ -162,6 +162,17 @@ class KafkaLog:
         """Return the ends with what open transactions have written; raises as `bounds` does."""
         return self._offsets(self._uncommitted, places, OFFSET_END)
 
+    def hidden(self, ends: Mapping[Partition, int]) -> dict[Partition, int]:
+        """Return where a transaction is open now: its first offset, behind which nobody reads.
+
+        Args:
+            ends: With what open transactions have written, of `written`.
+
+        Raises:
+            Unreachable, VerdictError: As for `bounds`.
+        """
+        return {place: end for place, end in self._ends(ends).items() if end < ends[place]}
+
     def await_settled(self, places: Collection[Partition], what: str) -> dict[Partition, int]:
         """Return when every transaction has ended that is open there now; with what was written.
 
@@ -177,7 +188,7 @@ class KafkaLog:
             VerdictError: Kafka refuses.
         """
         deadline, written = self._time(), self.written(places)
-        while hidden := {p: end for p, end in self._ends(places).items() if end < written[p]}:
+        while hidden := self.hidden(written):
             if not deadline.left():
                 place, end = min(hidden.items())
                 raise Unreachable(

@@ -24,13 +24,14 @@ from verdict.kafka.topic_differences import (
     Difference,
     TopicsDiffer,
     added_partitions,
+    as_begun,
     wrong_partitions,
     wrong_settings,
 )
 from verdict.wire.spans import Partition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
-LOG = logging.getLogger("verdict.kafka")
+LOG = logging.getLogger("verdict.topics")
 ANSWER_S = 30.0
 LIST_S = 10.0
 LOOK_AGAIN_S = 0.05
@@ -177,16 +178,21 @@ class TopicAdmin:
         _, known = self._cluster()
         ours = [topic for topic in self._topics.all() if topic.name in known and topic.ours]
         found = self._settings(ours)
+        decided = decided or {}
+        written = as_begun(self._topics, decided, accepted).outputs()
         differences = []
         for topic in self._topics.all():
             if topic.name not in known:
                 advice = "create it with `verdict topics create`"
                 differences.append(Difference(topic.name, MISSING, "missing", "there", advice))
                 continue
-            if topic.name in found:
-                differences += self._wrong_partitions(
-                    topic, known[topic.name], accepted, decided or {}
-                )
+            if topic.name in written:
+                count = written[topic.name]
+                differences += added_partitions(topic.name, known[topic.name], count, accepted)
+            elif topic.ours:
+                first = len(decided.get(topic.name, ())) or None
+                differences += wrong_partitions(topic, known[topic.name], accepted, first)
+            if topic.ours:
                 differences += wrong_settings(topic, found[topic.name])
         return sorted(differences, key=lambda difference: difference.topic)
 
@@ -219,21 +225,13 @@ class TopicAdmin:
                 LOG.warning("%s took the times of its senders: it is set to take Kafka's", topic)
         if fatal:
             raise TopicsDiffer(fatal)
-        for one in found:
-            if not one.fatal:
-                LOG.warning("%s", one)
+        if added := [one.topic for one in found if not one.fatal]:
+            LOG.warning(
+                "somebody added partitions to %s topics: %s; verdict writes to the first ones "
+                "only, as before: see `verdict topics check`",
+                len(added), ", ".join(added),
+            )  # fmt: skip
         return created
-
-    def _wrong_partitions(
-        self,
-        topic: Topic,
-        found: int,
-        accepted: Container[Partition],
-        decided: Mapping[str, Sequence[int]],
-    ) -> list[Difference]:
-        if topic.name not in self._topics.every_commands():
-            return added_partitions(topic, found, accepted)
-        return wrong_partitions(topic, found, accepted, len(decided.get(topic.name, ())) or None)
 
     def _told(self, settings: Mapping[str, Mapping[str, str]]) -> set[str]:
         """Return the topics that took their settings; what is set besides stays."""

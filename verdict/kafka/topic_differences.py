@@ -1,11 +1,11 @@
 """What is wrong with a topic, as a value, and as one message that leaves nothing out."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verdict.errors import VerdictError
 from verdict.wire.spans import Partition
-from verdict.wire.topics import OWN_TIME, Topic
+from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 MISSING = "topic"  # as the setting of a topic that there is not
 PARTITIONS = "partitions"
@@ -36,10 +36,14 @@ class TopicsDiffer(VerdictError):
     def __init__(self, differences: Sequence[Difference]) -> None:
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in differences)
+        remedy = "none of them stops verdict"
+        if any(one.fatal for one in differences):
+            remedy = (
+                "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
+                "Kafka answers while `verdict run broker` runs"
+            )
         super().__init__(
-            f"{len(differences)} topic settings are not what they must be:{lines}\n"
-            "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
-            "Kafka answers while `verdict run broker` runs"
+            f"{len(differences)} topic settings are not what they must be:{lines}\n{remedy}"
         )
 
 
@@ -76,7 +80,7 @@ def wrong_partitions(
         if added:
             advice = "; ".join(filter(None, (advice, _moved(topic.name))))
         return [Difference(topic.name, PARTITIONS, str(found), str(wanted), advice)]
-    first = None if decided is None else first_partitions(topic.name, decided, accepted)
+    first = None if decided is None else _first(topic.name, decided, accepted)
     if first is not None and topic.partitions != first:
         advice = (
             f"the setting `partitions` says {topic.partitions}, but the first commands were "
@@ -87,31 +91,44 @@ def wrong_partitions(
 
 
 def added_partitions(
-    topic: Topic, found: int, accepted: Container[Partition] = ()
+    topic: str, found: int, written: int, accepted: Container[Partition] = ()
 ) -> list[Difference]:
-    """Return what a person should know of the partition count of a topic that verdict writes to."""
-    added = [Partition(topic.name, number) for number in range(topic.partitions, found)]
-    if found >= topic.partitions and all(one in accepted for one in added):
+    """Return what is wrong with the partition count of a topic that verdict alone writes to.
+
+    Args:
+        topic: Its name.
+        found: How many it has.
+        written: To how many verdict writes.
+        accepted: Partitions that may have been added, on a person's word.
+    """
+    added = [Partition(topic, number) for number in range(written, found)]
+    if found >= written and all(one in accepted for one in added):
         return []
     advice = (
-        f"somebody added partitions: verdict writes to the first {topic.partitions} only, as "
-        "before, and goes on; when you know who did it and why, note it with `verdict topics "
-        f"accept {topic.name} --why …`"
+        f"somebody added partitions: verdict writes to the first {written} only, as before, and "
+        "goes on; when you know who did it and why, note it with `verdict topics accept "
+        f"{topic} --why …`"
     )
-    return [
-        Difference(
-            topic.name,
-            PARTITIONS,
-            str(found),
-            str(topic.partitions),
-            advice if added else "",
-            fatal=not added,
-        )
-    ]
+    if not added:
+        return [Difference(topic, PARTITIONS, str(found), str(written))]
+    return [Difference(topic, PARTITIONS, str(found), str(written), advice, fatal=False)]
 
 
-def first_partitions(topic: str, decided: int, accepted: Container[Partition]) -> int:
-    """Return how many partitions a commands topic had at first, before some were accepted."""
+def as_begun(
+    topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[Partition]
+) -> Topics:
+    """Return the topics with as many partitions as they had at the first start.
+
+    Args:
+        topics: With as many as the setting says, which holds until something was decided.
+        decided: The offsets of the decider's marker.
+        accepted: Partitions of commands topics that were added since, on a person's word.
+    """
+    counts = [_first(topic, len(of), accepted) for topic, of in decided.items()]
+    return replace(topics, partitions=min(counts, default=topics.partitions))
+
+
+def _first(topic: str, decided: int, accepted: Container[Partition]) -> int:
     return next((n for n in range(1, decided) if Partition(topic, n) in accepted), decided)
 
 

@@ -21,7 +21,6 @@ from verdict.database.sqlite_file import AnotherFile
 from verdict.database.time_text import wall_clock
 from verdict.errors import BeginAgain, Unreachable
 from verdict.exactly_once.batch import Batch
-from verdict.kafka.offsets import at, each
 from verdict.projection import decision, followed_by, versions
 from verdict.projection.applier import Applier
 from verdict.projection.database import see_that_it_is_the_same, snapshot
@@ -34,7 +33,7 @@ from verdict.spark.errors import query_failed
 from verdict.spark.running import SparkQuery
 from verdict.spark.source import Ground
 from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Span, Spans
+from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
 NAME = "projections"
@@ -183,7 +182,7 @@ class Projecting:
 
     def _apply(self, frame: DataFrame, batch: Batch) -> None:
         assert self._leading is not None
-        self._leading.apply(frame, _spans(batch))
+        self._leading.apply(frame, batch.spans)
 
     def _told(self, error: BaseException) -> BaseException:
         if not isinstance(error, DBAPIError):
@@ -210,11 +209,6 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
     if passed_over.holds(*failure.place):
         place = ":".join(map(str, failure.place))
         raise PassedOverSince(f"{place}, which stopped {applier.projection.name}, is passed over")
-
-
-def _spans(batch: Batch) -> Spans:
-    """Return what a batch covers; a partition that was added since it began starts at 0."""
-    return {place: Span(at(batch.start, place), offset) for place, offset in each(batch.end)}
 
 
 @contextmanager

@@ -71,6 +71,7 @@ def project(ground: Ground, settings: Settings, chosen: Sequence[str] = ()) -> P
             {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
             settings.topics,
             passed_over=copied_decisions(options, settings.topics, database),
+            clients=ground.kafka,
         )
         ours = [one for one in read_models if one.name in chosen or not chosen]
         return Opened(database=database, projections=ours, batches=batches)

@@ -22,7 +22,7 @@ from verdict.kafka.topic_differences import MISSING, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.log_ends import log_of
 from verdict.standing.problems import problems_of
-from verdict.standing.queries import decider, processors
+from verdict.standing.queries import decider, open_transactions, processors
 from verdict.standing.read_side import read_side_beside
 from verdict.standing.told import kafka_away, killed, told_by
 from verdict.standing.topics import differences_to
@@ -75,8 +75,10 @@ def _with_kafka(asking: "_Asking", settings: Settings, log: KafkaLog, found: Sta
     markers = {query: marker for query, marker in seen.items() if marker is not None}
     marker = markers.get(decider_query)
     _look_at_topics(asking, settings, markers, marker)
+    opened = asking.ask(partial(open_transactions, settings, log)) or ()
+    found = replace(found, open_transactions=opened)
     if marker is not None:
-        decided = asking.ask(partial(decider, marker, settings.topics, log))
+        decided = asking.ask(partial(decider, marker, settings.topics, log, opened))
         if decided is not None:
             found = replace(found, decider=decided.about, commands=decided.commands)
     beside = [markers[query] for query in others if query in markers]

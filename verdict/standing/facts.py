@@ -50,6 +50,16 @@ class CommandsStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """Where somebody's transaction stays open: nobody reads from `offset` on, up to `end`."""
+
+    topic: str
+    partition: int
+    offset: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorStanding:
     """How many offsets what runs beside the decider is behind, and how many it has come by."""
 
@@ -135,7 +145,8 @@ class Standing:
     A processor that never ran is not among `processors`. `problems` says in words what is wrong;
     `unreachable` whether that is Kafka or the database. `processes` are all that run on the data
     directory, with their roles; `service` is the one that decides. `events` is how many are in the
-    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason.
+    archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
+    `open_transactions` are on any topic of the deployment.
     """
 
     service: Service | None
@@ -151,6 +162,7 @@ class Standing:
     processes: tuple[Service, ...] = ()
     events: int | None = None
     answered: Mapping[str, int] | None = None
+    open_transactions: tuple[OpenTransaction, ...] = ()
 
     @property
     def lag(self) -> int | None:
