@@ -73,7 +73,7 @@ def test_all_that_is_known_as_json() -> None:
         '"aggregate_id": "o-2", "partitions": 2}}, '
         '"letters": {"waiting": 1, "parked": 2, "lag": 0}, '
         '"problems": ["the lake stopped: no disk"], "unreachable": false, "processes": [], '
-        '"events": null, "answered": {"ACCEPTED": 3}}'
+        '"events": null, "answered": {"ACCEPTED": 3}, "open_transactions": []}'
     )
 
 
@@ -82,7 +82,7 @@ def test_nothing_known_as_json() -> None:
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
-        '"answered": null}'
+        '"answered": null, "open_transactions": []}'
     )
 
 

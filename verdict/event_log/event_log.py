@@ -121,6 +121,8 @@ class EventLog:
     def parts(self, starts: Places, ends: Places) -> Parts:
         """Return what is archived only, of what lies between offsets, and what Kafka has.
 
+        States are not archived: others decide how long Kafka keeps them.
+
         Raises:
             Gone: Some of it is nowhere.
             Unreachable: Kafka does not answer.
@@ -130,7 +132,7 @@ class EventLog:
             end = ends[place]
             start = min(starts.get(place, 0), end)
             first = min(max(kept.start, start), end)
-            if start < first:
+            if start < first and place.topic not in self._topics.states:
                 self.see_that_it_is_archived(place, first)
                 parts.archived[place] = Span(start, first)
             parts.kept[place] = Span(first, end)

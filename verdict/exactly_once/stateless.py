@@ -80,12 +80,36 @@ def _offsets(
             "%s: from now on something follows from %s, and nothing from what is there already",
             query.name, ", ".join(at_end),
         )  # fmt: skip
-    return _with_added_partitions(known, starts(kept)) | at_end | back
+    begun = _with_added_partitions(known, starts(kept))
+    return begun | _expired(query, kafka, begun, kept) | at_end | back
 
 
 def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
     """Return where all partitions begin: where the marker says, those it lacks with their first."""
     return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
+
+
+def _expired(query: Query, kafka: Kafka, begun: Offsets, kept: Spans) -> Offsets:
+    """Return where topics of others begin of which Kafka has dropped what was not read yet."""
+    dropped = {
+        place: span.start - at(begun, place)
+        for place, span in kept.items()
+        if place.topic not in kafka.outputs and at(begun, place) < span.start
+    }
+    for place, count in dropped.items():
+        LOG.error(
+            "%s: Kafka dropped %s records of %s before they were read, and nothing follows from "
+            "them: its owner keeps records for less time than this deployment was away",
+            query.name, count, place,
+        )  # fmt: skip
+    topics = {place.topic for place in dropped}
+    return by_topic(
+        {
+            place: max(at(begun, place), span.start)
+            for place, span in kept.items()
+            if place.topic in topics
+        }
+    )
 
 
 def _back(query: Query, former: Marker, kept: Spans) -> Offsets:
