@@ -148,7 +148,7 @@ class TopicAdmin:
         cluster = self._listed()
         if len(cluster.brokers) == 1:
             return []
-        there = [topic for topic in self._topics.all() if topic.name in cluster.topics]
+        there = [one for one in self._topics.all() if one.ours and one.name in cluster.topics]
         found = self._settings(there)
         return [
             topic.name
