@@ -58,6 +58,10 @@ def test_added_partitions_are_named_until_a_person_has_accepted_them(
         wrong = f"{topic}: partitions is {PARTITIONS + 3}, must be {count} (somebody added"
         assert wrong in str(differing.value)
     assert "none of them stops verdict" in str(differing.value)
+    assert "records are on the added ones" not in str(differing.value), "they stay empty"
+    books.produce([(topics.retry, b"k", b"theirs", PARTITIONS + 1)])
+    with pytest.raises(TopicsDiffer, match=r"1 records are on the added ones, which others wrote"):
+        run("topics", "check")
 
     with pytest.raises(VerdictError, match="POS belongs to others, who may add partitions"):
         run("topics", "accept", topics.named("POS"), "--why", "a test")
