@@ -46,7 +46,7 @@ def sell(reacted: Reacted, partition: int, first: int) -> None:
     assert producer.flush(60) == 0
 
 
-@pytest.mark.proves("P-09", "G-02")
+@pytest.mark.proves("P-09")
 def test_each_record_of_a_till_is_read_whatever_its_time_and_wherever_it_lies(
     reacted: Reacted, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -41,7 +41,7 @@ def shown(deployment: Deployment, *clients: str) -> Callable[[], bool]:
     return lambda: deployment.select(query) == [(client,) for client in clients]
 
 
-@pytest.mark.proves("P-09", "G-02")
+@pytest.mark.proves("P-09")
 def test_added_partitions_and_any_time_stop_no_projection(
     deployment: Deployment, running: Callable[..., Projecting]
 ) -> None:
