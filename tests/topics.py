@@ -3,8 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs hide two
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from verdict.wire.topics import Topics
 
@@ -58,3 +64,35 @@ def create_new(admin: AdminClient, made: Sequence[NewTopic]) -> None:
             for name in waited_for
             if name not in listed or any(p.leader < 0 for p in listed[name].partitions.values())
         }
+
+
+def grow(servers: str, topic: str, partitions: int) -> None:
+    """Give a topic more partitions; return when brokers list them."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+    while len(admin.list_topics(topic, timeout=30).topics[topic].partitions) < partitions:
+        pass
+
+
+def describe(servers: str, *topics: str) -> dict[str, dict[str, str]]:
+    """Return all settings of topics, as Kafka describes them."""
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    wanted = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+    return {
+        one.name: {name: entry.value for name, entry in answer.result(30).items()}
+        for one, answer in admin.describe_configs(wanted).items()
+    }
+
+
+def alter(servers: str, topic: str, settings: Mapping[str, str]) -> None:
+    """Give a topic other settings; return when Kafka says so."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    changed = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    [answer] = admin.incremental_alter_configs([changed]).values()
+    answer.result(30)
+    while not settings.items() <= describe(servers, topic)[topic].items():
+        pass

@@ -12,6 +12,7 @@ from tests.topics import create
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
 from verdict.wire.commands import decode_command
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.records import encode
 from verdict.wire.reply import REPLY_TO
 from verdict.wire.response import Response, Status
@@ -76,7 +77,6 @@ class Responder(threading.Thread):
             {
                 "bootstrap.servers": self._servers,
                 "linger.ms": 0,
-                "partitioner": "murmur2_random",
             }
         )
         topics = map(self._topics.commands, TYPES)
@@ -96,13 +96,12 @@ class Responder(threading.Thread):
                 for response in self.answers(
                     self._decided(sent, aggregate_type, Source(topic, partition, offset))
                 ):
-                    producer.produce(
-                        self._topics.responses(aggregate_type),
-                        encode(response),
-                        response.aggregate_id.encode(),
-                    )
-                    if reply_to is not None:
-                        producer.produce(self._topics.replies, encode(response), reply_to)
+                    key, value = response.aggregate_id.encode(), encode(response)
+                    topic = self._topics.responses(aggregate_type)
+                    producer.produce(topic, value, key, partition_of(key, PARTITIONS))
+                    if isinstance(reply_to, bytes):
+                        own = partition_of(reply_to, PARTITIONS)
+                        producer.produce(self._topics.replies, value, reply_to, own)
             producer.poll(0)
         producer.flush()
         consumer.close()

@@ -10,8 +10,8 @@ from confluent_kafka import Message, Producer, TopicPartition
 
 from commands.order import CancelOrder
 from commands.position import ClosePosition
-from tests.client.conftest import Responder
-from tests.topics import drop
+from tests.client.conftest import PARTITIONS, Responder
+from tests.topics import drop, grow
 from verdict.client.async_client import AsyncClient
 from verdict.client.client import Client
 from verdict.client.errors import KafkaUnavailable, OutcomeUnknown
@@ -25,7 +25,10 @@ WAIT_S = 60
 
 @pytest.fixture
 def clients(broker: EmbeddedBroker, topics: Topics) -> Iterator[list[Client]]:
-    """Return three, of which the last reads the answers to everybody."""
+    """Return three, of which the last reads the answers to everybody; others had some before."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    producer.produce(topics.replies, b"theirs", b"others", PARTITIONS - 1)
+    assert producer.flush(60) == 0
     with ExitStack() as open_ones:
         yield [
             open_ones.enter_context(
@@ -154,6 +157,24 @@ def test_a_reply_that_cannot_be_read_is_counted_and_the_outcome_unknown(
     responder.answers = lambda response: [response]
     assert client.send("order-2", CancelOrder(), 1).wait(WAIT_S).status == "ACCEPTED"
     assert client.unreadable == 1
+
+
+@pytest.mark.parametrize("grown", [("replies",), ("replies", "responses")])
+def test_answers_are_heard_though_somebody_added_partitions(
+    grown: tuple[str, ...], broker: EmbeddedBroker, responder: Responder, topics: Topics
+) -> None:
+    """The deciding side writes to the first ones, as before."""
+    with Client(broker.bootstrap_servers, topics=topics) as before:
+        before.send("order-1", CancelOrder(), 1).wait(WAIT_S)
+    for name in grown:
+        topic = topics.replies if name == "replies" else topics.responses("order")
+        grow(broker.bootstrap_servers, topic, PARTITIONS + 3)
+
+    for number in range(5):  # names of their own, each on some partition
+        with Client(broker.bootstrap_servers, topics=topics, own_replies=True) as client:
+            name = f"c-{number}"
+            answer = client.send("order-1", CancelOrder(), 1, command_id=name).wait(WAIT_S)
+            assert answer.command_id == name
 
 
 def test_a_deployment_without_the_topic_is_named(broker: EmbeddedBroker) -> None:

@@ -1,17 +1,17 @@
-"""Somebody adds partitions to a commands topic: the service stops before it decides there.
+"""Somebody adds partitions, and Kafka takes none away.
 
-Kafka takes none away, so that a person has a way on, which is on record.
+On a commands topic the service stops before it decides there, until a person accepts that on
+record. On any other topic they stay empty and stop nothing.
 """
 
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions
 
 from tests.e2e.deployment import Deployment, await_ready
 from tests.e2e.faults import last_words
-from tests.e2e.test_recover import lived, place, refused
+from tests.e2e.test_recover import lived, place, recovered, refused
+from tests.topics import grow
 from verdict.local.broker import EmbeddedBroker
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(1500), pytest.mark.process]
@@ -29,8 +29,7 @@ def test_added_partitions_stop_the_service_until_a_person_accepts_them(
 
     with deployment.start() as service:
         await_ready(service)
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        admin.create_partitions([NewPartitions(topic, 6)])[topic].result(30)
+        grow(broker.bootstrap_servers, topic, 6)
         with deployment.traffic(seed=2):
             words = last_words(deployment, service)
     assert f"{topic} has 6 partitions, and had 4 when the service started" in words
@@ -48,3 +47,39 @@ def test_added_partitions_stop_the_service_until_a_person_accepts_them(
     assert len((deployment.seen().marker or pytest.fail("none")).offsets[topic]) == 6
     with deployment.running():
         pass  # what was decided with is what there is
+
+
+@pytest.mark.thorough
+@pytest.mark.proves("U-02")
+def test_partitions_that_are_added_to_other_topics_stop_nothing(
+    broker: EmbeddedBroker, tmp_path: Path
+) -> None:
+    """While it runs, over a restart and a recovery; every verb ended with a traceback."""
+    deployment = Deployment(broker.bootstrap_servers, "others", tmp_path / "d")
+    with deployment.running():
+        with deployment.traffic(seed=1):
+            placed = place(deployment)
+        for topic, count in deployment.topics.outputs().items():
+            grow(broker.bootstrap_servers, topic, count + 2)
+        with deployment.traffic(seed=2):
+            assert place(deployment).event_ids == placed.event_ids
+        deployment.await_quiet()
+        deployment.await_read_side()
+        for verb in (
+            ("history", "order", "order-1"),
+            ("verify",),
+            ("projection", "rebuild", "us_holder"),
+            ("materialise", "client_recent_order", "--as-of", "now", "--to", "-"),
+        ):
+            done = deployment.cli(*verb)
+            assert done.returncode == 0, done.stderr
+        checked = deployment.cli("status", "--check")
+        assert checked.returncode == 1
+        assert "order.events: partitions is 6, must be 4 (somebody added" in checked.stdout
+    recovered(deployment)
+    with deployment.running():
+        assert place(deployment).event_ids == placed.event_ids
+        deployment.await_read_side()
+    assert "somebody added partitions to 23 topics" in deployment.said()
+    assert {one.partition for one in deployment.published()} <= {0, 1, 2, 3}
+    deployment.assert_as_the_model_says()

@@ -7,7 +7,7 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.topics import drop
+from tests.topics import create_new, drop
 from verdict.exactly_once.batch import Batch, OutputRecord
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
 from verdict.exactly_once.markers import read_marker
@@ -66,6 +66,10 @@ class Deployment:
             names.add(name)
         while self.ids(names).keys() != names:  # a busy broker lists them a little later
             pass
+
+    def create(self, topic: str) -> None:
+        """Create one more topic, of one partition."""
+        create_new(self._admin(), [NewTopic(topic, 1, 1)])
 
     def recreate(self, topic: str) -> None:
         """Delete a topic and create it anew, empty; return when Kafka says so."""

@@ -6,12 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
+from confluent_kafka import Producer
 from sqlalchemy import delete, inspect, update
 
 from tests.letters.desk import NOW, Desk, Given, headers_of, until
 from tests.tiers import examples
+from tests.topics import grow
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.log import KafkaLog
+from verdict.letters import intake
 from verdict.letters.dispatch import LETTERS
 from verdict.letters.due import claim, remove
 from verdict.letters.steps import OnStep, Step
@@ -465,3 +468,25 @@ def test_nothing_seems_to_be_left_behind_the_letters_of_a_transaction(desk: Desk
         reached = position.load(connection, FOLLOWER)
     assert len(desk.rows()) == 1
     assert reached == {place: span.end for place, span in kept.items() if span.end}
+
+
+def test_letters_on_a_partition_that_somebody_added_are_taken_in_by_who_runs(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any service may put its letters there."""
+    monkeypatch.setattr(intake, "LOOK_S", 0.0)
+    desk.put([b"before"])
+    running = desk.intake()
+    until(lambda: len(desk.rows()) == 1, running.step)
+    grow(str(desk.kafka.settings["bootstrap.servers"]), desk.topics.dead_letters, 3)
+    producer = Producer(dict(desk.kafka.settings))
+    producer.produce(desk.topics.dead_letters, b"added", b"k", 2)
+    assert producer.flush(60) == 0
+
+    until(lambda: len(desk.rows()) == 2, running.step)
+    running.reset()
+
+    assert [(row["partition"], row["bytes"]) for row in desk.rows()] == [
+        (2, b"added"),
+        (0, b"before"),
+    ]

@@ -1,7 +1,7 @@
 """Reactions that are started, killed at a step, and started again."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,11 +101,16 @@ class Reacted:
     def run_to_the_end(self) -> None:
         """Run until everything that lies on the inputs has been reacted to."""
         with self.running() as processor:
-            deadline = time.monotonic() + PATIENCE_S
-            while self.behind():
-                processor.check()
-                assert time.monotonic() < deadline
-                time.sleep(PAUSE_S)
+            self.await_quiet(processor)
+
+    def await_quiet(self, processor: Processor) -> None:
+        """Return when everything that lies on the inputs has been reacted to."""
+        wait_for(processor, lambda: not self.behind())
+
+    def await_invoices(self, processor: Processor, wanted: int) -> None:
+        """Return when so many commands were sent to invoices."""
+        topic = self.topics.commands("invoice")
+        wait_for(processor, lambda: len(self.on(topic)) >= wanted)
 
     def behind(self) -> bool:
         """Tell whether records lie on the inputs that no marker covers."""
@@ -152,6 +157,15 @@ def behind(query: Query, topics: Topics, kafka: Kafka) -> bool:
     ]
     kept = log_bounds(kafka.settings, places)
     return any(span.end > at(marker.offsets, place) for place, span in kept.items())
+
+
+def wait_for(processor: Processor, reached: Callable[[], bool]) -> None:
+    """Look after reactions until something is reached."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        processor.check()
+        assert time.monotonic() < deadline
+        time.sleep(PAUSE_S)
 
 
 def watch(processor: Processor) -> None:

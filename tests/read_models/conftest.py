@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from tests.event_log.conftest import followable
 from tests.read_models.deployment import Deployment, some_projections
 from verdict.event_log.copied_decisions import copied_decisions
+from verdict.exactly_once.markers import bounds_of
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import log_bounds
 from verdict.local.broker import EmbeddedBroker
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.projection import Projection
@@ -62,16 +62,19 @@ def running(
         create_read_side(engine, read_models)
         options = {"bootstrap.servers": deployment.servers}
         decided = copied_decisions(options, deployment.topics, engine)
-        batches = KafkaBatches(spark, deployment.kafka, deployment.topics, task_bytes, decided)
+        clients = Kafka(settings=options)
+        batches = KafkaBatches(
+            spark, deployment.kafka, deployment.topics, task_bytes, decided, clients
+        )
         opened = Opened(database=engine, projections=read_models, batches=batches)
         ground = Ground(
             spark=spark,
-            kafka=Kafka(settings=options),
+            kafka=clients,
             source=deployment.kafka,
             partitions=deployment.topics.partitions,
             scratch=deployment.directory,
         )
-        bounds = partial(log_bounds, options)
+        bounds = partial(bounds_of, ground.kafka)
         projecting = Projecting(ground, lambda: opened, bounds, deployment.topics)
         started.append(projecting)
         projecting.start()

@@ -1,6 +1,6 @@
 """What readers are told when all projections are stopped; no Spark is started for that."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +18,7 @@ from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.running import Opened, Projecting
 from verdict.spark.source import Ground
-from verdict.wire.spans import Partition, Spans
+from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
 READ_MODELS: Sequence[Projection] = [event_archive(), us_holder()]
@@ -28,7 +28,7 @@ def ended_by(ending: Exception, engine: Engine, path: Path) -> KeptGoing:
     """Return a read side that failed as soon as it knew its database."""
     spark = cast(SparkSession, None)
 
-    def fail(_: Sequence[Partition]) -> Spans:
+    def fail(_: Collection[str]) -> Spans:
         raise ending
 
     opened = Opened(

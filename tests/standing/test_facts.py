@@ -80,7 +80,7 @@ def test_all_that_is_known_as_json() -> None:
         '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, '
         '"policy_rejections": [{"policy": "ship", "reason": "BUSINESS_RULE", '
         '"rule_code": "OVERFILL", "rejected": 3, "unexpected": 2, "newest": "c-9"}], '
-        '"verified": null}'
+        '"verified": null, "open_transactions": []}'
     )
 
 
@@ -89,7 +89,8 @@ def test_nothing_known_as_json() -> None:
         '{"service": null, "data_dir": "/data", "decider": null, "commands": null, '
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
-        '"answered": null, "refused": null, "policy_rejections": null, "verified": null}'
+        '"answered": null, "refused": null, "policy_rejections": null, "verified": null, '
+        '"open_transactions": []}'
     )
 
 

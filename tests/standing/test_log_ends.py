@@ -7,6 +7,8 @@ from confluent_kafka import Producer
 
 from tests.topics import create
 from verdict.configuration.loading import settings_alone
+from verdict.foundation.transaction_watch import TransactionWatch
+from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.standing.log_ends import ends_and_open, ends_of, log_of
@@ -14,14 +16,14 @@ from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 TOPICS = Topics(prefix="log-ends.", partitions=2)
-COMMANDS = TOPICS.commands("order")
+COMMANDS, EVENTS = TOPICS.commands("order"), TOPICS.events("order")
 ONE, OTHER = Partition(COMMANDS, 0), Partition(COMMANDS, 1)
 
 
 @pytest.fixture
 def log(broker: EmbeddedBroker) -> Iterator[KafkaLog]:
     """Return that of a deployment whose commands of orders are on two partitions."""
-    create(broker.bootstrap_servers, TOPICS, [COMMANDS])
+    create(broker.bootstrap_servers, TOPICS, [COMMANDS, EVENTS])
     with log_of(settings_alone(bootstrap_servers=broker.bootstrap_servers)) as log:
         yield log
 
@@ -49,6 +51,38 @@ def test_a_transaction_that_stays_open_is_behind_the_end_and_is_named(
 
     assert ends == {ONE: before[ONE] + 1, OTHER: before[OTHER]} == ends_of(log, [COMMANDS])
     assert stays_open == {ONE: before[ONE]}
+
+
+@pytest.mark.proves("U-05")
+def test_on_topics_that_verdict_writes_to_one_counts_once_ours_would_have_ended(
+    log: KafkaLog, sender: Producer
+) -> None:
+    before = ends_of(log, [EVENTS])
+    sender.produce(EVENTS, b"one", partition=1)
+    sender.flush(60)
+    place = Partition(EVENTS, 1)
+
+    assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=3600)[1] == {}
+    assert ends_and_open(log, [EVENTS], [EVENTS], limit_s=-60)[1] == {place: before[place]}
+
+
+def test_the_service_says_once_what_is_open_for_longer_than_ours_may_be(
+    broker: EmbeddedBroker, log: KafkaLog, sender: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    servers = {"bootstrap.servers": broker.bootstrap_servers}
+    patient = TransactionWatch(Kafka(settings=servers, transaction_timeout_s=3600), [EVENTS])
+    watch = TransactionWatch(Kafka(settings=servers, transaction_timeout_s=0), [EVENTS])
+    sender.produce(EVENTS, b"one", partition=0)
+    sender.flush(60)
+
+    for _ in range(2):
+        patient.look()
+        watch.look()
+
+    [said] = caplog.messages
+    assert said.startswith(f"a transaction on {EVENTS}:0 has been open for 0 s at offset ")
+    patient.close()
+    watch.close()
 
 
 def test_one_that_has_ended_is_not(log: KafkaLog, sender: Producer) -> None:

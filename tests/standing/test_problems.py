@@ -9,6 +9,7 @@ from verdict.standing.facts import (
     CommandsStanding,
     HeldAggregate,
     LettersStanding,
+    OpenTransaction,
     PolicyRejections,
     ProcessorStanding,
     ProjectionStanding,
@@ -47,12 +48,12 @@ def held(error: str | None) -> HeldAggregate:
 
 @pytest.mark.proves("U-05")
 def test_where_a_sender_keeps_others_waiting_is_named() -> None:
-    kept = CommandsStanding("order.commands", 2, 48, 51, 3, open_at=48)
-    found = Standing(service=None, data_dir=Path("/data"), commands=(commands(0), kept))
+    kept = OpenTransaction("order.commands", 2, 48, 51)
+    found = Standing(service=None, data_dir=Path("/data"), open_transactions=(kept,))
 
     [said] = problems_of(found)
 
-    assert "stays open on order.commands:2 at offset 48: 3 offsets wait" in said
+    assert "stays open on order.commands:2 at offset 48: nobody reads the 3 offsets" in said
     assert "describe-producers --topic order.commands --partition 2" in said
 
 

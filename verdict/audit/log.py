@@ -14,6 +14,7 @@ from verdict.audit.histories import Histories
 from verdict.audit.outcomes import Outcomes, Seen
 from verdict.decision.recording import StoredEvent
 from verdict.event_log.archive import Archive
+from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, laid
 from verdict.kafka.log import KafkaLog
 from verdict.model.source import Source
@@ -67,7 +68,7 @@ class LogAudit:
         yield from self._letters(outcomes)
         for aggregate_type, seen in outcomes.items():
             passed, lost = Counter[str](), Counter[str]()
-            for number in self._numbers(self.topics.events(aggregate_type)):
+            for number in self._numbers(aggregate_type):
                 histories = yield from self._partition(aggregate_type, number, seen)
                 passed.update(histories.decided)
                 lost.update(histories.accepted)
@@ -122,7 +123,7 @@ class LogAudit:
         responses = Partition(self.topics.responses(aggregate_type), number)
         events = Partition(self.topics.events(aggregate_type), number)
         passed_over = partial(self.log.passed_over.count, events)
-        whole = not self.cut.kept[responses].start
+        whole = not self._kept(responses).start
         lost_version = partial(self.log.passed_over.lost_version, aggregate_type)
         histories = Histories(aggregate_type, whole, passed_over, lost_version)
         yield from self._events(aggregate_type, number, histories, seen)
@@ -161,7 +162,7 @@ class LogAudit:
         self, aggregate_type: str, number: int, histories: Histories, seen: Outcomes
     ) -> Iterator[Finding]:
         place = Partition(self.topics.events(aggregate_type), number)
-        kept = self.cut.kept[place]
+        kept = self._kept(place)
         rows, reached = self._archived(aggregate_type, place, kept.end)
         ahead = 0
         for copies in side_by_side(rows, self._records(place)):
@@ -257,10 +258,18 @@ class LogAudit:
             )
             return None
 
-    def _numbers(self, topic: str) -> list[int]:
+    def _numbers(self, aggregate_type: str) -> list[int]:
+        """Return the partitions of events and of responses; somebody may have added some to one."""
+        events, responses = (
+            self.topics.events(aggregate_type),
+            self.topics.responses(aggregate_type),
+        )
         if self.only is not None:
-            return [self.log.place_of(topic, self.only.encode()).partition]
-        return [place.partition for place in self.cut.kept if place.topic == topic]
+            return [place_of(self.log, self.topics, events, self.only.encode()).partition]
+        return sorted({one.partition for one in self.cut.kept if one.topic in (events, responses)})
+
+    def _kept(self, place: Partition) -> Span:
+        return self.cut.kept.get(place, Span(0, 0))
 
     def _whole(self, topic: str) -> Iterator[Laid]:
         for place in self.cut.kept:
@@ -271,7 +280,7 @@ class LogAudit:
         """Yield what Kafka has of a partition before the cut, of the one aggregate if asked."""
         key = None if self.only is None else self.only.encode()
         self.tell(str(place))
-        for count, message in enumerate(self.log.read({place: self.cut.kept[place]}), 1):
+        for count, message in enumerate(self.log.read({place: self._kept(place)}), 1):
             if not count % EVERY:
                 self.tell(f"{place}: {count:,} records")
             if key is None or message.key() == key:

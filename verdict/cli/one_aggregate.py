@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from verdict.cli.decoding import Kind, decoded, topics_of
 from verdict.configuration.settings import Settings
 from verdict.event_log.chapters import Fields
+from verdict.event_log.key_places import place_of
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.reading.reader import Reader
@@ -41,7 +42,7 @@ def scan(log: KafkaLog, topics: Topics, kind: Kind, aggregate_type: str, name: s
     """
     key = name.encode()
     [topic] = topics_of(topics, kind, [aggregate_type])
-    place = log.place_of(topic, key)
+    place = place_of(log, topics, topic, key)
     kept = log.bounds([place])
     ours = [decoded(kind, aggregate_type, one) for one in log.read(kept) if one.key() == key]
     return Scanned(place, kept[place].start, ours)
@@ -73,7 +74,7 @@ def settle(settings: Settings, aggregate_type: str, name: str) -> None:
     kafka, topics = kafka_of(settings), settings.topics
     of_it = topics.events(aggregate_type), topics.responses(aggregate_type), topics.dead_letters
     with KafkaLog(kafka.settings, 2 * kafka.transaction_timeout_s) as log:
-        places = [log.place_of(topic, name.encode()) for topic in of_it]
+        places = [place_of(log, topics, topic, name.encode()) for topic in of_it]
         log.await_settled(places, f"the history of {aggregate_type} {name!r} cannot be told")
 
 

@@ -10,12 +10,12 @@ from verdict.cli.options import Json, kafka_options, settings_of
 from verdict.cli.output import note, show_json
 from verdict.database.time_text import wall_clock
 from verdict.errors import VerdictError
-from verdict.event_log.decisions import write_decisions
+from verdict.event_log.decisions import accepted_partitions, read_decisions, write_decisions
 from verdict.foundation.ensured_topics import created_topics
 from verdict.foundation.known_markers import refuse_another_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.topic_check import TopicAdmin
-from verdict.kafka.topic_differences import TopicsDiffer
+from verdict.kafka.topic_differences import TopicsDiffer, as_begun
 from verdict.model.source import Source
 from verdict.standing.markers import decider_marker
 from verdict.standing.topics import topic_differences
@@ -67,20 +67,30 @@ def check(json: Json = False) -> None:
 
 @app.command()
 def accept(topic: Name, why: Why, by: Who = None) -> None:
-    """Go on with a topic to which somebody has added partitions, which Kafka takes away from none.
+    """Accept that somebody added partitions to a topic; Kafka cannot remove them.
 
-    Keys have moved to others. So first let the service decide all that was sent before, and let no
-    sender send to it meanwhile: else commands of one aggregate may be decided in another order
-    than they were sent in. It is kept for ever, on the topic of decisions.
+    On a topic of commands the keys have moved. So first let the service decide all that was sent
+    before, and let no sender send to it meanwhile: else commands of one aggregate may be decided in
+    another order than they were sent in. To any other topic verdict writes as before, and only
+    notes who accepted it. The note stays on the topic of decisions.
     """
     settings, person = settings_of(), decided_by(by, why)
     options, topics = kafka_options(settings), settings.topics
     marker = decider_marker(settings)
-    first = len(marker.offsets.get(topic, ())) if marker else 0
+    decided = marker.offsets if marker else {}
     found = TopicAdmin(options, topics).counts()
+    accepted = accepted_partitions(read_decisions(options, topics))
+    begun = as_begun(topics, decided, accepted)
+    first = {one.name: one.partitions for one in begun.all() if one.ours}
+    first |= {commands: len(offsets) for commands, offsets in decided.items()}
     if topic not in found:
         raise VerdictError(f"{topic} is no topic of this deployment: see `verdict topics check`")
-    added = range(first or topics.partitions, found[topic])
+    if topic not in first:
+        raise VerdictError(
+            f"{topic} belongs to others, who may add partitions: verdict reads them, and nothing "
+            "needs to be accepted"
+        )
+    added = range(first[topic], found[topic])
     if not added:
         raise VerdictError(f"nobody has added partitions to {topic}: it has {found[topic]}")
     at = wall_clock()
@@ -89,4 +99,7 @@ def accept(topic: Name, why: Why, by: Who = None) -> None:
         for one in added
     ]
     write_decisions(options, topics, decisions)
-    note(f"{len(added)} partitions of {topic} are accepted; start the service with `verdict up`")
+    start = ""
+    if topic in topics.every_commands():
+        start = "; start the service with `verdict up`"
+    note(f"{len(added)} partitions of {topic} are accepted{start}")

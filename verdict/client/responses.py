@@ -124,8 +124,10 @@ class Responses:
         self._consumer.close()
 
     def _begin(self, topic: str, aggregate_type: str) -> None:
-        ends = [self._end(topic, partition) for partition in self._partitions(topic)]
-        self._consumer.incremental_assign(ends)
+        numbers = self._partitions(topic)
+        if self._reply_to is not None:
+            numbers = self._own(topic, numbers, self._topics.responses(aggregate_type))
+        self._consumer.incremental_assign([self._end(topic, number) for number in numbers])
         self._followed[topic] = aggregate_type
 
     def _begin_asked(self, failure: Exception | None = None) -> None:
@@ -151,9 +153,18 @@ class Responses:
                 f"topic {topic} cannot be read at {self._servers} ({known.error.str()}): "
                 "create what is missing with `verdict topics create`"
             )
-        if self._reply_to is not None:
-            return [partition_of(self._reply_to, len(known.partitions))]
         return sorted(known.partitions)
+
+    def _own(self, topic: str, numbers: list[int], responses: str) -> list[int]:
+        """Return where our replies come, which is anywhere if somebody may have added partitions.
+
+        Verdict writes to none of those, and to as many partitions of replies as of responses.
+        """
+        own = [partition_of(self._reply_to or b"", len(numbers))]
+        if self._end(topic, numbers[-1]).offset:
+            return own
+        ends = [self._end(responses, number).offset for number in self._partitions(responses)]
+        return numbers if len(ends) != len(numbers) or (any(ends) and not ends[-1]) else own
 
     def _end(self, topic: str, partition: int) -> TopicPartition:
         place = TopicPartition(topic, partition, OFFSET_INVALID)

@@ -39,17 +39,13 @@ from verdict.operator.stream import decisions, shard_keys
 from verdict.spark.errors import query_failed
 from verdict.spark.lasting import Lasting
 from verdict.spark.pauses import ANSWERING_MS
+from verdict.spark.record_times import KAFKA_COLUMNS
 from verdict.spark.running import SparkQuery
 from verdict.spark.source import Ground, arriving
 from verdict.spark.task import planned_at
 
 HOUR_MS = 60 * 60 * 1000
 REHEARSALS = 3
-# as Kafka's source of Spark has them
-KAFKA_COLUMNS = (
-    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
-    "headers ARRAY<STRUCT<key STRING, value BINARY>>"
-)
 
 
 class Deciding:

@@ -25,7 +25,7 @@ def read_decisions(options: Options, topics: Topics) -> list[Decision]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        return _decided(log, topics)
+        return decided_in(log, topics)
 
 
 def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
@@ -46,10 +46,12 @@ def decisions_in(records: Iterable[Laid]) -> Iterator[Decision]:
         )
 
 
-def _decided(log: KafkaLog, topics: Topics) -> list[Decision]:
+def decided_in(log: KafkaLog, topics: Topics) -> list[Decision]:
+    """Return what was decided so far, for who has a reader already; raises as above."""
     if not log.exists(topics.decisions):
         return []
-    messages = log.read(log.bounds(log.places([topics.decisions])))
+    place = log.places([topics.decisions])[0]  # none is ever written to one that was added
+    messages = log.read(log.bounds([place]))
     return [*decisions_in(map(laid, messages))]
 
 
@@ -61,7 +63,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = log.jumped = passed_over(_decided(log, topics))
+        log.passed_over = log.jumped = passed_over(decided_in(log, topics))
         yield log
 
 
@@ -69,7 +71,7 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
 def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
     with KafkaLog(options) as log:
-        log.jumped = passed_over(_decided(log, topics))
+        log.jumped = passed_over(decided_in(log, topics))
         yield log
 
 
@@ -111,7 +113,7 @@ def write_decisions(options: Options, topics: Topics, decisions: Sequence[Decisi
     if not decisions:
         return
     records = (
-        {"topic": topics.decisions, "value": encode(one), "key": str(one.source)}
+        {"topic": topics.decisions, "partition": 0, "value": encode(one), "key": str(one.source)}
         for one in decisions
     )
     write_all(options, records, f"the decision could not be written to {topics.decisions}")

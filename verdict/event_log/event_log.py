@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Archive, Standing
+from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
@@ -120,6 +121,8 @@ class EventLog:
     def parts(self, starts: Places, ends: Places) -> Parts:
         """Return what is archived only, of what lies between offsets, and what Kafka has.
 
+        States are not archived: others decide how long Kafka keeps them.
+
         Raises:
             Gone: Some of it is nowhere.
             Unreachable: Kafka does not answer.
@@ -129,7 +132,7 @@ class EventLog:
             end = ends[place]
             start = min(starts.get(place, 0), end)
             first = min(max(kept.start, start), end)
-            if start < first:
+            if start < first and place.topic not in self._topics.states:
                 self.see_that_it_is_archived(place, first)
                 parts.archived[place] = Span(start, first)
             parts.kept[place] = Span(first, end)
@@ -158,7 +161,7 @@ class EventLog:
             archive, standing = self._standing()
             if archive is not None:
                 yield from archive.history(aggregate_type, aggregate_id)
-            place = self._log().place_of(topic, key)
+            place = place_of(self._log(), self._topics, topic, key)
             try:
                 for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
                     if found.key == key:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from verdict.kafka.offsets import Offsets, shown
+from verdict.kafka.offsets import Offsets, at, each, shown
 from verdict.operator.chunk import Record, chunks, digested, records_in
 from verdict.wire.marker import ShardState
+from verdict.wire.spans import Span, Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Batch:
         """How many offsets it takes; some may hold no record."""
         begun = sum(sum(offsets) for offsets in self.start.values())
         return sum(sum(offsets) for offsets in self.end.values()) - begun
+
+    @property
+    def spans(self) -> Spans:
+        """What it takes of each partition; one that was added since it began starts at 0."""
+        return {place: Span(at(self.start, place), offset) for place, offset in each(self.end)}
 
     def __str__(self) -> str:
         return (

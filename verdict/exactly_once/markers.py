@@ -105,7 +105,8 @@ def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
 
 
 def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:
-    [place] = places = log.places([query.markers])
+    place = log.places([query.markers])[0]  # none is ever written to one that was added
+    places = [place]
     what = f"the marker of {query.name} cannot be read"
     written = log.await_settled(places, what) if wait else log.written(places)
     kept = log.bounds(places)[place]

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from verdict.exactly_once.errors import Misfit
-from verdict.exactly_once.markers import bounds_of, first_offsets, holds_records, read_marker
+from verdict.exactly_once.markers import bounds_of, holds_records, read_marker
 from verdict.exactly_once.owner import genesis, own
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
@@ -28,8 +28,9 @@ def begin_anew(
     """Become the owner of `query`, whoever was; a former owner is fenced.
 
     An input that the marker does not know was added since: it begins with its first record, or at
-    its end. Of one that is no input any more the marker keeps how far it was read: should it come
-    back, nothing is passed over and nothing read again.
+    its end. A partition that was added to an input begins with its first record. Of one that is no
+    input any more the marker keeps how far it was read: should it come back, nothing is passed over
+    and nothing read again.
 
     Args:
         query: Its names, inputs and rules.
@@ -39,7 +40,7 @@ def begin_anew(
 
     Returns:
         The publisher. Its marker has the offsets that Spark must start with, for a checkpoint
-        that holds nothing; a topic that is missing there starts with its first record.
+        that holds nothing, of all partitions of all inputs.
 
     Raises:
         Misfit: There are outputs, but no marker says how far they go.
@@ -63,25 +64,52 @@ def begin_anew(
 def _offsets(
     query: Query, kafka: Kafka, former: Marker | None, with_history: Collection[str]
 ) -> Offsets:
+    kept = bounds_of(kafka, query.inputs)
     if former is None:
-        return first_offsets(kafka, query.inputs)
+        return starts(kept)
     known = query.of_inputs(former.offsets)
     if left := former.offsets.keys() - known:
         LOG.warning("%s: nothing follows from %s any more", query.name, ", ".join(sorted(left)))
-    new = [topic for topic in query.inputs if topic not in known]
-    if not new:
-        return known
-    kept = bounds_of(kafka, new)
-    back = _back(query, former, kept)
+    new = {place: span for place, span in kept.items() if place.topic not in known}
+    back = _back(query, former, new)
     at_end = {
-        topic: of for topic, of in ends(kept).items() if topic in with_history and topic not in back
+        topic: of for topic, of in ends(new).items() if topic in with_history and topic not in back
     }
     if at_end:
         LOG.warning(
             "%s: from now on something follows from %s, and nothing from what is there already",
             query.name, ", ".join(at_end),
         )  # fmt: skip
-    return known | starts(kept) | at_end | back
+    begun = _with_added_partitions(known, starts(kept))
+    return begun | _expired(query, kafka, begun, kept) | at_end | back
+
+
+def _with_added_partitions(known: Offsets, starts: Offsets) -> Offsets:
+    """Return where all partitions begin: where the marker says, those it lacks with their first."""
+    return {topic: [*(of := known.get(topic, [])), *starts[topic][len(of) :]] for topic in starts}
+
+
+def _expired(query: Query, kafka: Kafka, begun: Offsets, kept: Spans) -> Offsets:
+    """Return where topics of others begin of which Kafka has dropped what was not read yet."""
+    dropped = {
+        place: span.start - at(begun, place)
+        for place, span in kept.items()
+        if place.topic not in kafka.outputs and at(begun, place) < span.start
+    }
+    for place, count in dropped.items():
+        LOG.error(
+            "%s: Kafka dropped %s records of %s before they were read, and nothing follows from "
+            "them: its owner keeps records for less time than this deployment was away",
+            query.name, count, place,
+        )  # fmt: skip
+    topics = {place.topic for place in dropped}
+    return by_topic(
+        {
+            place: max(at(begun, place), span.start)
+            for place, span in kept.items()
+            if place.topic in topics
+        }
+    )
 
 
 def _back(query: Query, former: Marker, kept: Spans) -> Offsets:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from typing import TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -16,11 +17,13 @@ from verdict.kafka.offsets import AnyOffsets, each
 from verdict.operator.chunk import Record
 from verdict.wire.headers import pairs
 from verdict.wire.letter import Pairs
+from verdict.wire.murmur2 import partition_of
 from verdict.wire.topics import OUTPUT_BYTES
 
 Listed = list[tuple[str, str | bytes | None]]
 
 POLL_EVERY = 1000  # records
+ANY = -1  # partition: the client chooses
 GRACE_S = 5.0  # beyond its timeout, until a call is held to be stuck for ever
 
 LOG = logging.getLogger("verdict.exactly_once")
@@ -114,9 +117,10 @@ class Transactions:
                 self._produce(topic, key, value, pairs(headers))
 
     def _produce(self, topic: str, key: bytes | None, value: bytes | None, headers: Listed) -> None:
+        partition = self._partition(topic, key)
         while True:
             try:
-                self._producer.produce(topic, value, key, headers=headers)
+                self._producer.produce(topic, value, key, partition, headers=headers)
                 break
             except BufferError:
                 self._producer.poll(min(0.1, self._left()))
@@ -124,6 +128,12 @@ class Transactions:
         if self._begun % POLL_EVERY == 0:
             self._heard.now()
             self._failed.check()
+
+    def _partition(self, topic: str, key: bytes | None) -> int:
+        """Return where a record goes; of our own topics never to partitions that were added."""
+        if (count := self._kafka.outputs.get(topic)) is None:
+            return ANY
+        return self._begun % count if key is None else _partition_of(key, count)
 
     def send_offsets(self, offsets: AnyOffsets) -> None:
         """Let the transaction commit `offsets` for the group named like the producer."""
@@ -220,6 +230,10 @@ class Transactions:
             self._stuck = True
             LOG.error("%s, long after its time was up: another producer takes its place", stuck)
             raise Broken(str(stuck)) from None
+
+
+# an event and its response have the same key
+_partition_of = lru_cache(maxsize=1000)(partition_of)
 
 
 def _group(kafka: Kafka, name: str) -> object:

@@ -137,6 +137,7 @@ def _kafka(settings: Settings, servers: str) -> Kafka:
     return Kafka(
         settings=librdkafka_options(settings) | {"bootstrap.servers": servers},
         transaction_timeout_s=transaction_timeout_s(settings),
+        outputs=settings.topics.outputs(),
     )
 
 

@@ -21,10 +21,12 @@ class Kafka:
         settings: librdkafka's names, `bootstrap.servers` and security among them.
         transaction_timeout_s: After it Kafka aborts a transaction by itself, and we stop waiting
             for an answer.
+        outputs: To how many partitions we write of a topic; of one that is missing here, to all.
     """
 
     settings: Mapping[str, str | int] = field(repr=False)  # passwords are in it
     transaction_timeout_s: float = 15.0
+    outputs: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"Kafka at {self.settings.get('bootstrap.servers')}"
@@ -37,7 +39,9 @@ def kafka_of(settings: Settings) -> Kafka:
         Unreachable: No Kafka is set and no service runs.
     """
     return Kafka(
-        settings=kafka_options(settings), transaction_timeout_s=settings.transaction_timeout_s
+        settings=kafka_options(settings),
+        transaction_timeout_s=settings.transaction_timeout_s,
+        outputs=settings.topics.outputs(),
     )
 
 

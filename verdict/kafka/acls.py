@@ -49,8 +49,8 @@ def acls(topics: Topics, retry_topics: Collection[str] = ()) -> list[Acl]:
 def _decider(topics: Topics, retry_topics: Collection[str]) -> Iterator[Acl]:
     role, own = Role.DECIDER, topics.transactional_id("")
     every = [topic.name for topic in topics.all()]
-    for operation in ("DescribeConfigs", "Read"):
-        yield from _topics(role, operation, every)
+    yield from _topics(role, "DescribeConfigs", _ours(topics))
+    yield from _topics(role, "Read", every)
     # none but who keeps the states of others writes these
     yield from _topics(role, "Write", (name for name in every if name not in topics.states))
     for name in retry_topics:
@@ -77,9 +77,13 @@ def _subscriber(topics: Topics) -> Iterator[Acl]:
 
 
 def _reader(topics: Topics) -> Iterator[Acl]:
-    for operation in ("DescribeConfigs", "Read"):
-        yield from _topics(Role.READER, operation, (topic.name for topic in topics.all()))
+    yield from _topics(Role.READER, "DescribeConfigs", _ours(topics))
+    yield from _topics(Role.READER, "Read", (topic.name for topic in topics.all()))
     yield Acl(Role.READER, "group", "prefixed", "verdict-", "Describe")
+
+
+def _ours(topics: Topics) -> Iterator[str]:
+    return (topic.name for topic in topics.all() if topic.ours)
 
 
 def _topics(role: Role, operation: str, names: Iterable[str]) -> Iterator[Acl]:

@@ -21,7 +21,6 @@ from verdict.client.listing import list_topics
 from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Deadline
 from verdict.kafka.errors import NotThereYet, RecordsDropped, kafka_failed, settings_refused
-from verdict.wire.murmur2 import partition_of
 from verdict.wire.passed_over import NOTHING_PASSED_OVER
 from verdict.wire.spans import Partition, Span, Spans
 
@@ -139,10 +138,6 @@ class KafkaLog:
         error = self._listed(topic)[topic].error
         return error is None or error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART
 
-    def place_of(self, topic: str, key: bytes) -> Partition:
-        """Return the partition of a topic in which a key's records lie; raises as `places`."""
-        return Partition(topic, partition_of(key, len(self.places([topic]))))
-
     def places(self, topics: Iterable[str]) -> list[Partition]:
         """Return every partition of some topics, in their order.
 
@@ -177,6 +172,17 @@ class KafkaLog:
         """Return the ends with what open transactions have written; raises as `bounds` does."""
         return self._offsets(self._uncommitted, places, OFFSET_END)
 
+    def hidden(self, ends: Mapping[Partition, int]) -> dict[Partition, int]:
+        """Return where a transaction is open now: its first offset, behind which nobody reads.
+
+        Args:
+            ends: With what open transactions have written, of `written`.
+
+        Raises:
+            Unreachable, VerdictError: As for `bounds`.
+        """
+        return {place: end for place, end in self._ends(ends).items() if end < ends[place]}
+
     def await_settled(self, places: Collection[Partition], what: str) -> dict[Partition, int]:
         """Return when every transaction has ended that is open there now; with what was written.
 
@@ -192,7 +198,7 @@ class KafkaLog:
             VerdictError: Kafka refuses.
         """
         deadline, written = self._time(), self.written(places)
-        while hidden := {p: end for p, end in self._ends(places).items() if end < written[p]}:
+        while hidden := self.hidden(written):
             if not deadline.left():
                 place, end = min(hidden.items())
                 raise Unreachable(

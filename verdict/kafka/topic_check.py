@@ -1,5 +1,6 @@
 """Topics are created and checked at start-up, loudly; nothing else creates any."""
 
+import logging
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -22,12 +23,15 @@ from verdict.kafka.topic_differences import (
     MISSING,
     Difference,
     TopicsDiffer,
+    added_partitions,
+    as_begun,
     wrong_partitions,
     wrong_settings,
 )
 from verdict.wire.spans import Partition
 from verdict.wire.topics import OWN_TIME, Topic, Topics
 
+LOG = logging.getLogger("verdict.topics")
 ANSWER_S = 30.0
 LIST_S = 10.0
 LOOK_AGAIN_S = 0.05
@@ -78,6 +82,8 @@ class TopicAdmin:
     def make(self, topics: Sequence[Topic]) -> None:
         """Create those of `topics` that do not exist, and set those that others have created right.
 
+        One that is not ours may have any settings, and more partitions.
+
         Raises:
             VerdictError: One has another number of partitions, or may not be changed.
             Unreachable, TimedOut: As for `create_missing`.
@@ -85,13 +91,14 @@ class TopicAdmin:
         self.create(topics)
         _, known = self._cluster()
         for topic in topics:
-            if known[topic.name] != topic.partitions:
+            found = known[topic.name]
+            if found < topic.partitions or (topic.ours and found > topic.partitions):
                 raise VerdictError(
-                    f"{topic.name} was created anew by somebody and has {known[topic.name]} "
+                    f"{topic.name} was created anew by somebody and has {found} "
                     f"partitions, and {topic.partitions} are needed: delete it, and try again (the "
                     "embedded Kafka answers while `verdict run broker` runs)"
                 )
-        wanted = {topic.name: topic.settings for topic in topics}
+        wanted = {topic.name: topic.settings for topic in topics if topic.ours}
         if left := wanted.keys() - self._told(wanted):
             raise VerdictError(
                 f"the settings of {', '.join(sorted(left))} cannot be set: see that this user may "
@@ -141,7 +148,7 @@ class TopicAdmin:
         cluster = self._listed()
         if len(cluster.brokers) == 1:
             return []
-        there = [topic for topic in self._topics.all() if topic.name in cluster.topics]
+        there = [one for one in self._topics.all() if one.ours and one.name in cluster.topics]
         found = self._settings(there)
         return [
             topic.name
@@ -157,6 +164,8 @@ class TopicAdmin:
     ) -> list[Difference]:
         """Return all that is missing or differs, sorted by topic.
 
+        A topic that is not ours may only be missing.
+
         Args:
             decided: The marker's offsets: next offset by partition, by commands topic. Their
                 number is the partition count at the first start, which must stay.
@@ -167,17 +176,24 @@ class TopicAdmin:
             VerdictError: Kafka does not let us see a topic's settings.
         """
         _, known = self._cluster()
-        there = [topic for topic in self._topics.all() if topic.name in known]
-        found = self._settings(there)
+        ours = [topic for topic in self._topics.all() if topic.name in known and topic.ours]
+        found = self._settings(ours)
+        decided = decided or {}
+        written = as_begun(self._topics, decided, accepted).outputs()
         differences = []
         for topic in self._topics.all():
             if topic.name not in known:
                 advice = "create it with `verdict topics create`"
                 differences.append(Difference(topic.name, MISSING, "missing", "there", advice))
                 continue
-            first = len((decided or {}).get(topic.name, ())) or None
-            differences += wrong_partitions(topic, known[topic.name], first, accepted)
-            differences += wrong_settings(topic, found[topic.name])
+            if topic.name in written:
+                count = written[topic.name]
+                differences += added_partitions(topic.name, known[topic.name], count, accepted)
+            elif topic.ours:
+                first = len(decided.get(topic.name, ())) or None
+                differences += wrong_partitions(topic, known[topic.name], accepted, first)
+            if topic.ours:
+                differences += wrong_settings(topic, found[topic.name])
         return sorted(differences, key=lambda difference: difference.topic)
 
     def ensure(
@@ -187,7 +203,8 @@ class TopicAdmin:
     ) -> list[str]:
         """Create what is missing and check everything; return the names of what was created.
 
-        A topic that takes times of its senders is told to take Kafka's own, where we may.
+        A topic of ours that takes times of its senders is set to take Kafka's own, where we may,
+        unless the start is refused for something else.
 
         Args:
             decided: As for `differences`.
@@ -199,9 +216,21 @@ class TopicAdmin:
         """
         created = self.create_missing()
         found = self.differences(decided, accepted)
-        ours = self._told({one.topic: OWN_TIME for one in found if one.setting in OWN_TIME})
-        if left := [one for one in found if one.setting not in OWN_TIME or one.topic not in ours]:
-            raise TopicsDiffer(left)
+        times = [one for one in found if one.setting in OWN_TIME]
+        fatal = [one for one in found if one.fatal]
+        if fatal == times:
+            set_right = self._told({one.topic: OWN_TIME for one in times})
+            fatal = [one for one in times if one.topic not in set_right]
+            for topic in sorted(set_right):
+                LOG.warning("%s took the times of its senders: it is set to take Kafka's", topic)
+        if fatal:
+            raise TopicsDiffer(fatal)
+        if added := [one.topic for one in found if not one.fatal]:
+            LOG.warning(
+                "somebody added partitions to %s topics: %s; verdict writes to the first ones "
+                "only, as before: see `verdict topics check`",
+                len(added), ", ".join(added),
+            )  # fmt: skip
         return created
 
     def _told(self, settings: Mapping[str, Mapping[str, str]]) -> set[str]:

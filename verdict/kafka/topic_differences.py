@@ -1,24 +1,29 @@
 """What is wrong with a topic, as a value, and as one message that leaves nothing out."""
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verdict.errors import VerdictError
 from verdict.wire.spans import Partition
-from verdict.wire.topics import OWN_TIME, Topic
+from verdict.wire.topics import OWN_TIME, Topic, Topics
 
 MISSING = "topic"  # as the setting of a topic that there is not
+PARTITIONS = "partitions"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting of one topic that is not what it must be; `advice` says what to do."""
+    """One setting of one topic that is not what it must be; `advice` says what to do.
+
+    A start refuses it if it is `fatal`, else it warns of it and goes on.
+    """
 
     topic: str
     setting: str
     found: str
     wanted: str
     advice: str = ""
+    fatal: bool = True
 
     def __str__(self) -> str:
         advice = f" ({self.advice})" if self.advice else ""
@@ -31,10 +36,14 @@ class TopicsDiffer(VerdictError):
     def __init__(self, differences: Sequence[Difference]) -> None:
         self.differences = tuple(differences)
         lines = "".join(f"\n  {difference}" for difference in differences)
+        remedy = "none of them stops verdict"
+        if any(one.fatal for one in differences):
+            remedy = (
+                "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
+                "Kafka answers while `verdict run broker` runs"
+            )
         super().__init__(
-            f"{len(differences)} topic settings are not what they must be:{lines}\n"
-            "mend them, settings with kafka-configs.sh --alter, and start again; the embedded "
-            "Kafka answers while `verdict run broker` runs"
+            f"{len(differences)} topic settings are not what they must be:{lines}\n{remedy}"
         )
 
 
@@ -49,38 +58,78 @@ class PartitionsAdded(VerdictError):
 
 
 def wrong_partitions(
-    topic: Topic, found: int, first: int | None, accepted: Container[Partition] = ()
+    topic: Topic, found: int, accepted: Container[Partition] = (), decided: int | None = None
 ) -> list[Difference]:
-    """Return what is wrong with a topic's partition count.
+    """Return what is wrong with the partition count of a topic of ours.
 
     Args:
         topic: What it must be.
         found: What it is.
-        first: What it was when commands were decided last, None if that is no matter.
         accepted: Partitions that may have been added, on a person's word.
+        decided: Of a commands topic: how many had been decided from, None before the first batch.
     """
-    wanted = first or topic.partitions
+    wanted = decided or topic.partitions
     added = [Partition(topic.name, number) for number in range(wanted, found)]
-    if added and all(one in accepted for one in added):
-        return []
-    if found != wanted:
+    if found < wanted or any(one not in accepted for one in added):
         advice = ""
-        if first is not None:
+        if decided is not None:
             advice = (
-                f"commands were decided with {first}: with another count keys move to other "
+                f"commands were decided with {decided}: with another count keys move to other "
                 "partitions and their order is lost"
             )
         if added:
             advice = "; ".join(filter(None, (advice, _moved(topic.name))))
-        return [Difference(topic.name, "partitions", str(found), str(wanted), advice)]
-    first_added = Partition(topic.name, topic.partitions)
-    if first is not None and topic.partitions != first and first_added not in accepted:
+        return [Difference(topic.name, PARTITIONS, str(found), str(wanted), advice)]
+    first = None if decided is None else _first(topic.name, decided, accepted)
+    if first is not None and topic.partitions != first:
         advice = (
-            f"the setting `partitions` says {topic.partitions}, but commands were decided with "
-            f"{first} and the count must stay: set partitions to {first}"
+            f"the setting `partitions` says {topic.partitions}, but the first commands were "
+            f"decided with {first}, which is how many verdict writes to: set partitions to {first}"
         )
-        return [Difference(topic.name, "partitions", str(found), str(topic.partitions), advice)]
+        return [Difference(topic.name, PARTITIONS, str(found), str(topic.partitions), advice)]
     return []
+
+
+def added_partitions(
+    topic: str, found: int, written: int, accepted: Container[Partition] = ()
+) -> list[Difference]:
+    """Return what is wrong with the partition count of a topic that verdict alone writes to.
+
+    Args:
+        topic: Its name.
+        found: How many it has.
+        written: To how many verdict writes.
+        accepted: Partitions that may have been added, on a person's word.
+    """
+    added = [Partition(topic, number) for number in range(written, found)]
+    if found >= written and all(one in accepted for one in added):
+        return []
+    advice = (
+        f"somebody added partitions: verdict writes to the first {written} only, as before, and "
+        "goes on; when you know who did it and why, note it with `verdict topics accept "
+        f"{topic} --why …`"
+    )
+    if not added:
+        return [Difference(topic, PARTITIONS, str(found), str(written))]
+    return [Difference(topic, PARTITIONS, str(found), str(written), advice, fatal=False)]
+
+
+def as_begun(
+    topics: Topics, decided: Mapping[str, Sequence[int]], accepted: Container[Partition]
+) -> Topics:
+    """Return the topics with as many partitions as they had at the first start.
+
+    Args:
+        topics: With as many as the setting says, which holds until something was decided.
+        decided: The offsets of the decider's marker.
+        accepted: Partitions of commands topics that were added since, on a person's word.
+    """
+    counts = [_first(topic, len(of), accepted) for topic, of in decided.items()]
+    return replace(topics, partitions=min(counts, default=topics.partitions))
+
+
+def _first(topic: str, decided: int, accepted: Container[Partition]) -> int:
+    return next((n for n in range(1, decided) if Partition(topic, n) in accepted), decided)
 
 
 def _moved(topic: str) -> str:

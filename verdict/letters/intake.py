@@ -2,10 +2,13 @@
 
 import logging
 import threading
+import time
+from contextlib import suppress
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from sqlalchemy import Engine
 
+from verdict.client.listing import list_topics
 from verdict.database.statements import append
 from verdict.errors import Unreachable
 from verdict.kafka.access import ClientLog, Kafka
@@ -24,7 +27,9 @@ from verdict.wire.spans import Partition
 LOG = logging.getLogger("verdict.letters")
 LETTERS = 1000
 BYTES = 8 * 2**20
+ANSWER_S = 5.0
 IDLE_S = 0.5
+LOOK_S = 60.0  # how often to look for partitions that somebody added; others may write there
 OPTIONS: dict[str, str | int | bool] = {"group.id": "verdict-letters", "fetch.wait.max.ms": 1000}
 
 
@@ -52,6 +57,7 @@ class Intake:
         self._consumer: Consumer | None = None
         self._positions: position.Positions = {}
         self._missing: dict[int, int] | None = None
+        self._look_at = 0.0
 
     def step(self) -> float:
         """Take in what has come, waiting for half a second at most.
@@ -66,6 +72,8 @@ class Intake:
             OperationalError, InterfaceError, InternalError: The database failed.
         """
         see_that_it_is_the_same(self._engine)  # though no letter comes
+        if time.monotonic() >= self._look_at and self._has_grown():
+            self.reset()
         if self._consumer is None:
             self._consumer = self._open()
         letters, ends = self._come(self._consumer)
@@ -81,6 +89,16 @@ class Intake:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+    def _has_grown(self) -> bool:
+        """Tell whether the topic has more partitions than are read."""
+        self._look_at = time.monotonic() + LOOK_S
+        if self._consumer is None:
+            return False
+        with suppress(KafkaException):  # a Kafka that is away is named by who reads
+            listed = list_topics(self._consumer, ANSWER_S, lambda: "", self._topic)
+            return len(listed.topics[self._topic].partitions) > len(self._consumer.assignment())
+        return False
 
     def _open(self) -> Consumer:
         with KafkaLog(self._kafka.settings, self._kafka.transaction_timeout_s) as log:

@@ -81,7 +81,7 @@ def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:
 
 def _decision(kafka: Kafka, markers: str, why: str, wish: Wish) -> Decision:
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
-        [(place, end)] = log.written(log.places([markers])).items()
+        [(place, end)] = log.written(log.places([markers])[:1]).items()
     return Decision(
         source=Source(*place, end),
         until=end + 1,

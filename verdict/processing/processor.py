@@ -96,7 +96,7 @@ class Processor:
 
     def _records(self, publisher: Publisher) -> DataFrame:
         ground, begin = self.ground, publisher.marker.offsets
-        partitions = ground.counted(self.query.inputs)
+        partitions = {topic: len(begin[topic]) for topic in self.query.inputs}
         return arriving(
             ground.spark, ground.source, begin, partitions, self.rows, headers=self.headers
         )

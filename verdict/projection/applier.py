@@ -80,6 +80,7 @@ class Applier:
     ) -> None:
         self.projection = projection if live else projection.unannounced()
         self.topics = projection.topics(topics)
+        self._states = frozenset(topics.states)
         self._engine = engine
         self._clock = clock
         self._live = live
@@ -260,8 +261,9 @@ class Applier:
         for place in ends:
             next_offset = self._positions.get(place, 0)
             between = Span(next_offset, spans[place].start)
-            if between.end <= next_offset:
-                continue
+            expired = place.topic in self._states and place not in self._positions
+            if between.end <= next_offset or expired:
+                continue  # others decide how long states are kept that nobody has read yet
             lacking = decision.passed_over(connection).reached(place, between)
             if lacking < between.end:
                 raise RecordsMissing(self.projection, place, lacking, between.end)

@@ -31,7 +31,8 @@ def pass_over(kafka: Kafka, settings: Settings, publisher: Publisher) -> bool:
     topics, reached = settings.topics, publisher.marker.offsets
     decisions = read_decisions(kafka.settings, topics)
     sent = [*topics.inbound, topics.retry]
-    kept = Log(commands=sent, begins={name: [0] * topics.partitions for name in sent}, ends={})
+    begins = {name: [0] * len(reached.get(name, ())) for name in sent}
+    kept = Log(commands=sent, begins=begins, ends={})
     plan = planned({name: reached.get(name, []) for name in sent}, kept, NO_WISH, decisions)
     if not plan.jumped:
         return False

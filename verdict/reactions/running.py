@@ -1,5 +1,6 @@
 """The reactions, running: one Kafka transaction per batch."""
 
+import logging
 from collections.abc import Collection
 from functools import partial
 
@@ -14,8 +15,10 @@ from verdict.processing.processor import Processor
 from verdict.reactions.passing_over import pass_over
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.reactions.stream import followed
+from verdict.spark.record_times import is_time_overflow, read_without_spark
 from verdict.spark.source import Ground
 
+LOG = logging.getLogger("verdict.processing")
 ROWS = 2_000  # at a time: each may become several records, of which a transaction must hold all
 
 
@@ -37,20 +40,29 @@ def reacting(
     reactions = reactions_of(settings)
     outputs = Outputs(settings.durable_dir / "reactions")
 
+    follow = partial(
+        followed,
+        reactions=reactions,
+        command_limit_bytes=settings.command_limit_bytes,
+        folder=outputs.folder,
+    )
+
     def publish(frame: DataFrame, batch: Batch, publisher: Publisher) -> None:
-        table = frame.toArrow()  # once: every evaluation reads Kafka again
+        try:
+            table = frame.toArrow()  # once: every evaluation reads Kafka again
+        except Exception as error:
+            if not is_time_overflow(error):
+                raise
+            LOG.warning("a record of another system has a time that Spark cannot hold: %s", batch)
+            records = read_without_spark(ground.spark, ground.kafka, batch.spans)
+            table = follow(records).toArrow()
         publisher.publish(batch, Packed(partial(chunks_of, table)))
         outputs.clear()  # those of a batch that was killed, too
 
     return Processor(
         ground=ground,
         query=reactions_query(reactions),
-        follow=partial(
-            followed,
-            reactions=reactions,
-            command_limit_bytes=settings.command_limit_bytes,
-            folder=outputs.folder,
-        ),
+        follow=follow,
         take=publish,
         rows=ROWS,
         trigger_ms=settings.reaction_trigger_ms,

@@ -21,7 +21,6 @@ from verdict.database.sqlite_file import AnotherFile
 from verdict.database.time_text import wall_clock
 from verdict.errors import BeginAgain, Unreachable
 from verdict.exactly_once.batch import Batch
-from verdict.kafka.offsets import each
 from verdict.projection import decision, followed_by, versions
 from verdict.projection.applier import Applier
 from verdict.projection.database import see_that_it_is_the_same, snapshot
@@ -34,7 +33,7 @@ from verdict.spark.errors import query_failed
 from verdict.spark.running import SparkQuery
 from verdict.spark.source import Ground
 from verdict.wire.passed_over import PassedOver
-from verdict.wire.spans import Partition, Span, Spans
+from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
 NAME = "projections"
@@ -46,7 +45,7 @@ class PassedOverSince(BeginAgain):
     """People decided to pass over a record at which a projection stopped."""
 
 
-LogBounds = Callable[[Sequence[Partition]], Spans]
+LogBounds = Callable[[Collection[str]], Spans]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +74,9 @@ class Projecting:
     Args:
         ground: Reads and decodes.
         opened: Called at each start.
-        log_bounds: Says from where to where Kafka's log goes in partitions; raises
+        log_bounds: Says from where to where Kafka's log goes in all partitions of topics; raises
             Unreachable when Kafka does not answer.
-        topics: Of the deployment; they exist, with as many partitions as it says.
+        topics: Of the deployment; they exist.
         trigger_ms: The least time between the beginnings of two batches.
     """
 
@@ -168,7 +167,7 @@ class Projecting:
         ]
         with opened.database.begin() as connection:
             followed_by.note(connection, {one.projection.name: one.topics for one in appliers})
-        log = self._log({name for applier in appliers for name in applier.topics})
+        log = self._log_bounds(sorted({name for one in appliers for name in one.topics}))
         return Leading(appliers, opened.batches, log, self._trigger_ms / 1000)
 
     def _look_after(self, opened: Opened) -> None:
@@ -181,17 +180,9 @@ class Projecting:
                     versions.check_live(connection, applier.projection)
                     see_that_it_must_stand(applier, passed_over, opened.batches.passed_over)
 
-    def _log(self, topics: Collection[str]) -> Spans:
-        ours = {topic.name: topic.partitions for topic in self._topics.all()}
-        ours |= self._ground.counts
-        places = [
-            Partition(name, number) for name in sorted(topics) for number in range(ours[name])
-        ]
-        return self._log_bounds(places)
-
     def _apply(self, frame: DataFrame, batch: Batch) -> None:
         assert self._leading is not None
-        self._leading.apply(frame, _spans(batch))
+        self._leading.apply(frame, batch.spans)
 
     def _told(self, error: BaseException) -> BaseException:
         if not isinstance(error, DBAPIError):
@@ -218,13 +209,6 @@ def see_that_it_must_stand(applier: Applier, passed_over: PassedOver, known: Pas
     if passed_over.holds(*failure.place):
         place = ":".join(map(str, failure.place))
         raise PassedOverSince(f"{place}, which stopped {applier.projection.name}, is passed over")
-
-
-def _spans(batch: Batch) -> Spans:
-    return {
-        place: Span(batch.start[place.topic][place.partition], offset)
-        for place, offset in each(batch.end)
-    }
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.followed_log import follow_this_log
+from verdict.exactly_once.markers import bounds_of
 from verdict.kafka.access import Kafka
-from verdict.kafka.log import log_bounds
 from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
 from verdict.projection.projection import Projection
@@ -71,9 +71,10 @@ def project(ground: Ground, settings: Settings, chosen: Sequence[str] = ()) -> P
             {**ground.source, "maxOffsetsPerTrigger": str(settings.max_rows_per_batch)},
             settings.topics,
             passed_over=copied_decisions(options, settings.topics, database),
+            clients=ground.kafka,
         )
         ours = [one for one in read_models if one.name in chosen or not chosen]
         return Opened(database=database, projections=ours, batches=batches)
 
-    bounds = partial(log_bounds, options)
+    bounds = partial(bounds_of, ground.kafka)
     return Projecting(ground, opened, bounds, settings.topics, settings.projection_trigger_ms)

@@ -24,6 +24,7 @@ from verdict.foundation.foundation import (
 )
 from verdict.foundation.log_watch import LogWatch
 from verdict.foundation.place import DECIDER
+from verdict.foundation.transaction_watch import TransactionWatch
 from verdict.kafka.reach import Reach
 from verdict.projection.database import check_server
 from verdict.service.dying import jvm_ended
@@ -73,6 +74,7 @@ class Running:
         self._parts: list[Part] = []
         self._vitals: Vitals | None = None
         self._log_watch: LogWatch | None = None
+        self._transaction_watch: TransactionWatch | None = None
         self._spark: SparkSession | None = None
         self._executors: Executors | None = None
         self._heap: Heap | None = None
@@ -161,7 +163,8 @@ class Running:
             part.check()
         if self._executors is not None:
             self._executors.check()
-        if self._reach.there and self._log_watch is not None:
+        if self._reach.there and self._log_watch and self._transaction_watch:
+            self._transaction_watch.check()
             self._log_watch.check()  # where Kafka is away, whatever is tried again would only wait
         if self._heap is not None:
             self._heap.look(quiet_s())
@@ -189,6 +192,9 @@ class Running:
             refuse_gone(laid.marker, topics)  # before views are made of what it knows
         if crew.spark or crew.database:  # else it only serves Kafka to who mends topics, too
             self._log_watch = LogWatch(kafka, topics.of_the_log())
+            watch = TransactionWatch(kafka, [topic.name for topic in topics.all()])
+            held.callback(watch.close)
+            self._transaction_watch = watch
         if database is not None:  # before anything is decided beside tables of another log
             check_tables(kafka, settings)
         self._reach = Reach(kafka, topics.markers)

@@ -43,7 +43,7 @@ def query_failed(
     """
     if isinstance(error, VerdictError):
         return error
-    text = "\n".join(_texts(error))
+    text = "\n".join(texts_of(error))
     for cause in (*SURROUNDINGS, LOST, MOVED, STATE) if recoverable else SURROUNDINGS:
         if found := cause.pattern.search(text):
             blanks = {"line": _line(text, found), "data_dir": data_dir, "log": log}
@@ -54,7 +54,7 @@ def query_failed(
     return error
 
 
-def _texts(error: BaseException) -> Iterator[str]:
+def texts_of(error: BaseException) -> Iterator[str]:
     """Yield what is known of an error and its causes, Java's among them."""
     cause: BaseException | None = error
     seen: list[BaseException] = []

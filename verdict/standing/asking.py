@@ -23,7 +23,7 @@ from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.log_ends import log_of
 from verdict.standing.patience import Patience
 from verdict.standing.problems import problems_of
-from verdict.standing.queries import decider, processors
+from verdict.standing.queries import decider, open_transactions, processors
 from verdict.standing.read_side import views_of
 from verdict.standing.told import kafka_away, killed, told_by
 from verdict.standing.topics import differences_to
@@ -88,8 +88,10 @@ def _with_kafka(
     if reads:
         question = partial(refuse_another_read_side, settings, kafka_of(settings))
         asking.ask_database("belonging", question)
+    opened = asking.ask(partial(open_transactions, settings, log)) or ()
+    found = replace(found, open_transactions=opened)
     if marker is not None:
-        decided = asking.ask(partial(decider, marker, settings.topics, log))
+        decided = asking.ask(partial(decider, marker, settings.topics, log, opened))
         if decided is not None:
             found = replace(found, decider=decided.about, commands=decided.commands)
     beside = [markers[query] for query in others if query in markers]
@@ -111,7 +113,9 @@ def _look_at_topics(
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
     """Say of topics that are there what is not as it must be; who is missing is created."""
     for one in differences:
-        if one.setting != MISSING:
+        if not one.fatal:
+            yield Problem(str(one))
+        elif one.setting != MISSING:
             yield Problem(
                 f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
                 "mend it, see `verdict topics check`"

@@ -50,6 +50,16 @@ class CommandsStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """Where somebody's transaction stays open: nobody reads from `offset` on, up to `end`."""
+
+    topic: str
+    partition: int
+    offset: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorStanding:
     """How many offsets what runs beside the decider is behind, and how many it has come by."""
 
@@ -177,7 +187,8 @@ class Standing:
     archive; `answered` how many commands of the last minute were ACCEPTED, or rejected by reason;
     `refused` how many of these each rule refused, by its code;
     `policy_rejections` how many commands of policies were ever rejected. `verified` is the last
-    run of `verdict verify`.
+    run of `verdict verify`. `open_transactions` are on any topic of the
+    deployment.
     """
 
     service: Service | None
@@ -196,6 +207,7 @@ class Standing:
     refused: Mapping[str, int] | None = None
     policy_rejections: tuple[PolicyRejections, ...] | None = None
     verified: VerificationStanding | None = None
+    open_transactions: tuple[OpenTransaction, ...] = ()
 
     @property
     def lag(self) -> int | None:

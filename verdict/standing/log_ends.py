@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 
 from verdict.configuration.settings import Settings
+from verdict.database.time_text import wall_clock
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.wire.spans import Partition
@@ -42,24 +43,40 @@ def ends_of(log: KafkaLog, topics: Collection[str]) -> Ends:
     return log.written(_existing(log, topics))
 
 
-def ends_and_open(log: KafkaLog, topics: Collection[str]) -> tuple[Ends, Ends]:
+def ends_and_open(
+    log: KafkaLog, topics: Collection[str], outputs: Collection[str] = (), limit_s: float = 0.0
+) -> tuple[Ends, Ends]:
     """Return the ends, and where a transaction stays open: nobody reads beyond that offset.
+
+    Args:
+        log: Reads.
+        topics: Which to look at.
+        outputs: Those of them that verdict writes to.
+        limit_s: For so long a transaction of verdict may be open.
 
     Raises:
         Unreachable, VerdictError: As `ends_of`.
     """
     ends = log.written(_existing(log, topics))
-    return ends, _open(log, ends)
+    hidden = log.hidden(ends)
+    ours = {place: at for place, at in hidden.items() if place.topic in outputs}
+    others = {place: at for place, at in hidden.items() if place not in ours}
+    return ends, {**_older(log, ours, limit_s), **_lasting(log, others, ends)}
 
 
-def _open(log: KafkaLog, ends: Ends) -> Ends:
-    readable = {place: span.end for place, span in log.bounds([*ends]).items()}
-    hidden = {place: end for place, end in readable.items() if end < ends[place]}
+def _older(log: KafkaLog, hidden: Ends, limit_s: float) -> Ends:
+    """Return those that were begun longer ago, by Kafka's clock; it ends one of ours by then."""
+    since = log.first_since([*hidden], wall_clock() - int(limit_s * 1000)) if hidden else {}
+    return {place: at for place, at in hidden.items() if at < since[place]}
+
+
+def _lasting(log: KafkaLog, hidden: Ends, ends: Ends) -> Ends:
+    """Return those that are open for a while; a sender's clock says nothing of that."""
     if not hidden:
         return {}
     time.sleep(OPEN_S)
-    later = log.bounds([*hidden])
-    return {place: end for place, end in hidden.items() if later[place].end == end}
+    later = log.hidden({place: ends[place] for place in hidden})
+    return {place: at for place, at in hidden.items() if later.get(place) == at}
 
 
 def _existing(log: KafkaLog, topics: Collection[str]) -> list[Partition]:

@@ -46,15 +46,14 @@ def _ahead(found: Standing) -> Iterator[Problem]:
 
 
 def _kept_waiting(found: Standing) -> Iterator[str]:
-    for one in found.commands or ():
-        if one.open_at is not None:
-            yield (
-                f"a sender's transaction stays open on {one.topic}:{one.partition} at offset "
-                f"{one.open_at}: {one.end - one.open_at} offsets wait until it is ended, by its "
-                "sender or by Kafka (transaction.timeout.ms); its producer is named by "
-                f"`kafka-transactions.sh describe-producers --topic {one.topic} "
-                f"--partition {one.partition}`"
-            )
+    for one in found.open_transactions:
+        yield (
+            f"a transaction stays open on {one.topic}:{one.partition} at offset {one.offset}: "
+            f"nobody reads the {one.end - one.offset} offsets from there on until it is ended, by "
+            "its producer or by Kafka (transaction.timeout.ms); its producer is named by "
+            f"`kafka-transactions.sh describe-producers --topic {one.topic} "
+            f"--partition {one.partition}`"
+        )
 
 
 def _lags(found: Standing) -> Iterator[tuple[str, str, Iterable[int | None]]]:

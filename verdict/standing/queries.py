@@ -3,17 +3,34 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from verdict.configuration.batch_size import transaction_timeout_s
+from verdict.configuration.settings import Settings
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import at, each
+from verdict.kafka.offsets import at
 from verdict.standing.facts import (
     CommandsStanding,
     DeciderStanding,
+    OpenTransaction,
     ProcessorStanding,
     total,
 )
 from verdict.standing.log_ends import Ends, ends_and_open, ends_of
 from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
+
+
+def open_transactions(settings: Settings, log: KafkaLog) -> tuple[OpenTransaction, ...]:
+    """Return those that stay open on topics of the deployment.
+
+    Raises:
+        Unreachable: Kafka does not answer.
+    """
+    topics = settings.topics
+    every = [topic.name for topic in topics.all()]
+    limit_s = transaction_timeout_s(settings)
+    ends, stays_open = ends_and_open(log, every, topics.outputs(), limit_s)
+    return tuple(OpenTransaction(*place, at, ends[place]) for place, at in stays_open.items())
 
 
 class Decided(NamedTuple):
@@ -23,18 +40,22 @@ class Decided(NamedTuple):
     commands: tuple[CommandsStanding, ...]
 
 
-def decider(marker: Marker, topics: Topics, log: KafkaLog) -> Decided:
+def decider(
+    marker: Marker, topics: Topics, log: KafkaLog, opened: Iterable[OpenTransaction]
+) -> Decided:
     """Return the decider and its partitions of commands.
 
     Args:
         marker: The decider's.
         topics: Of the deployment.
         log: Says where the topics end.
+        opened: Transactions that stay open.
 
     Raises:
         Unreachable: Kafka does not answer.
     """
-    ends, stays_open = ends_and_open(log, {*topics.every_commands(), *marker.offsets})
+    ends = ends_of(log, {*topics.every_commands(), *marker.offsets})
+    stays_open = {Partition.of(one): one.offset for one in opened}
     about = DeciderStanding(
         marker.owner, marker.generation, marker.batch_id, marker.shards, marker.handler_version
     )
@@ -72,6 +93,6 @@ def processors(markers: Iterable[Marker], log: KafkaLog) -> tuple[ProcessorStand
 
 
 def _lags(marker: Marker, ends: Ends) -> Iterator[int]:
-    for place, offset in each(marker.offsets):
-        if place in ends:
-            yield ends[place] - offset
+    for place, end in ends.items():
+        if place.topic in marker.offsets:
+            yield end - at(marker.offsets, place)

@@ -1,12 +1,16 @@
 """Where Kafka's topics are not what they must be, as far as they are known to a deployment."""
 
+from dataclasses import replace
+
 from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import accepted_partitions, read_decisions
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import Difference
 from verdict.standing.markers import decider_marker
 from verdict.wire.marker import Marker
+from verdict.wire.spans import Partition
 
 
 def topic_differences(settings: Settings) -> list[Difference]:
@@ -23,4 +27,26 @@ def differences_to(settings: Settings, marker: Marker | None) -> list[Difference
     """Return them as `topic_differences` does, for who knows the decider's marker already."""
     options, topics = kafka_options(settings), settings.topics
     accepted = accepted_partitions(read_decisions(options, topics))
-    return TopicAdmin(options, topics).differences(marker.offsets if marker else None, accepted)
+    decided = marker.offsets if marker else None
+    found = TopicAdmin(options, topics).differences(decided, accepted)
+    added = {one: _added(one) for one in found if not one.fatal}
+    if not added:
+        return found
+    with KafkaLog(options) as log:
+        kept = log.bounds([place for places in added.values() for place in places])
+    counts = {
+        one: sum(kept[p].end - kept[p].start for p in places) for one, places in added.items()
+    }
+    return [_with_records(one, counts.get(one, 0)) for one in found]
+
+
+def _added(difference: Difference) -> list[Partition]:
+    numbers = range(int(difference.wanted), int(difference.found))
+    return [Partition(difference.topic, number) for number in numbers]
+
+
+def _with_records(difference: Difference, count: int) -> Difference:
+    if not count:
+        return difference
+    said = f"{count} records are on the added ones, which others wrote: see what writes there"
+    return replace(difference, advice=f"{difference.advice}; {said}")

@@ -23,11 +23,16 @@ OWN_TIME = {"message.timestamp.type": "LogAppendTime"}
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition."""
+    """A topic; those of an aggregate are keyed by its id, so its records stay in one partition.
+
+    One that is not `ours` belongs to another team: it gets its partitions and settings when verdict
+    creates it, and is accepted as it is later.
+    """
 
     name: str
     partitions: int
     settings: dict[str, str] = field(default_factory=dict)
+    ours: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,18 @@ class Topics:
         """Return the commands topics of all aggregates, sorted."""
         return [self.commands(aggregate_type) for aggregate_type in current().aggregate_types]
 
+    def outputs(self) -> dict[str, int]:
+        """Return the topics that verdict alone writes to, and to how many partitions of each.
+
+        Partitions that somebody adds later stay empty: else keys would move to others.
+        """
+        commands = self.every_commands()
+        return {
+            topic.name: topic.partitions
+            for topic in self.all()
+            if topic.ours and topic.name not in commands
+        }
+
     def of_the_log(self) -> list[str]:
         """Return all but the books that the deployment keeps for itself, and copies."""
         others = {self.markers, self.decisions, self.owners, self.replies}
@@ -127,9 +144,9 @@ class Topics:
         yield Topic(self.retry, self.partitions, _output())
         yield Topic(self.replies, self.partitions, _replies())
         for name in self.states:
-            yield Topic(name, self.partitions, _states())
+            yield Topic(name, self.partitions, _states(), ours=False)
         for name in self.inbound:
-            yield Topic(name, self.partitions, _commands())
+            yield Topic(name, self.partitions, _commands(), ours=False)
         for name in dict.fromkeys(one.topic for one in current().notifications):
             yield Topic(self.named(name), self.partitions, _output())
         yield Topic(self.markers, 1, _markers())

@@ -78,7 +78,11 @@ class KafkaTopic:
 
     def _last_marker(self) -> bytes | None:
         key = MARKER_KEY.encode()
-        place = self._log.place_of(self._name, key)
-        kept = self._log.bounds([place])[place]
-        last = self._log.last(place, kept, lambda message: message.key() == key)
+        kept = self._log.bounds(self._log.places([self._name]))  # it may have got more meanwhile
+        found = [
+            self._log.last(place, span, lambda message: message.key() == key)
+            for place, span in kept.items()
+        ]
+        markers = [message for message in found if message is not None]
+        last = max(markers, key=lambda message: message.timestamp()[1], default=None)
         return None if last is None else last.value()

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from uuid import uuid4
 
-from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from verdict.kafka.access import Kafka
 from verdict.kafka.offsets import by_topic
 from verdict.operator.collector import collector_paused
 from verdict.projection.batch import Batch
 from verdict.read_models.batches.packed import PACKED, unpacked
 from verdict.read_models.batches.stream import TASK_BYTES, TooManyBytes, decoded
+from verdict.spark.record_times import is_time_overflow, read_without_spark
 from verdict.spark.source import arriving, stored
 from verdict.wire.passed_over import NOTHING_PASSED_OVER, PassedOver
 from verdict.wire.spans import Partition, Spans, halves
@@ -21,6 +22,7 @@ from verdict.wire.topics import Topics
 MOST = 20_000  # offsets at a time, unless somebody says otherwise
 BATCHES = 2  # that a part is as large as: what a job of Spark's costs is shared by more
 NO_LIMIT = 2**62  # of the bytes of one record, which is bounded by Kafka
+FEW = 1000  # offsets that the driver may read without Spark
 
 
 class KafkaBatches:
@@ -33,6 +35,8 @@ class KafkaBatches:
         topics: Of the deployment.
         task_bytes: What a task may hand over; more comes as several batches.
         passed_over: Places that are left out.
+        clients: The same Kafka for its own clients: without it a record with a time that Spark
+            cannot hold ends the reader.
 
     Attributes:
         most: Offsets that the stream reads at a time.
@@ -47,6 +51,7 @@ class KafkaBatches:
         topics: Topics,
         task_bytes: int = TASK_BYTES,
         passed_over: PassedOver = NOTHING_PASSED_OVER,
+        clients: Kafka | None = None,
     ) -> None:
         self.most = int(kafka.get("maxOffsetsPerTrigger", MOST))
         self.part = BATCHES * min(self.most, MOST)
@@ -57,6 +62,7 @@ class KafkaBatches:
         self._group = {"kafka.group.id": f"verdict-{uuid4()}"}
         self._topics = topics
         self._task_bytes = task_bytes
+        self._clients = clients
         self.passed_over = passed_over
         self._wanted = f"NOT ({passed_over.condition()})"
 
@@ -96,19 +102,34 @@ class KafkaBatches:
         """
         try:
             chunks = frame.toArrow()[PACKED].to_pylist()
-        except PythonException as error:
-            if TooManyBytes.__name__ not in str(error):
+        except Exception as error:
+            if self._clients is not None and is_time_overflow(error):
+                yield from self._with_any_time(self._clients, spans)
+            elif TooManyBytes.__name__ in str(error):
+                for half in halves(spans):
+                    limit = NO_LIMIT if _offsets(half) == 1 else self._task_bytes
+                    yield from self.batches(self._frame(half, limit), half)
+            else:
                 raise
-            for half in halves(spans):
-                alone = sum(span.end - span.start for span in half.values()) == 1
-                limit = NO_LIMIT if alone else self._task_bytes
-                yield from self.batches(self._frame(half, limit), half)
         else:
             with collector_paused():
                 yield Batch(chain.from_iterable(map(unpacked, chunks)), spans)
+
+    def _with_any_time(self, clients: Kafka, spans: Spans) -> Iterator[Batch]:
+        """Yield what a batch holds that Spark's reader cannot read; few records at a time."""
+        if _offsets(spans) > FEW:
+            for half in halves(spans):
+                yield from self.between(half)
+        else:
+            records = read_without_spark(self._spark, clients, spans).where(self._wanted)
+            yield from self.batches(self._decoded(records, self._task_bytes), spans)
 
     def _frame(self, spans: Spans, task_bytes: int) -> DataFrame:
         return self._decoded(self.records(spans), task_bytes)
 
     def _decoded(self, records: DataFrame, task_bytes: int) -> DataFrame:
         return decoded(records, self._topics, task_bytes)
+
+
+def _offsets(spans: Spans) -> int:
+    return sum(span.end - span.start for span in spans.values())

@@ -60,11 +60,14 @@ class WholeLog:
             Altered: A row of the archive is not what was archived.
         """
         parts = self._events.parts({}, ends)
+        # others choose the times of their records, and Spark cannot hold each
+        theirs = {place: end for place, end in ends.items() if place.topic in self.topics.states}
+        kept = {place: span for place, span in parts.kept.items() if place not in theirs}
         frames = [self._spark.createDataFrame([], OF_SPARK)]
-        if any(span.end > span.start for span in parts.kept.values()):
-            frames.append(self._batches.records(parts.kept).select(*COLUMNS.names))
-        if parts.archived:
+        if any(span.end > span.start for span in kept.values()):
+            frames.append(self._batches.records(kept).select(*COLUMNS.names))
+        if parts.archived or theirs:
             archived = {place: span.end for place, span in parts.archived.items()}
-            write_laid(self._events.read({}, archived), scratch / "archived.parquet")
+            write_laid(self._events.read({}, archived | theirs), scratch / "archived.parquet")
             frames.append(self._spark.read.schema(OF_SPARK).parquet(str(scratch)))
         return reduce(DataFrame.unionAll, frames)

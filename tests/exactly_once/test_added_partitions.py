@@ -1,0 +1,91 @@
+"""Partitions that somebody adds to our topics stay empty, and hide nothing that is read."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.exactly_once.deployment import Deployment, values
+from tests.topics import grow
+from verdict.event_log.decisions import read_decisions, write_decisions
+from verdict.exactly_once.stateless import begin_anew
+from verdict.model.source import Source
+from verdict.wire.decision import Decision
+from verdict.wire.topics import Topics
+
+
+@pytest.mark.proves("U-02")
+def test_outputs_and_markers_stay_in_the_first_partitions(deployment: Deployment) -> None:
+    """Added while a producer runs, and before it starts."""
+    servers = str(deployment.kafka.settings["bootstrap.servers"])
+    counts = {deployment.events: 2, deployment.query.markers: 1}
+    deployment.kafka = replace(deployment.kafka, outputs=counts)
+    owner = deployment.take_over()
+    owner.publish(deployment.batch(0), deployment.outputs(0))
+    for topic, count in counts.items():
+        grow(servers, topic, count + 2)
+    owner.publish(deployment.batch(1), deployment.outputs(1))
+    again = deployment.take_over(deployment.checkpoint(1, committed=True))
+    again.publish(deployment.batch(2), deployment.outputs(2))
+
+    written = {deployment.events: {0, 1}, deployment.query.markers: {0}}
+    for topic, numbers in written.items():
+        assert {one.partition() for one in deployment.committed(topic)} == numbers
+    places: dict[bytes | str | None, set[int | None]] = {}
+    for one in deployment.committed(deployment.events):
+        places.setdefault(one.key(), set()).add(one.partition())
+    assert all(len(numbers) == 1 for numbers in places.values()), "no key has moved"
+    assert deployment.visible() == values(0, 1, 2)
+    marker = deployment.marker()
+    assert marker is not None
+    assert marker.batch_id == 2
+
+
+def test_a_partition_that_is_added_to_an_input_begins_with_its_first_record(
+    deployment: Deployment,
+) -> None:
+    servers = str(deployment.kafka.settings["bootstrap.servers"])
+    query = replace(deployment.another("reactions"), outputs=())
+    begin_anew(query, deployment.kafka).close()
+    deployment.send(deployment.commands, b"before", partition=1)
+    grow(servers, deployment.commands, 4)
+    for value in (b"dropped", b"kept"):
+        deployment.send(deployment.commands, value, partition=3)
+    deployment.delete(deployment.commands, 3, 1)
+
+    again = begin_anew(query, deployment.kafka)
+    again.close()
+
+    assert again.marker.offsets == {deployment.commands: [0, 0, 0, 1]}
+
+
+@pytest.mark.proves("P-09")
+def test_what_others_dropped_before_it_was_read_is_said_and_the_rest_is_read(
+    deployment: Deployment, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = replace(deployment.another("reactions"), outputs=())
+    begin_anew(query, deployment.kafka).close()
+    for value in (b"dropped", b"dropped", b"kept"):
+        deployment.send(deployment.commands, value, partition=1)
+    deployment.delete(deployment.commands, 1, 2)
+
+    again = begin_anew(query, deployment.kafka)
+    again.close()
+
+    assert again.marker.offsets == {deployment.commands: [0, 2]}
+    assert f"Kafka dropped 2 records of {deployment.commands}:1 before" in caplog.text
+
+
+def test_decisions_are_read_where_they_were_written(deployment: Deployment) -> None:
+    topics = Topics(deployment=deployment.name)
+    servers = str(deployment.kafka.settings["bootstrap.servers"])
+    deployment.create(topics.decisions)
+    grow(servers, topics.decisions, 3)
+    decided = [
+        Decision(source=Source("t", n, 1), until=2, who="ada", why="a test", decided_at=0)
+        for n in range(6)
+    ]
+
+    write_decisions(deployment.kafka.settings, topics, decided)
+
+    assert read_decisions(deployment.kafka.settings, topics) == decided
+    assert {one.partition() for one in deployment.committed(topics.decisions)} == {0}
