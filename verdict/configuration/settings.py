@@ -47,7 +47,7 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
+Folder = Annotated[Path, BeforeValidator(folder_or_file_url), AfterValidator(possible)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Directory = Annotated[Path, AfterValidator(possible)]

@@ -13,6 +13,8 @@ from verdict.wire.topics import LARGEST_BYTES, OUTPUT_BYTES
 
 OBJECTS = re.compile(r"s3a://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._-]+)*/?")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+# Spark takes these for a list of folders, or for a pattern that others fit too
+UNFIT = re.compile(r"[,*?{}\[\]\\\x00-\x1f\x7f]")
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
 
@@ -100,15 +102,21 @@ def shared_folder(value: Any) -> Any:
             "of letters, digits and the characters . _ - /"
         )
     found = _folder(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
-    return Path(found) if isinstance(found, str) else found
+    return possible(Path(found)) if isinstance(found, str) else found
 
 
 def possible(path: Path) -> Path:
     """Return the path of what is there, or could be.
 
     Raises:
-        ValueError: No file system here has such names, or it leads round in a circle.
+        ValueError: No file system here has such names, it leads round in a circle, or Spark would
+            read or write elsewhere.
     """
+    if unfit := UNFIT.search(whole := str(path.absolute())):
+        raise ValueError(
+            f"{whole!r} has {unfit[0]!r} in it, which Spark takes for a list or a pattern: name a "
+            "folder without any of , * ? { } [ ] \\ and control characters in its path"
+        )
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
