@@ -85,6 +85,11 @@ class Settings(BaseSettings):
         description="Checkpoint, state, embedded broker, SQLite.",
     )
     bootstrap_servers: str | None = Field(None, description="Your Kafka; unset: the embedded one.")
+    broker_flush: bool = Field(
+        True,
+        description="The embedded broker writes to the disk before it answers, so that a power "
+        "failure loses nothing; false: faster, and it may.",
+    )
     database_url: SecretStr | None = Field(
         None, description="sqlite:////path or postgresql://user@host/db; unset: in data_dir."
     )

@@ -75,6 +75,10 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 """
 
+# Kafka answers a record, and a transaction, when the operating system has it; with this, when the
+# disk has it: on every topic, its own among them.
+FLUSHED = {"log.flush.interval.messages": "1"}
+
 
 class EmbeddedBroker:
     """Kafka on a data directory, from `start` to `stop`, also as a context manager.
