@@ -205,3 +205,31 @@ def test_a_data_directory_that_can_lead_nowhere_is_refused_in_words(
     for path, why in (("n" * 300, "File name too long"), ("circle", "Too many levels of symbolic")):
         with pytest.raises(SettingsInvalid, match=f"{path}' can lead nowhere, {why}"):
             load_settings(data_dir=path)
+
+
+@pytest.mark.parametrize("character", [*",*?{}[]\\\n\x7f"])
+@pytest.mark.parametrize("setting", ["data_dir", "lake_dir", "shared_dir"])
+def test_a_folder_that_spark_would_take_for_others_is_refused_with_its_character(
+    working_directory: Path, character: str, setting: str
+) -> None:
+    with pytest.raises(SettingsInvalid) as refused:
+        load_settings(**{setting: f"{working_directory}/a{character}b/data"})
+
+    assert f"has {character!r} in it" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_relative_folder_counts_with_the_folders_above_it(
+    working_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (above := working_directory / "{above}").mkdir()
+    monkeypatch.chdir(above)
+
+    with pytest.raises(SettingsInvalid, match=r"has '\{' in it"):
+        load_settings(data_dir="data")
+
+
+def test_what_people_write_in_names_of_folders_is_taken(working_directory: Path) -> None:
+    folder = working_directory / "ü %41#+&'\":;=$!~@^()<>|"
+
+    assert load_settings(data_dir=str(folder)).data_dir == folder

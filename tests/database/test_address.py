@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from verdict.database.address import file_of
+from verdict.database.address import file_of, url_of
 from verdict.errors import VerdictError
 
 
@@ -20,6 +20,16 @@ def test_the_file_is_the_one_that_is_written(path: str) -> None:
     url = f"sqlite:///{path}"
 
     assert file_of(url) == Path(make_url(url).database or "").absolute()
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1))
+@example("a b?timeout=3")
+@example("%41%2F#ü+&")
+def test_a_file_has_a_url_that_leads_to_it(name: str) -> None:
+    file = Path("/var/lib", name).absolute()
+
+    assert file_of(url_of(file)) == file
+    assert Path(make_url(url_of(file)).database or "") == file
 
 
 def test_a_server_is_no_file() -> None:

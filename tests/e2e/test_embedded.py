@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import psutil
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
 from tests.e2e.deployment import VERDICT
 from tests.e2e.kept import Kept, kept
+from verdict.configuration.found import running_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -175,6 +177,21 @@ def _answer(to: Listening, said: bytes) -> bytes:
         except (TimeoutError, ConnectionError):
             pass
         return answer
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.proves("C-14")
+def test_the_broker_writes_to_the_disk_before_it_answers(data_dir: Path) -> None:
+    servers = running_kafka(data_dir)
+    assert servers is not None
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    topics = {name for name in admin.list_topics(timeout=30).topics if "order" in name}
+    topics.add("__transaction_state")
+    asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in topics]
+    answers = {one.name: told.result(30) for one, told in admin.describe_configs(asked).items()}
+
+    flushed_after = {name: config["flush.messages"].value for name, config in answers.items()}
+    assert flushed_after == dict.fromkeys(topics, "1")
 
 
 @pytest.mark.long

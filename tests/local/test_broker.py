@@ -19,6 +19,7 @@ from verdict.local.broker import EmbeddedBroker
 from verdict.local.claim import Claim
 
 MIB = 1 << 20
+TURKISH = {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"}
 
 PARENT = """
 import sys
@@ -64,14 +65,16 @@ class Parent(NamedTuple):
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return where the brokers of this module run, one after the other."""
-    return tmp_path_factory.mktemp("brokers")
+    return tmp_path_factory.mktemp("brokers ü, {port} %41 #")
 
 
 @pytest.fixture
 def parent(data_dir: Path) -> Iterator[Parent]:
     """Another process, in which a broker runs on `data_dir`."""
     command = [sys.executable, "-c", PARENT, str(data_dir)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | TURKISH
+    ) as process:
         assert process.stdout is not None
         yield Parent(process, process.stdout.readline().decode().strip())
         process.kill()

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,9 +14,11 @@ pytestmark = pytest.mark.spark
 
 PARENT = """
 import json
+import os
 import sys
 from pathlib import Path
 
+os.getuid = lambda: 2**31 - 9  # a user without a name, as a container may have
 from verdict.spark.session import spark_session
 from pyspark.sql.functions import udf
 
@@ -35,6 +38,9 @@ for _ in sys.stdin:
         "java": spark.conf.get("spark.driver.extraJavaOptions"),
         "secret": spark.sparkContext.getConf().get("spark.authenticate.secret"),
         "log4j": spark._jvm.java.lang.System.getProperty("log4j2.configurationFile"),
+        "user": spark.sparkContext.sparkUser(),
+        "home": spark._jvm.java.lang.System.getProperty("user.home"),
+        "language": spark._jvm.java.util.Locale.getDefault().getLanguage(),
         "tmp": spark._jvm.java.lang.System.getProperty("java.io.tmpdir"),
     }), flush=True)
 """
@@ -69,12 +75,17 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IO[str]]:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory, terminal: IO[str]) -> Iterator[Session]:
-    local_dir = tmp_path_factory.mktemp("a name with spaces")
+    local_dir = tmp_path_factory.mktemp("ü ?%41#+&'")
     (local_dir / LEFT / "shuffle").mkdir(parents=True)
     (local_dir / "spark.log").write_text(f"{FORMER}\n")
     command = [sys.executable, "-c", PARENT, str(local_dir)]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=terminal, text=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        env=os.environ | {"JAVA_TOOL_OPTIONS": "-Duser.language=tr", "LC_ALL": "tr_TR.UTF-8"},
     ) as process:
         yield Session(process, local_dir)
         process.kill()
@@ -109,6 +120,17 @@ def test_no_secret_is_on_a_command_line_which_all_can_read(session: Session) -> 
 
 def test_what_is_logged_is_set_by_a_file_that_is_there(session: Session) -> None:
     assert Path(session.ask()["log4j"].removeprefix("file://")).is_file()
+
+
+def test_words_are_english_whatever_the_locale(session: Session) -> None:
+    assert session.ask()["language"] == "en"
+
+
+def test_a_user_without_a_name_has_its_id_for_a_name_and_a_home(session: Session) -> None:
+    answer = session.ask()
+
+    assert answer["user"] == str(2**31 - 9)
+    assert Path(answer["home"]).is_relative_to(session.local_dir)
 
 
 def test_what_a_killed_process_left_is_removed_but_for_its_log(session: Session) -> None:

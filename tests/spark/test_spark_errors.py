@@ -65,6 +65,20 @@ Caused by: java.io.IOException: {}
         ("Python worker failed to connect back.", Late, "was late, or has ended"),
         ("Python worker exited unexpectedly (crashed)", Late, "was late, or has ended"),
         ("Python worker failed to connect back.", Late, f"{LOG} has all of it"),
+        ("Timed out while waiting for the Python worker to connect back", Late, "was late"),
+        (
+            "[STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE] Streaming Runner "
+            "initialization failed during initial config communication. Cause: null SQLSTATE: "
+            "XXKST",
+            Late,
+            "was late, or has ended",
+        ),
+        (
+            "org.apache.spark.SparkException: EOFException occurred while reading the port number "
+            "from pyspark.daemon's stdout.",
+            Late,
+            "was late, or has ended",
+        ),
         (
             "Lost task 0.3 in stage 3.0 (TID 7) (10.0.0.5 executor 3): ExecutorLostFailure "
             "(executor 3 exited unrelated to the running tasks) Reason: worker lost",
@@ -107,10 +121,76 @@ def test_the_end_of_what_forks_the_workers_is_not_taken_for_a_bug() -> None:
         "Stream closed\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write"
         "(ProcessBuilder.java:445)\n\tat org.apache.spark.api.python.PythonWorkerFactory.create"
     )
-    theirs = "Stream closed\n\tat org.apache.hadoop.fs.Whatever.read"
+    meanwhile = (
+        "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readFully"
+        "(DataInputStream.java:210)\n\tat java.base/java.io.DataInputStream.readInt"
+        "(DataInputStream.java:385)\n\tat org.apache.spark.api.python.PythonWorkerFactory."
+        "createWorker$1(PythonWorkerFactory.scala:181)"
+    )
+    for line in (forking, meanwhile):
+        assert type(query_failed(RuntimeError(TRACE.format(line)), DATA, LOG)) is Late
 
-    assert type(query_failed(RuntimeError(TRACE.format(forking)), DATA, LOG)) is Late
+
+@pytest.mark.parametrize("line", ["Stream closed", "java.io.EOFException"])
+def test_the_end_of_a_file_is_not_taken_for_that_of_what_forks_the_workers(line: str) -> None:
+    theirs = f"{line}\n\tat java.base/java.io.X.read(X.java:1)\n\tat org.apache.hadoop.fs.X.read"
+
     assert type(query_failed(RuntimeError(TRACE.format(theirs)), DATA, LOG)) is RuntimeError
+
+
+# as Spark says it, with its plan
+DATA_LOSS = """Some data may have been lost because they are not available in Kafka any more;
+either the data was aged out by Kafka or the topic may have been deleted before all the data in the
+topic was processed.
+If you don't want your streaming query to fail on such cases, set the source option failOnDataLoss \
+to false.
+Reason: {}
+=== Streaming Query ===
+Identifier: projections [id = bb48c04f-1eb5-4d1f-bd51-cfa44309acb5]
+Logical Plan:
+~WriteToMicroBatchDataSourceV1 ForeachBatchSink, [queryName=projections], Append
++- ~MapInArrow Decoder(topic#265, partition#266, offset#267L, key#263, value#264)#270, false"""
+SHORTER = """Partition shop-1.order.events-12 offset was changed from 80 to 7.
+This could be either 1) a user error that the start offset is set beyond available offset when \
+starting query, or 2) the kafka topic-partition is deleted and re-created."""
+
+
+@pytest.mark.parametrize("recoverable", [False, True])
+def test_a_kafka_that_comes_back_with_less_is_told_in_one_line_with_both_offsets(
+    recoverable: bool,
+) -> None:
+    failure = RuntimeError(DATA_LOSS.format(SHORTER))
+
+    told = str(query_failed(failure, DATA, LOG, recoverable=recoverable))
+
+    assert told.startswith(
+        "Kafka has lost records: shop-1.order.events:12 was read up to offset 80, and Kafka has it "
+        "up to 7 only"
+    )
+    assert "start again" in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Starting offset for order.events-1 was 3 but consumer reset to 9.",
+        "Partitions order.events-1 have been deleted.",
+    ],
+)
+def test_what_kafka_has_dropped_is_told_in_one_line_with_the_reason(reason: str) -> None:
+    failure = RuntimeError(DATA_LOSS.format(reason))
+
+    for_projections = str(query_failed(failure, DATA, LOG, recoverable=False))
+    for_the_decider = str(query_failed(failure, DATA, LOG))
+
+    assert for_projections.startswith(
+        f"Kafka has dropped records before they were read here (Reason: {reason}): "
+    )
+    assert for_the_decider.startswith(
+        f"Kafka has dropped commands before they were decided (Reason: {reason}): "
+    )
+    assert "\n" not in for_projections + for_the_decider
 
 
 class Captured(Exception):

@@ -15,7 +15,7 @@ from verdict.audit.finding import Check, Finding, Looked
 from verdict.audit.views import altered
 from verdict.configuration.settings import Settings
 from verdict.database import sequence
-from verdict.database.address import one_line
+from verdict.database.address import one_line, url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import Altered
 from verdict.event_log.event_log import Gone
@@ -191,7 +191,7 @@ class ReadModels:
     def _beside(self, projection: Projection) -> Iterator[Engine]:
         file = self.folder / f"{projection.name}.db"
         try:
-            with opened(f"sqlite:///{file.absolute()}") as engine:
+            with opened(url_of(file)) as engine:
                 yield engine
         finally:
             for left in self.folder.glob(f"{file.name}*"):

@@ -16,6 +16,7 @@ import psutil
 
 from verdict.configuration.kafka import Options, librdkafka_options
 from verdict.configuration.settings import Settings
+from verdict.database.address import url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.local.lock import FILE as LOCK
 
@@ -200,7 +201,7 @@ def database_url(settings: Settings) -> str:
     for service in _of_the_deployment(settings):
         if service.database_url is not None:
             return service.database_url
-    return f"sqlite:///{settings.data_dir.absolute() / DATABASE}"
+    return url_of(settings.data_dir / DATABASE)
 
 
 def _of_the_deployment(settings: Settings) -> Iterable[Service]:

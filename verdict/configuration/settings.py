@@ -50,7 +50,7 @@ from verdict.wire.topics import PARTITIONS, Topics
 TOML = "verdict.toml"
 MIB = 1 << 20
 
-Folder = Annotated[Path, BeforeValidator(folder_or_file_url)]
+Folder = Annotated[Path, BeforeValidator(folder_or_file_url), AfterValidator(possible)]
 SharedFolder = Annotated[Path | str | None, BeforeValidator(shared_folder)]
 ClusterUrl = Annotated[str, AfterValidator(cluster_url)]
 Servers = Annotated[str, AfterValidator(kafka_servers)]
@@ -92,6 +92,11 @@ class Settings(BaseSettings):
     )
     bootstrap_servers: Servers | None = Field(
         None, description="Your Kafka; unset: the embedded one."
+    )
+    broker_flush: bool = Field(
+        True,
+        description="The embedded broker writes to the disk before it answers, so that a power "
+        "failure loses nothing; false: faster, and it may.",
     )
     database_url: DatabaseUrl | None = Field(
         None, description="sqlite:////path or postgresql://user@host/db; unset: in data_dir."

@@ -20,6 +20,8 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 SERVER = re.compile(r"(?:\w+://)?(?:[\w.-]+|\[[0-9a-fA-F:.%]+\])(?::(?P<port>\d{1,5}))?")
 TOKEN = 16  # characters
 KAFKA_PORT, PORTS = 9092, 1 << 16
+# Spark takes these for a list of folders, or for a pattern that others fit too
+UNFIT = re.compile(r"[,*?{}\[\]\\\x00-\x1f\x7f]")
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}|[A-Za-z0-9._-]{0,248}\*")
 
 
@@ -107,15 +109,21 @@ def shared_folder(value: Any) -> Any:
             "of letters, digits and the characters . _ - /"
         )
     found = _folder(value, ", or s3a://BUCKET/FOLDER; HDFS by itself is not supported")
-    return Path(found) if isinstance(found, str) else found
+    return possible(Path(found)) if isinstance(found, str) else found
 
 
 def possible(path: Path) -> Path:
     """Return the path of a folder that is there, or could be.
 
     Raises:
-        ValueError: It is a file, no file system here has such names, or it leads round in a circle.
+        ValueError: It is a file, no file system here has such names, it leads round in a circle, or
+            Spark would read or write elsewhere.
     """
+    if unfit := UNFIT.search(whole := str(path.absolute())):
+        raise ValueError(
+            f"{whole!r} has {unfit[0]!r} in it, which Spark takes for a list or a pattern: name a "
+            "folder without any of , * ? { } [ ] \\ and control characters in its path"
+        )
     try:
         if not S_ISDIR(path.stat().st_mode):
             raise ValueError(f"{str(path)!r} is no directory: name one, or one that can be made")

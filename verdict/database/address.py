@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 OF_A_FILE = "sqlite:///"
 
 
+def url_of(file: Path) -> str:
+    """Return the URL of a SQLite database, with its path escaped as `parse` reads it."""
+    path = str(file.absolute()).replace("%", "%25").replace("?", "%3F")
+    return f"{OF_A_FILE}{path}"
+
+
 def file_of(url: str) -> Path | None:
     """Return the file of a SQLite database; None: it is another one.
 

@@ -25,10 +25,15 @@ from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
 LOST = (
-    "If Kafka has lost what it had, bring that back (a replica, or the broker's directory as it "
-    "was) and keep this database: its archive has the events, and with another database their "
-    "offsets would be given a second time. Else start with the Kafka and the database that belong "
-    "together (bootstrap_servers, database_url)"
+    "Nothing was changed. If this is the wrong Kafka or the wrong database, start with the two "
+    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as "
+    "one that does not flush may in a power failure, keep this database: its archive still has the "
+    "missing events, with their bytes and hashes. Then do one of three things: bring back Kafka's "
+    "directory (of the embedded Kafka: `broker` in the data directory) from a replica or a backup "
+    "that goes as far; or restore Kafka and this database together from one backup, without what "
+    "came after it; or begin a new log, with a topic_prefix, a data_dir and a database_url that "
+    "were never used, and read what was before in this database. An empty database on this Kafka "
+    "is no way out: the offsets of the missing events would be given a second time"
 )
 
 

@@ -22,7 +22,7 @@ from verdict.kafka.identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private
-from verdict.local.broker import EmbeddedBroker
+from verdict.local.broker import FLUSHED, EmbeddedBroker
 from verdict.local.jars import s3_jars
 from verdict.local.lock import DataDirectoryLock
 from verdict.spark.kafka_access import see_that_spark_gets_in
@@ -164,7 +164,10 @@ def _broker(
     # others wait for a broker of ours, and may still name where it was
     if place.role != BROKER and (servers := running_kafka(settings.data_dir)) is not None:
         return servers, None
-    embedded = parts.enter_context(EmbeddedBroker(settings.data_dir / "broker"))
+    properties = FLUSHED if settings.broker_flush else {}
+    embedded = parts.enter_context(
+        EmbeddedBroker(settings.data_dir / "broker", properties=properties)
+    )
     return embedded.bootstrap_servers, embedded
 
 

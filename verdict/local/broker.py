@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import os
 import re
 import shutil
 import socket
@@ -21,7 +22,7 @@ from verdict.local import private
 from verdict.local.claim import Claim
 from verdict.local.class_archive import class_archive, is_recording
 from verdict.local.jars import broker_classpath, last_lines
-from verdict.local.java import find_java
+from verdict.local.java import ENGLISH, LOCALE, find_java
 
 HERE = Path(__file__).parent
 READY_S = 60
@@ -30,6 +31,7 @@ RECORDING_S = 120  # what a JVM has loaded is written behind its end
 LISTENER = re.compile(r"^listeners=PLAINTEXT://127\.0\.0\.1:(\d+)", re.MULTILINE)
 
 JVM_OPTIONS = (
+    *ENGLISH,
     "-Xms48m",
     "-Xmx512m",
     "-XX:+ExitOnOutOfMemoryError",  # else a thread of it dies, and what it served waits for ever
@@ -72,6 +74,10 @@ share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 """
+
+# Kafka answers a record, and a transaction, when the operating system has it; with this, when the
+# disk has it: on every topic, its own among them.
+FLUSHED = {"log.flush.interval.messages": "1"}
 
 
 class EmbeddedBroker:
@@ -196,7 +202,12 @@ class EmbeddedBroker:
         self._write_properties(properties, fresh, controller_port)
         tool = ["kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(properties)]
         answer = subprocess.run(
-            java + tool, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            java + tool,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.data_dir,
+            env=os.environ | LOCALE,
         )
         if answer.returncode != 0:
             raise VerdictError(
@@ -207,7 +218,11 @@ class EmbeddedBroker:
     def _write_properties(self, path: Path, logs: Path, controller_port: int) -> None:
         ours = dict(line.split("=", 1) for line in PROPERTIES.splitlines())
         text = "".join(f"{name}={value}\n" for name, value in (ours | self._more).items())
-        path.write_text(text.format(port=self._port, controller_port=controller_port, logs=logs))
+        # relative to the folder in which the JVM runs: Java reads the file as Latin-1, and splits
+        # at each comma
+        path.write_text(
+            text.format(port=self._port, controller_port=controller_port, logs=logs.name)
+        )
 
     def _launch(self, java: list[str], claim: Claim) -> None:
         grace_s = RECORDING_S if is_recording() else GRACE_S
@@ -220,6 +235,8 @@ class EmbeddedBroker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
+                cwd=self.data_dir,
+                env=os.environ | LOCALE,
             )
         assert self._guardian.stdout is not None
         if pid := self._guardian.stdout.readline():

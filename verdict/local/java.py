@@ -15,6 +15,10 @@ from pathlib import Path
 from verdict.errors import EnvironmentIncomplete
 
 MINIMUM = 17
+# Kafka and Spark change the case of their own names by the rules of the locale: with Turkish ones
+# neither starts. A JVM reads file names by the variable, and "ü" is lost without UTF-8.
+ENGLISH = ("-Duser.language=en",)
+LOCALE = {"LC_ALL": "C.UTF-8"}
 ANSWER_S = 30
 
 

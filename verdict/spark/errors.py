@@ -44,10 +44,16 @@ def query_failed(
     if isinstance(error, VerdictError):
         return error
     text = "\n".join(texts_of(error))
-    for cause in (*SURROUNDINGS, LOST, MOVED, STATE) if recoverable else SURROUNDINGS:
+    others: tuple[Cause, ...] = (LOST, MOVED, STATE) if recoverable else (DROPPED,)
+    for cause in (*SURROUNDINGS, SHORTER, *others):
         if found := cause.pattern.search(text):
-            blanks = {"line": _line(text, found), "data_dir": data_dir, "log": log}
-            said = str(cause.error).format(**blanks, nothing_lost=NOTHING_LOST)
+            blanks: dict[str, object] = {
+                "line": _line(text, found),
+                "data_dir": data_dir,
+                "log": log,
+            }
+            blanks |= {"nothing_lost": NOTHING_LOST, **found.groupdict()}
+            said = str(cause.error).format(**blanks)
             told = type(cause.error)(said)
             told.__cause__ = error
             return told
@@ -127,9 +133,14 @@ SURROUNDINGS = (
     ),
     Cause(
         re.compile(
-            r"Python worker (failed to connect back|exited unexpectedly|did not)"
-            # what Spark writes to is the process that forks its workers
+            r"Python worker (failed to connect back|exited unexpectedly|did not|to connect back)"
+            r"|Python (daemon )?failed to launch worker"
+            # the worker that describes the operator when a query begins
+            r"|\[STREAMING_PYTHON_RUNNER_INITIALIZATION_(COMMUNICATION|TIMEOUT)_FAILURE\]"
+            # the process that forks the workers: it ended before it began, later, or meanwhile
+            r"|EOFException occurred while reading the port number"
             r"|Stream closed(?=\s+at java\.base/java\.lang\.ProcessBuilder\$NullOutputStream)"
+            r"|(EOF|ClosedChannel)Exception(?=(\s+at java\S+)*\s+at \S+\.PythonWorkerFactory\.)"
             r"|\[CANNOT_LOAD_STATE_STORE\.UNRELEASED_\w+\]"
             # of a cluster: a machine has gone, or what it had computed
             r"|ExecutorLostFailure \(|FetchFailed\w*Exception"
@@ -140,8 +151,32 @@ SURROUNDINGS = (
         ),
     ),
 )
+SHORTER = Cause(
+    re.compile(
+        r"Partition (?P<topic>\S+)-(?P<partition>\d+) offset was changed "
+        r"from (?P<had>\d+) to (?P<has>\d+)"
+    ),
+    VerdictError(
+        "Kafka has lost records: {topic}:{partition} was read up to offset {had}, and Kafka has it "
+        "up to {has} only. Stop the service before new records take these offsets; then bring "
+        "back what Kafka had (a replica, or the broker's directory from a backup) and start again"
+    ),
+)
+DATA_LOSS = re.compile(
+    r"^Reason: (?=Partition|Could not read|Cannot find|Starting offset|Added partition)"
+    r"|\[KAFKA_DATA_LOSS\.|OffsetOutOfRangeException"
+    r"|Some data may have been lost(?!(?s:.{0,400})^Reason: )",
+    re.MULTILINE,
+)
+DROPPED = Cause(
+    DATA_LOSS,
+    VerdictError(
+        "Kafka has dropped records before they were read here ({line}): see that the topics of "
+        "events and responses keep all that they have, and start again"
+    ),
+)
 LOST = Cause(
-    re.compile(r"\[KAFKA_DATA_LOSS\.|Some data may have been lost|OffsetOutOfRangeException"),
+    DATA_LOSS,
     VerdictError(
         "Kafka has dropped commands before they were decided ({line}): `verdict recover` says "
         "which; their senders have no answer: tell them, then go on without with "

@@ -24,8 +24,9 @@ from verdict.errors import VerdictError
 from verdict.local import private
 from verdict.local.class_archive import class_archive
 from verdict.local.jars import spark_jars
-from verdict.local.java import find_java
+from verdict.local.java import ENGLISH, LOCALE, find_java
 from verdict.spark.location import on_disk
+from verdict.spark.user import java_home_of_the_user, name_the_user
 
 LOG4J = Path(private.__file__).with_name("quiet.log4j2.xml")
 LOG = "spark.log"
@@ -130,6 +131,7 @@ def spark_session(  # noqa: PLR0913  (each is a setting that somebody chooses)
     }
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     gateway = _gateway(conf, local_dir / LOG, keep_open)
+    name_the_user(gateway)
     try:
         context = SparkContext(conf=conf, gateway=gateway)
     except Py4JJavaError as error:
@@ -172,6 +174,7 @@ def _on_a_cluster(master: str, jars: Sequence[Path], chosen: Mapping[str, str]) 
         EXECUTOR_OPTIONS: f"{shlex.join(ours)} {theirs}".strip(),
         "spark.jars": ",".join(jar.as_uri() for jar in jars),
         "spark.python.unix.domain.socket.enabled": "true",
+        **{f"spark.executorEnv.{name}": value for name, value in LOCALE.items()},
         # Spark copies a snapshot of a state by what only a LocalFileSystem is, so that `.crc` files
         # come with it: `_without_checksums` does not reach executors
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
@@ -227,15 +230,16 @@ def end_jvm() -> None:
 
 
 def _java_options(temporary: Path, cores: int, jars: Sequence[Path]) -> list[str]:
-    options = [f"-Djava.io.tmpdir={temporary}", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"]
+    options = [*ENGLISH, f"-Djava.io.tmpdir={temporary}", *java_home_of_the_user(temporary)]
+    options.append(f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
     of_spark = Path(_find_spark_home(), "jars")
     options += class_archive("spark", find_java(), [*jars, of_spark])
     return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 
 def _options_of_executors(cores: int) -> list[str]:
-    quiet = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
-    return [quiet, QUICK_COMPILER] if cores <= FEW_CORES else [quiet]
+    options = [f"-Dlog4j2.configurationFile={LOG4J.as_uri()}", *ENGLISH]
+    return [*options, QUICK_COMPILER] if cores <= FEW_CORES else options
 
 
 def _folder_of_sockets(temporary: Path) -> Path:
@@ -293,6 +297,7 @@ def _leave_a_death_to_who_looks_for_it() -> None:
 
 
 def _prepare_environment() -> None:
+    os.environ.update(LOCALE)
     # workers import the application from where this process does
     former = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path.cwd()), *former]))

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import event
 
+from verdict.database.address import url_of
 from verdict.projection import followed_by
 from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Batch
@@ -46,7 +47,7 @@ class ReadSide:
         projections: Sequence[Projection],
         clock: Callable[[], int],
     ) -> None:
-        self.database = open_database(f"sqlite:///{folder / FILE}")
+        self.database = open_database(url_of(folder / FILE))
         event.listen(self.database, "connect", _unsynced)
         self.database.dispose()  # the connections that were made before
         create_read_side(self.database, projections)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.database.address import one_line
+from verdict.database.address import one_line, url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog
@@ -98,7 +98,7 @@ class Materialiser:
         with ExitStack() as parts, scratch(self._settings.data_dir) as folder:
             events = event_log(self._settings, parts, log)
             resolved = self._resolver(log, events).resolve(as_of)
-            url = f"sqlite:///{(folder / 'as-of.db').absolute()}"
+            url = url_of(folder / "as-of.db")
             with _engine(url) as engine:
                 records = Records(events, self._settings.topics, partial(reader_of, self._settings))
                 fill(engine, self._projection, records, resolved)
