@@ -21,7 +21,7 @@ class Begun:
 
     def __init__(self) -> None:
         self.closed = False
-        self.marker = SimpleNamespace(offsets={})
+        self.marker = SimpleNamespace(offsets={topic: [0] for topic in lake_query(Topics()).inputs})
 
     def close(self) -> None:
         self.closed = True

@@ -71,7 +71,7 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
                 policy_rejections=reads.policy_rejections,
                 verified=reads.verified,
             )
-    problems = (*asking.problems, *_told(settings, running), *problems_of(found))
+    problems = (*_told(settings, running), *asking.problems, *problems_of(found))
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 

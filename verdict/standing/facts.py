@@ -224,11 +224,12 @@ class Standing:
 
     @property
     def complaints(self) -> tuple[str, ...]:
-        """All that somebody should look after: the problems, and that no service runs."""
+        """All that needs attention; that no service runs comes first, as the rest follows of it."""
         down = f"no verdict runs on {self.data_dir}: start `verdict up`"
-        if self.service or self.processes or any(one.startswith(down) for one in self.problems):
+        found = (*(one for one in self.problems if one.startswith(down)),)
+        if self.service or self.processes:
             return self.problems
-        return (down, *self.problems)
+        return (*(found or (down,)), *(one for one in self.problems if one not in found))
 
 
 def as_json(fact: Standing | ProjectionStanding) -> dict[str, Any]:

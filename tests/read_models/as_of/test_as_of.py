@@ -25,7 +25,7 @@ def test_a_moment_is_spelled_one_way_however_it_was_asked_for(
 
 @pytest.mark.parametrize("text", ["", "-1", "yesterday", "2026-11-21T12:00:00", "٣"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"Invalid isoformat string|needs a time zone"):
+    with pytest.raises(ValueError, match=r"is no time with a zone|needs a time zone"):
         parse_as_of(text)
 
 
