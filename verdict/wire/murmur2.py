@@ -1,8 +1,11 @@
 """Where Java's and our producers put a key: murmur2, as Kafka's `DefaultPartitioner` uses it."""
 
+from struct import Struct
+
 M = 0x5BD1E995
 SEED = 0x9747B28C
 WORD = 0xFFFFFFFF
+WORDS = Struct("<I").iter_unpack
 
 
 def murmur2(key: bytes) -> int:
@@ -10,13 +13,11 @@ def murmur2(key: bytes) -> int:
 
     Source: `Utils.murmur2` of Apache Kafka, which librdkafka's `rd_murmur2` follows.
     """
-    length = len(key)
-    result = (SEED ^ length) & WORD
-    whole = length - length % 4
-    for start in range(0, whole, 4):
-        mixed = int.from_bytes(key[start : start + 4], "little") * M & WORD
-        mixed = (mixed ^ mixed >> 24) * M & WORD
-        result = (result * M & WORD) ^ mixed
+    whole = len(key) & ~3
+    result = SEED ^ len(key)
+    for (word,) in WORDS(key[:whole]):
+        mixed = word * M & WORD
+        result = (result * M ^ (mixed ^ mixed >> 24) * M) & WORD
     if rest := key[whole:]:
         result = (result ^ int.from_bytes(rest, "little")) * M & WORD
     result = (result ^ result >> 13) * M & WORD
