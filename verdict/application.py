@@ -347,7 +347,7 @@ def load(path: str) -> Application:
         Misdeclared: It cannot be as it is declared.
     """
     module, colon, name = path.partition(":")
-    if not (module and colon and name):
+    if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
         raise UnknownApplication(f"{path!r} names no application: write it as MODULE:NAME")
     _look_here()
     try:

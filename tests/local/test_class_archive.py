@@ -8,7 +8,7 @@ from verdict.local.class_archive import class_archive, recorded
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty cache folder."""
-    monkeypatch.setattr("verdict.local.class_archive.user_cache_path", lambda *_, **__: tmp_path)
+    monkeypatch.setattr("verdict.local.class_archive.cache_folder", lambda: tmp_path)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_who_has_the_token_edits_and_replays_and_that_is_kept(
 
     assert f"{P7} is edited" in edited.text
     assert f"{P7} is applied" in replayed.text
-    assert "Nothing waits." in replayed.text
+    assert "No dead letter and no blocked aggregate waits." in replayed.text
     assert lot.read_side.holders() == {"bob": 1}
     assert lot.interventions(("kind", "who", "why")) == [
         ("edit", "ada", "a test"),

@@ -1,5 +1,6 @@
 """`--field name=value` as a command: each value is read as its field's type."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,8 +32,11 @@ def command_from(aggregate_type: str, name: str, fields: Sequence[str]) -> Comma
         raise typer.BadParameter(f"{problems(error, name)}; {_signature(kind)}") from error
 
 
+JSON = re.compile(r"[\[{]|null$|\d+$")  # what begins a list or a message; null; epoch milliseconds
+
+
 def _read(kind: type[Command], texts: dict[str, str]) -> Command:
-    """Return the command; a text in brackets is JSON, unless its field takes it as it is."""
+    """Return the command; a list, message, number or null is JSON, unless its field takes text."""
     try:
         return kind.model_validate_strings(texts)
     except ValidationError as error:
@@ -40,7 +44,7 @@ def _read(kind: type[Command], texts: dict[str, str]) -> Command:
         parsed = {
             name: _json(name, text)
             for name, text in texts.items()
-            if name in wrong & kind.model_fields.keys() and text.startswith(("[", "{"))
+            if name in wrong & kind.model_fields.keys() and JSON.match(text)
         }
         if not parsed:
             raise

@@ -7,10 +7,13 @@ import typer
 
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_json
+from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
-from verdict.errors import VerdictError
+from verdict.errors import Unreachable, VerdictError
+from verdict.kafka.log import KafkaLog
 from verdict.kafka.schema_registry import Placed, SchemaRegistry, every_subject
 from verdict.local.private import as_all_files_of_the_user
+from verdict.reading.reader import reader_of
 from verdict.wire.generate import missing, see_that_all_are_written, write_those_of_the_aggregates
 from verdict.wire.schema_files import by_id
 
@@ -62,7 +65,10 @@ def write(unpublished: Unpublished = None, json: Json = False) -> None:
     """Write a file for each schema of the application that is new or has changed.
 
     Commit the files: each record names the schema that wrote it, and cannot be read without it.
+    So --unpublished is refused when Kafka or the archive has, or had, a record of it.
     """
+    if unpublished:
+        _require_unpublished(settings_of(), unpublished)
     with as_all_files_of_the_user():
         files = [str(file) for file in write_those_of_the_aggregates(unpublished or ())]
     if json:
@@ -87,6 +93,49 @@ def publish(registry: Registry = None, json: Json = False) -> None:
     if json:
         show_json({"registry": str(place), "published": _facts(lacking)})
     note(f"{len(lacking)} schemas published to {place}")
+
+
+def _require_unpublished(settings: Settings, subjects: Iterable[str]) -> None:
+    """Return if no record is known that one of these schemas could have written.
+
+    Raises:
+        VerdictError: The topic of one has, or had, records, or the archive has events.
+        Unreachable: A Kafka is set, or a service runs, and it does not answer.
+    """
+    for subject in subjects:
+        aggregate, _, kind = subject.rpartition("_")
+        written = _archived(settings, aggregate) if kind == "event" else 0
+        topics = {"event": settings.topics.events, "command": settings.topics.commands}
+        if kind in topics:
+            written = max(written, _written(settings, topics[kind](aggregate)))
+        if written:
+            raise VerdictError(
+                f"{subject} wrote records already ({written:,} are known): without its schema they "
+                "could not be read, so nothing was replaced; keep its fields and add others"
+            )
+
+
+def _written(settings: Settings, topic: str) -> int:
+    """Return how many offsets a topic has given away; 0 where no Kafka is set and none runs."""
+    try:
+        options = kafka_options(settings)
+    except Unreachable:
+        note("no service runs, and no Kafka is set: its topics are not looked at")
+        return 0
+    with KafkaLog(options) as log:
+        places = log.places([topic]) if log.exists(topic) else []
+        return sum(span.end for span in log.bounds(places).values())
+
+
+def _archived(settings: Settings, aggregate: str) -> int:
+    """Return how many events the archive has; 0 where there is no database yet."""
+    query = "SELECT count(*) FROM event_archive WHERE aggregate_type = :aggregate"
+    try:
+        with reader_of(settings) as reader:
+            [(count,)] = reader.select(query, {"aggregate": aggregate}).rows
+    except Unreachable:
+        return 0
+    return int(count)
 
 
 def _wanted(settings: Settings) -> Iterable[Placed]:

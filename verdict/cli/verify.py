@@ -58,12 +58,15 @@ def verify(aggregate: TypeOrAll = None, id: IdOrAll = None, json: Json = False) 
     with progress("verify") as tell:
         auditor = Auditor(settings, aggregate, id, tell)
         found = _told(auditor, json, first)
-    _record(settings, run_of(started_at, (aggregate, id), auditor.looked, found.total(), first))
+    is_known = id is None or found or any(auditor.looked.at[one] for one in OF_ONE)
+    if is_known:
+        run = run_of(started_at, (aggregate, id), auditor.looked, found.total(), first)
+        _record(settings, run)
     if json:
         show_json(summary(auditor.looked, found.total()))
     for line in not_seen(auditor.looked):
         note(line)
-    if id is not None and not found and not any(auditor.looked.at[one] for one in OF_ONE):
+    if not is_known:
         raise VerdictError(f"there is no {aggregate} {id!r}: nothing that is known is of it")
     note(judged(auditor.looked, found))
 

@@ -7,7 +7,6 @@ below. `verdict.configuration.loading` makes the one `Settings` of a process.
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -42,6 +41,7 @@ from verdict.configuration.values import (
     topic_or_prefix,
 )
 from verdict.errors import EnvironmentIncomplete
+from verdict.local.user_folders import data_folder
 from verdict.projection.roles import AUDITOR, OPERATOR, READER, Roles
 from verdict.wire.backoff import understood
 from verdict.wire.letter import MOST_ATTEMPTS
@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     )
     topic_prefix: KafkaPrefix = Field("", description="Stands before every topic name.")
     data_dir: Directory = Field(
-        default_factory=lambda: user_data_path("verdict"),
+        default_factory=data_folder,
         description="Checkpoint, state, embedded broker, SQLite.",
     )
     bootstrap_servers: Servers | None = Field(

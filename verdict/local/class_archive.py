@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from verdict.local.user_folders import cache_folder
 
 JARS = "*.jar"
 
@@ -44,7 +44,7 @@ def recorded() -> Iterator[list[Path]]:
         What is filled at the end: the archives that there are now.
     """
     global _recorded
-    user_cache_path("verdict", ensure_exists=True)
+    cache_folder().mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     _recorded = {}
     try:
@@ -70,7 +70,7 @@ def _place(kind: str, java: Path, jars: Iterable[Path]) -> Path:
         files += sorted(jar.glob(JARS)) if jar.is_dir() else [jar]
     found = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     digest = hashlib.sha256(repr(found).encode()).hexdigest()
-    return user_cache_path("verdict") / f"classes-{kind}-{digest[:16]}.jsa"
+    return cache_folder() / f"classes-{kind}-{digest[:16]}.jsa"
 
 
 def _ours(archive: Path) -> bool:

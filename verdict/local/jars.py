@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from verdict.errors import EnvironmentIncomplete
 from verdict.local.java import find_java
+from verdict.local.user_folders import cache_folder
 
 HERE = Path(__file__).parent
 LOCK = HERE / "jars.lock"
@@ -58,7 +57,7 @@ def fetched(ivy_settings: Path | None = None, lock: Path = LOCK) -> Path:
     Raises:
         EnvironmentIncomplete: The jars cannot be fetched, or are not what the lock says.
     """
-    cache = user_cache_path("verdict")
+    cache = cache_folder()
     # one folder per lock: two checkouts of different versions do not disturb each other
     folder = cache / f"jars-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if folder.is_dir():

@@ -30,10 +30,10 @@ def find_java() -> Path:
     """
     found = []
     for origin, java in _candidates():
-        version = java_version(java)
+        version, said = _asked(java)
         if version is not None and version >= MINIMUM:
             return java
-        answer = "does not run" if version is None else f"is Java {version}"
+        answer = f"does not run ({said})" if version is None else f"is Java {version}"
         found.append(f"{java} (from {origin}) {answer}")
     raise EnvironmentIncomplete(
         f"Java {MINIMUM} or newer is needed for Kafka and Spark: "
@@ -50,12 +50,17 @@ def java_version(java: Path) -> int | None:
     Raises:
         EnvironmentIncomplete: It does not end: what it is nobody knows.
     """
+    return _asked(java)[0]
+
+
+def _asked(java: Path) -> tuple[int | None, str]:
+    """Return the version, and the last line that `java` printed, or why it did not start."""
     try:
         answer = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=ANSWER_S
         )
-    except OSError:
-        return None
+    except OSError as error:
+        return None, str(error)
     except subprocess.TimeoutExpired as error:
         raise EnvironmentIncomplete(
             f"`{java} -version` did not answer within {ANSWER_S} s: see what keeps this machine "
@@ -63,7 +68,8 @@ def java_version(java: Path) -> int | None:
         ) from error
     # up to Java 8 the major version came second: "1.8.0_292"
     reported = re.search(r'version "(?:1\.)?(\d+)', answer.stderr)
-    return int(reported[1]) if reported and answer.returncode == 0 else None
+    last = (answer.stderr.strip() or f"exit code {answer.returncode}").splitlines()[-1]
+    return (int(reported[1]) if reported and answer.returncode == 0 else None), last
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:

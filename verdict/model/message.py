@@ -189,9 +189,10 @@ Instant = Annotated[
     int, Field(ge=0, le=END_OF_TIME), BeforeValidator(epoch_millis), TimestampMillis()
 ]
 Hash = Annotated[bytes, HexBytes()]
-Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]
+NO_NUL = r"^[^\x00]+$"
+Text = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
 # what tables are keyed by: an index of PostgreSQL takes 2,704 bytes
-Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NO_NUL)]
 name_rule: TypeAdapter[str] = TypeAdapter(Name)
 Positive = Annotated[int, Field(gt=0, le=LARGEST)]
 Cents = Annotated[int, Field(gt=0, le=LARGEST, description="Amount in cents.")]

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-from verdict.model.message import Model
+from verdict.model.message import NO_NUL, Model
 
 NUL, SPELLED = "\0", "\\0"
 
@@ -65,7 +65,7 @@ def _is_list(value: Any) -> bool:
 
 @cache
 def _free_texts(kind: type[BaseModel]) -> tuple[str, ...]:
-    """Return the fields that may hold a text without a pattern, which then may have a NUL."""
+    """Return the fields whose type does not keep a NUL out of each text."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(name for name in kind.model_fields if _is_free(hints[name]))
 
@@ -73,8 +73,8 @@ def _free_texts(kind: type[BaseModel]) -> tuple[str, ...]:
 def _is_free(annotation: Any) -> bool:
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        has_pattern = any(getattr(mark, "pattern", None) for mark in parts[1:])
-        return not has_pattern and _is_free(parts[0])
+        is_bound = any(getattr(mark, "pattern", None) == NO_NUL for mark in parts[1:])
+        return not is_bound and _is_free(parts[0])
     if origin is Literal:
         return False
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

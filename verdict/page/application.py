@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
@@ -28,7 +28,7 @@ from verdict.page.health import colour, unready
 from verdict.page.jobs import Jobs
 from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
-from verdict.page.openapi import described
+from verdict.page.openapi import described_as_json
 from verdict.page.pages import Pages, add_pages
 from verdict.page.problem import NotLive, NotReady, problem, problems
 from verdict.page.rates import add_rates
@@ -95,7 +95,12 @@ def page_of(
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
     add_read_models(page, settings, watch, pages, jobs)
-    page.add_api_route("/openapi.json", lambda: described(page, settings), include_in_schema=False)
+    described_once = cache(partial(described_as_json, page, settings))
+    page.add_api_route(
+        "/openapi.json",
+        lambda: Response(described_once(), media_type="application/json"),
+        include_in_schema=False,
+    )
     page.add_api_route(
         "/asyncapi.yaml",
         lambda: Yaml(asyncapi(settings.topics)),

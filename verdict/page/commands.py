@@ -189,4 +189,9 @@ def sendable(body: bytes) -> tuple[str, str, bytes]:
         [first, *_] = error.errors(include_url=False)
         raise ValueError(f"aggregate_id or command_id: {first['msg']}") from None
     command_id = str(uuid7())
-    return aggregate_id, command_id, json.dumps(sent | {"command_id": command_id}).encode()
+    return aggregate_id, command_id, _as_sent(sent | {"command_id": command_id})
+
+
+def _as_sent(envelope: dict[str, Any]) -> bytes:
+    """Return an envelope as JSON in UTF-8, which is no longer than what came."""
+    return json.dumps(envelope, ensure_ascii=False).encode()

@@ -15,7 +15,6 @@ PAGES = {  # where one does what a command does
     "projection": ("/read-models", "Projections"),
     "sql": ("/sql", "SQL"),
     "status": ("/", "Overview"),
-    "topics": ("/topics", "Topics"),
 }
 COMMAND = re.compile(rf"`verdict ({'|'.join(PAGES)})\b[^`]*`")
 TIME = Markup('<time datetime="{0}" title="{0}">{0}</time>')

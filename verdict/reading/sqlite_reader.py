@@ -48,9 +48,10 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
 }
-# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all others
-UNBOUNDED = {"printf", "format", "json_patch"}
-CONFINED_STEPS = 20  # each may be a call that takes a second
+# `%.*c` counts up to two billion, whatever the limits; json_patch looks for each name in all
+# others, and trim for each character in all that it shall take away
+UNBOUNDED = {"printf", "format", "json_patch", "trim", "ltrim", "rtrim"}
+CONFINED_STEPS = 2  # each may be a call that takes a second
 STEPS = 10_000  # of SQLite's machine, between two looks at the clock: some 0.1 ms
 
 

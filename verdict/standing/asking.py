@@ -18,7 +18,7 @@ from verdict.foundation.known_markers import queries_of
 from verdict.foundation.place import DECIDER
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.topic_differences import MISSING, Difference
+from verdict.kafka.topic_differences import MISSING, PARTITIONS, Difference
 from verdict.standing.facts import DATABASE, KAFKA, Problem, Standing
 from verdict.standing.log_ends import log_of
 from verdict.standing.patience import Patience
@@ -71,7 +71,7 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
                 policy_rejections=reads.policy_rejections,
                 verified=reads.verified,
             )
-    problems = (*_told(settings, running), *asking.problems, *problems_of(found))
+    problems = (*_told(settings, running), *asking.problems, *problems_of(found), *asking.notes)
     return replace(found, problems=problems, unreachable=asking.unreachable)
 
 
@@ -108,18 +108,34 @@ def _look_at_topics(
     asking.ask(partial(refuse_other_topics, [*markers.items()], kafka, settings.topics))
     differences = asking.ask(partial(differences_to, settings, of_decider), "")
     asking.problems += _unlike(differences or ())
+    asking.notes += _added(differences or ())
 
 
 def _unlike(differences: Iterable[Difference]) -> Iterator[Problem]:
     """Say of topics that are there what is not as it must be; who is missing is created."""
     for one in differences:
-        if not one.fatal:
+        if not one.fatal and one.setting != PARTITIONS:
             yield Problem(str(one))
-        elif one.setting != MISSING:
+        elif one.fatal and one.setting != MISSING:
             yield Problem(
                 f"{one}: Kafka may drop or refuse what must stay, and the next start is refused; "
                 "mend it, see `verdict topics check`"
             )
+
+
+def _added(differences: Iterable[Difference]) -> Iterator[Problem]:
+    """Name in one sentence all topics to which somebody added partitions; that stops nothing."""
+    added = [one for one in differences if not one.fatal and one.setting == PARTITIONS]
+    if len(added) == 1:
+        yield Problem(str(added[0]))
+    elif added:
+        named = ", ".join(f"{one.topic} ({one.found} instead of {one.wanted})" for one in added)
+        yield Problem(
+            f"somebody added partitions to {len(added)} topics: {named}: verdict writes to the "
+            "first ones only, as before, and goes on; `verdict topics check` tells what is on the "
+            "others; when you know who did it and why, note it with `verdict topics accept TOPIC "
+            "--why …`"
+        )
 
 
 class _Asking:
@@ -127,6 +143,7 @@ class _Asking:
 
     def __init__(self, kafka_away: Iterable[Problem], patience: Patience) -> None:
         self.problems = [*kafka_away]
+        self.notes: list[Problem] = []  # of what stops nothing
         self.unreachable = self.lacks_kafka = bool(self.problems)
         self._patience = patience
 

@@ -47,7 +47,7 @@ SELECT rule_code, count(*) FROM outcome
 WHERE decided_at > :since AND rule_code IS NOT NULL GROUP BY 1"""
 VERIFIED = """\
 SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
-ORDER BY seq DESC LIMIT 1"""
+ORDER BY CASE WHEN aggregate_type IS NULL OR findings > 0 THEN 0 ELSE 1 END, seq DESC LIMIT 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
 # not where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\

@@ -48,5 +48,5 @@ def _added(difference: Difference) -> list[Partition]:
 def _with_records(difference: Difference, count: int) -> Difference:
     if not count:
         return difference
-    said = f"{count} records are on the added ones, which others wrote: see what writes there"
+    said = f"up to {count} records of others are on the added ones: see what writes there"
     return replace(difference, advice=f"{difference.advice}; {said}")

@@ -39,6 +39,8 @@ class File:
     """
 
     def __init__(self, path: Path, ours: Iterable[Path] = ()) -> None:
+        if not path.name:  # such as `/` and `.`
+            raise VerdictError(f"{path} is a folder: name the file in it")
         self._path = path
         self._ours = [one.resolve() for one in ours]
         self._beside = path.with_name(f".{path.name}.{os.getpid()}.new")
