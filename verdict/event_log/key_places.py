@@ -1,10 +1,12 @@
 """In which partition the records of a key lie, though somebody may have added partitions since."""
 
+from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import accepted_partitions, decided_in
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_in
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_differences import as_begun
+from verdict.wire.marker import Marker
 from verdict.wire.murmur2 import partition_of
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
@@ -16,13 +18,23 @@ def place_of(log: KafkaLog, topics: Topics, topic: str, key: bytes) -> Partition
     What verdict writes stays in the first partitions; commands go to all that there are.
 
     Raises:
-        Unreachable, VerdictError: As for `KafkaLog.places` and `marker_in`.
+        Unreachable, VerdictError: As for `KafkaLog.places`.
     """
     count = len(log.places([topic]))
     if topic in topics.outputs() and count != topics.partitions:
         # somebody added some, or the setting is not that of the service
-        marker = marker_in(log, decider_query(topics, 1))
+        marker = _marker(log, topics)
         decided = marker.offsets if marker else {}
         begun = as_begun(topics, decided, accepted_partitions(decided_in(log, topics)))
         count = min(count, begun.partitions)
     return Partition(topic, partition_of(key, count))
+
+
+def _marker(log: KafkaLog, topics: Topics) -> Marker | None:
+    """Return the decider's marker; None where it is damaged, which all who depend on it report."""
+    try:
+        return marker_in(log, decider_query(topics, 1))
+    except Unreachable:
+        raise
+    except VerdictError:
+        return None
