@@ -183,3 +183,12 @@ def test_a_rejected_command_is_told_as_such_whatever_a_projection_shows(verdict:
 
     assert again.exit_code == 3
     assert "REJECTED" in again.stdout
+
+
+def test_a_schema_that_wrote_records_is_not_replaced(verdict: Run) -> None:
+    verdict(*PLACE, "--id", "sent-schema")
+
+    refused = verdict("schemas", "write", "--unpublished", "order_command")
+
+    assert refused.exit_code == 1
+    assert "order_command wrote records already" in " ".join(refused.stderr.split())

@@ -60,7 +60,7 @@ def test_what_is_mistyped_ends_with_2_and_what_is_wrong(run: Run, verb: tuple[st
 def test_an_application_that_is_not_there_ends_every_verb_with_2(tmp_path: Path) -> None:
     """In a process of its own: an application's name is handed down to others."""
     verbs = (["status"], ["config", "show"], ["sql"], ["letters", "list"], ["describe"])
-    names = ("nosuch:app", "nosuch", "os:path", "os:nosuch", "compose.nosuch:app")
+    names = ("nosuch:app", "nosuch", "os:path", "os:nosuch", "compose.nosuch:app", "..:app")
     calls = [[*verb, "--app", name] for verb in verbs for name in names]
     script = (
         "import json, sys; from verdict.cli.main import app\n"

@@ -355,3 +355,13 @@ def test_a_history_of_which_something_is_gone_is_not_complete(
 
     assert not asked(browser, "/history/order/o-1")["complete"]
     assert not asked(browser, "/history/order/gone")["complete"]
+
+
+def test_an_id_that_is_added_makes_a_command_no_longer_than_itself() -> None:
+    body = json.dumps(
+        ENVELOPE | {"payload": {"type": "CancelOrder", "cause": "é" * 100}}, ensure_ascii=False
+    ).encode()
+
+    _, command_id, sent = sendable(body)
+
+    assert len(sent) == len(body) + len(f', "command_id": "{command_id}"')

@@ -5,10 +5,10 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from tests.conftest import NewDatabase
 from tests.decision.desk import command_record
@@ -32,9 +32,12 @@ from verdict.wire.payload import payload_from
 from verdict.wire.records import encode_event
 from verdict.wire.topics import Topics
 
+NoBlank = Annotated[str, StringConstraints(pattern=r"^[^ ]+$")]  # and a NUL, as patterns go
+
 
 class Line(Message):
     text: str
+    code: NoBlank = "-"
 
 
 class Write(Command):
@@ -67,6 +70,7 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     ({"note": "a", "lines": [Line(text="b"), Line(text="\0")]}, "lines.1.text"),
     ({"note": "a", "words": {"b": "\0"}}, "words.b"),
     ({"note": "a", "words": {"\0": "b"}}, "words"),
+    ({"note": "a", "lines": [Line(text="b", code="\0")]}, "lines.0.code"),
 ]
 
 
@@ -131,12 +135,15 @@ def test_a_stored_nul_is_shown(new_database: NewDatabase) -> None:
 
     plain = json.loads(payload) if isinstance(payload, str) else payload
     assert plain == {
-        "type": "Written", "note": r"a\0b", "lines": [{"text": r"\0"}], "words": {r"\0": "c"},
+        "type": "Written", "note": r"a\0b", "words": {r"\0": "c"},
+        "lines": [{"text": r"\0", "code": "-"}],
     }  # fmt: skip
     assert delivery.value == value
     [(note, lines)] = states
     assert note == r"a\0b"
-    assert (json.loads(lines) if isinstance(lines, str) else lines) == [{"text": r"\0"}]
+    assert (json.loads(lines) if isinstance(lines, str) else lines) == [
+        {"text": r"\0", "code": "-"}
+    ]
     assert len(hashed) == 64
 
 

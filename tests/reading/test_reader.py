@@ -212,6 +212,7 @@ SQUARE = "hex(zeroblob(90000)), hex(zeroblob(40000))"
         "printf('%.*c', 500000000, 'x')",
         "format('%.*c', 500000000, 'x')",
         "json_patch('{}', '{}')",
+        "trim('xa', 'a')",
         f"hex(zeroblob(90000)) LIKE '%{'0' * 300}1%'",
         f"hex(zeroblob(90000)) GLOB '*{'0' * 300}1'",
         "randomblob(1000000000)",

@@ -123,6 +123,12 @@ def test_a_place_that_takes_no_file_is_named_before_anything_is_done(
         File(tmp_path / place).check()
 
 
+@pytest.mark.parametrize("place", ["/", "."])
+def test_a_place_without_a_name_is_a_folder(place: str) -> None:
+    with pytest.raises(VerdictError, match="is a folder: name the file in it"):
+        File(Path(place))
+
+
 @pytest.mark.parametrize("place", ["data/verdict.db", "data/new/../x", "away.db", "link"])
 def test_nothing_of_the_service_is_replaced(tmp_path: Path, place: str) -> None:
     """I-03: the service's own database was overwritten by one wrong --to."""
