@@ -91,3 +91,11 @@ def test_tools_learn_what_registry_it_is(page: Page, path: str, told: object) ->
 
     assert answer.json() == told
     assert answer.headers["content-type"] == "application/vnd.schemaregistry.v1+json"
+
+
+def test_all_methods_of_an_address_are_named(page: Page) -> None:
+    both = page.browser.options("/subjects/order.commands-value/versions")
+    one = page.browser.delete("/subjects")
+
+    assert (both.status_code, both.headers["allow"]) == (405, "GET, POST")
+    assert (one.status_code, one.headers["allow"]) == (405, "GET")

@@ -5,11 +5,13 @@ Clients of schema registries read errors in a form of their own, so they get tha
 
 from collections.abc import Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from verdict.errors import Unreachable, VerdictError
 from verdict.page.door import NeedsToken, is_browser
@@ -55,7 +57,16 @@ async def _misasked(pages: Pages, request: Request, error: Any) -> Response:
 
 async def _refused(pages: Pages, request: Request, error: Any) -> Response:
     said = f"{request.method} {request.url.path}: {error.detail}; see /openapi.json"
-    return _answer(pages, request, error.status_code, said, headers=error.headers)
+    headers = error.headers
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {"allow": ", ".join(sorted(_methods(request)))}
+    return _answer(pages, request, error.status_code, said, headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """Return all methods of an address: Starlette names those of its first route only."""
+    matching = (one for one in request.app.routes if one.matches(request.scope)[0] != Match.NONE)
+    return {method for route in matching for method in getattr(route, "methods", None) or ()}
 
 
 async def _crashed(pages: Pages, request: Request, error: Exception) -> Response:
