@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, StringConstraints, TypeAdapter
 
-from verdict.model.message import LARGEST, Instant, Message, Name, Text
+from verdict.model.message import LARGEST, NO_NUL, Instant, Message, Name, Text
 
 
 class Expectation(StrEnum):
@@ -33,7 +33,6 @@ def _expectation(value: Any) -> int | Expectation:
 
 
 ExpectedVersion = Annotated[int | Expectation, PlainValidator(_expectation)]
-NO_NUL = r"^[^\x00]+$"  # PostgreSQL cannot store NUL in a text, so no id may hold one
 CommandId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=NO_NUL)]
 AggregateId = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NO_NUL)]
 command_id_rule: TypeAdapter[str] = TypeAdapter(CommandId)

@@ -189,7 +189,7 @@ Instant = Annotated[
     int, Field(ge=0, le=END_OF_TIME), BeforeValidator(epoch_millis), TimestampMillis()
 ]
 Hash = Annotated[bytes, HexBytes()]
-NO_NUL = r"^[^\x00]+$"
+NO_NUL = r"^[^\x00]+$"  # PostgreSQL cannot store NUL in a text
 Text = Annotated[str, StringConstraints(min_length=1, pattern=NO_NUL)]
 # what tables are keyed by: an index of PostgreSQL takes 2,704 bytes
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=NO_NUL)]
