@@ -16,7 +16,7 @@ from verdict.model.command import Command
 from verdict.model.command_envelope import CommandEnvelope, aggregate_id_rule, command_id_rule
 from verdict.model.digest import command_digest
 from verdict.model.message import LARGEST, name_rule
-from verdict.model.nul import nul_in
+from verdict.model.nul import nul_in, spell_out
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.model.told import described
@@ -335,4 +335,4 @@ def _name_or(value: Any, default: Default) -> str | Default:
 
 
 def _short(text: str) -> str:
-    return text.replace("\0", "\\0")[:SHOWN_CHARS]
+    return spell_out(text)[:SHOWN_CHARS]

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from verdict.database.statements import is_any_of
 from verdict.letters.headers import from_json
+from verdict.model.nul import spell_out
 from verdict.projection.letter import table
 from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import RETRY_ATTEMPT, RETRY_ATTEMPTS, RETRY_ID, RETRY_TOPIC, Pairs
@@ -63,7 +64,7 @@ def remove(connection: Connection, retries: Sequence[Retry]) -> None:
 
 def park(connection: Connection, retry: Retry, error: str) -> None:
     """Let a letter wait for a person instead."""
-    changed = {"status": PARKED, "due_at": None, "error": error.replace("\0", "\\0")}
+    changed = {"status": PARKED, "due_at": None, "error": spell_out(error)}
     connection.execute(update(table).where(table.c.id == retry.id).values(changed))
 
 

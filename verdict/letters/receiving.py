@@ -10,6 +10,7 @@ from typing import Any
 
 from verdict.letters.headers import as_json
 from verdict.model.message import END_OF_TIME
+from verdict.model.nul import spell_out
 from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.backoff import NotUnderstood, back_off, wait_ms
 from verdict.wire.cloud_events import DEAD_LETTER
@@ -184,4 +185,4 @@ def _joined(*errors: str | None) -> str:
 
 
 def _clean(error: str) -> str:
-    return error.replace("\0", "\\0")[:ERROR_CHARS]  # PostgreSQL stores no NUL
+    return spell_out(error)[:ERROR_CHARS]

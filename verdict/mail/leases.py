@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Engine, or_, select, update
 from verdict.mail.outbox import DUE, FAILED, SENT
 from verdict.mail.share import Share
 from verdict.mail.week import Week
+from verdict.model.nul import spell_out
 from verdict.projection.mail_outbox import mails
 
 SHOWN_CHARS = 2_000
@@ -110,4 +111,4 @@ def _in(share: Share) -> ColumnElement[bool]:
 
 
 def _shown(error: str) -> str:
-    return error.replace("\0", "\\0")[:SHOWN_CHARS]  # PostgreSQL stores no NUL
+    return spell_out(error)[:SHOWN_CHARS]

@@ -48,10 +48,15 @@ def spell_out_nul_in(message: Model) -> Model:
     return message.model_copy(update=fields)
 
 
+def spell_out(text: str) -> str:
+    """Return a text with each NUL spelled out."""
+    return text.replace(NUL, SPELLED)
+
+
 def spell_out_nul(value: Any) -> Any:
     """Return a value of a message, or of JSON, with each NUL in its texts spelled out."""
     if isinstance(value, str):
-        return value.replace(NUL, SPELLED)
+        return spell_out(value)
     if isinstance(value, BaseModel):
         return spell_out_nul_in(value)
     if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from verdict.model.nul import spell_out
 from verdict.model.reason import Reason
 from verdict.wire.records import response_fields
 
@@ -50,7 +51,7 @@ def answered(response: bytes) -> Outcome:
         reason,
         fields["details"].get("code") if reason == Reason.BUSINESS_RULE else None,
         # a bug's message may hold anything, and PostgreSQL stores no NUL
-        message and message.replace("\0", "\\0"),
+        message and spell_out(message),
         fields["actor"],
         None if expected is None else str(expected),
         fields["actual_version"],

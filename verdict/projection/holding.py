@@ -26,6 +26,7 @@ from sqlalchemy import (
 
 from verdict.database.instant import InstantType
 from verdict.database.statements import put
+from verdict.model.nul import spell_out
 from verdict.projection.batch import Delivery
 from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
 
@@ -169,7 +170,7 @@ def _hold(before: Hold | None, gap: Gap | None, needed: int, now: int) -> Hold:
         hold = hold._replace(version_seen=max(hold.version_seen, gap.version_seen))
         if gap.fault is not None:
             # PostgreSQL stores no NUL
-            hold = hold._replace(error=str(gap.fault).replace("\0", "\\0")[:SHOWN_CHARS])
+            hold = hold._replace(error=spell_out(str(gap.fault))[:SHOWN_CHARS])
     return hold
 
 

@@ -24,6 +24,7 @@ from verdict.database import ownership
 from verdict.database.instant import InstantType
 from verdict.database.statements import add_new
 from verdict.errors import BeginAgain
+from verdict.model.nul import spell_out
 from verdict.projection import layout
 from verdict.projection.described import Query
 from verdict.projection.position import exclude_others, is_of
@@ -197,7 +198,7 @@ def show(connection: Connection, projection: Projection) -> None:
 def stop(connection: Connection, projection: Projection, error: Exception, now: int) -> None:
     """Write down that `projection` is stopped since `now` (epoch milliseconds), and why."""
     topic, partition, offset = error.place if isinstance(error, StoppedAt) else (None,) * 3
-    said = str(error).replace("\0", "\\0")[:SHOWN_CHARS]  # PostgreSQL stores no NUL
+    said = spell_out(str(error))[:SHOWN_CHARS]
     place = {"topic": topic, "partition": partition, "offset": offset}
     _change(connection, projection, error=said, **place, stopped_at=now)
 
