@@ -87,7 +87,7 @@ def _decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
         deciding = Deciding(ground, settings)
-        parts.callback(deciding.stop)
+        parts.callback(deciding.close)
         deciding.start()
         return _measured(query_named(ground.spark, DECIDER), count, deciding)
 

@@ -175,7 +175,7 @@ def decided(settings: Settings, count: int) -> Result:
     with ExitStack() as parts:
         ground = lay_foundation(settings, parts)
         deciding = Deciding(ground, settings)
-        parts.callback(deciding.stop)
+        parts.callback(deciding.close)
         deciding.start()
         query = query_named(ground.spark, NAME)
         return _measured(query, count, deciding.check)

@@ -1,6 +1,5 @@
 """The decider, running: commands from Kafka through the operator into one transaction a batch."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -37,7 +36,6 @@ from verdict.operator.processor import CommandProcessor
 from verdict.operator.seed import SEEDS_SCHEMA
 from verdict.operator.stream import decisions, shard_keys
 from verdict.spark.errors import query_failed
-from verdict.spark.lasting import Lasting
 from verdict.spark.pauses import ANSWERING_MS
 from verdict.spark.record_times import KAFKA_COLUMNS
 from verdict.spark.running import SparkQuery
@@ -49,13 +47,12 @@ REHEARSALS = 3
 
 
 class Deciding:
-    """The one query that decides for all aggregate types.
+    """The one query that decides for all aggregate types; a component of a service.
 
     Args:
         ground: What it stands on.
         settings: Names, limits and sizes.
         on_step: Called at each step of publishing.
-        reachable: Whether Kafka is there; while it is not, a query that ended is not begun again.
         latencies: Takes in how long commands waited for their answers.
     """
 
@@ -64,7 +61,6 @@ class Deciding:
         ground: Ground,
         settings: Settings,
         on_step: OnStep = unobserved,
-        reachable: Callable[[], bool] = lambda: True,
         latencies: Latencies | None = None,
     ) -> None:
         self._ground = ground
@@ -79,16 +75,31 @@ class Deciding:
         self._generation: Generation | None = None
         told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
         self._query = SparkQuery(ground.spark, NAME, self._publish, told, ANSWERING_MS)
-        self._lasting = Lasting(NAME, self._query, self._begin_again, reachable)
+
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._query.done
+
+    @property
+    def undone(self) -> bool:
+        """Whether the last batch failed, which is to be taken again."""
+        return self._query.undone
 
     def start(self) -> None:
-        """Become the owner and begin to decide.
+        """Become the owner and begin to decide; after `stop`, go on as the owner.
+
+        Whether a batch was published that was under way then, the marker tells.
 
         Raises:
             Misfit: The checkpoint does not continue where the marker ends.
+            TakenOver: Another process became the owner since `stop`.
             NotPublished, Unreachable, VerdictError: As `take_over` does.
         """
-        self._take_over()
+        if self._watch is None:
+            self._take_over()
+        else:
+            self._watch.look()
         self._begin()
 
     def rehearse(self) -> None:
@@ -108,31 +119,25 @@ class Deciding:
                     raise told from error
 
     def check(self) -> None:
-        """Return while it runs, or waits for Kafka to come back.
+        """Return while it runs.
 
         Raises:
+            TakenOver: Another process is the owner.
             VerdictError: It stopped because of something that a person can act on.
             Exception: It stopped because of a bug.
         """
-        self._lasting.check()
+        self._query.check()
         if self._watch is not None:
             self._watch.check()
 
-    @property
-    def stopped(self) -> dict[str, str]:
-        """Its name and what it waits for, as long as a batch cannot be done."""
-        return {} if self._lasting.waits is None else {NAME: self._lasting.waits}
-
     def stop(self) -> None:
-        """End after the batch that is under way; what is not published by then comes next time."""
-        self._lasting.stop()
-        self._held.close()
+        """Stop after the batch that is under way, and stay the owner."""
+        self._query.stop()
 
-    def _begin_again(self) -> None:
-        """Start the query anew, if nobody has taken over while this process stood still."""
-        assert self._watch is not None
-        self._watch.look()
-        self._begin()
+    def close(self) -> None:
+        """Stop, and let everything go; what is not published by then comes after the next start."""
+        self.stop()
+        self._held.close()
 
     def _begin(self) -> None:
         """Start the query where its checkpoint ends; the publisher is there already."""

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -80,7 +80,7 @@ def lay_foundation(settings: Settings, parts: ExitStack, place: Place | None = N
         spark = _spark(settings, place, locks)
         parts.callback(_stop, spark)
         servers, embedded = broker.result()
-    executors = _executors(settings, spark, parts)
+    executors = _executors(settings, spark)
     if settings.kafka_security_protocol != "PLAINTEXT" or settings.spark_kafka:
         see_that_spark_gets_in(spark, java_options(settings) | {"bootstrap.servers": servers})
     kafka = _kafka(settings, servers)
@@ -186,10 +186,10 @@ def _store_options(settings: Settings) -> dict[str, str]:
     return hadoop_options(os.environ)
 
 
-def _executors(settings: Settings, spark: SparkSession, parts: ExitStack) -> Executors | None:
+def _executors(settings: Settings, spark: SparkSession) -> Executors | None:
     if settings.spark_master is None:
         return None
-    executors = parts.enter_context(closing(Executors(spark, settings.durable_dir)))
+    executors = Executors(spark, settings.durable_dir)
     executors.await_fitting()
     return executors
 

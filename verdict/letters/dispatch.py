@@ -17,6 +17,7 @@ from verdict.exactly_once.calling import Broken
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
+from verdict.letters.database_errors import translating_db_errors
 from verdict.letters.destinations import Destinations
 from verdict.letters.due import Retry, claim, first_due, park, remove
 from verdict.letters.steps import OnStep, Step
@@ -74,6 +75,7 @@ class Dispatch:
         self._transactions: Transactions | None = None
         self._one_by_one = 0  # so many letters, since one of them makes its batch fail
 
+    @translating_db_errors()
     def step(self) -> float:
         """Send a batch of what is due.
 
@@ -82,8 +84,7 @@ class Dispatch:
 
         Raises:
             AnotherFile: The database's file was removed or replaced.
-            Unreachable: Kafka does not answer, or did not confirm; nothing is lost.
-            OperationalError, InterfaceError, InternalError: The database failed; likewise.
+            Unreachable: Kafka or the database failed, or Kafka did not confirm; nothing is lost.
         """
         now = self._clock()
         with ExitStack() as parts:

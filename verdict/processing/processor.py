@@ -63,6 +63,16 @@ class Processor:
         told = partial(query_failed, data_dir=self.data, log=self.ground.log, recoverable=False)
         self._running = SparkQuery(self.ground.spark, self.query.name, self._take_one, told)
 
+    @property
+    def done(self) -> int:
+        """How many batches it has published."""
+        return self._running.done
+
+    @property
+    def undone(self) -> bool:
+        """Never: a start that succeeds has read and written the marker."""
+        return False
+
     def start(self) -> None:
         """Become the owner and go on where the marker ends.
 

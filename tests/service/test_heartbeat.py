@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from verdict.configuration.found import FILE, Overdue, Service, find_service, silent_s
-from verdict.service.vitals import Vitals
+from verdict.service.heartbeat import Heartbeat
 from verdict.spark.under_way import longer_than, under_way
 from verdict.standing.told import SILENT_S, kafka_away, told_by
 
@@ -18,14 +18,14 @@ SERVICE = Service(os.getpid(), "localhost:9092", "sqlite:///x")
 def test_a_batch_is_overdue_from_its_limit_to_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vitals = Vitals(tmp_path, SERVICE, batch_limit_s=0)
+    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=0)
     with under_way("decider", 7):
-        vitals.tell(None, {})
-        vitals.tell(None, {})
+        heartbeat.beat(None, {})
+        heartbeat.beat(None, {})
         found = find_service(tmp_path)
         assert found is not None
         assert found.overdue["decider"].batch_id == 7
-    vitals.tell(None, {})
+    heartbeat.beat(None, {})
 
     assert find_service(tmp_path) == SERVICE
     first, last = (record.getMessage() for record in caplog.records)
@@ -39,33 +39,33 @@ def test_a_batch_within_its_limit_is_nobodys_business() -> None:
 
 
 def test_what_it_waits_for_and_what_stopped_is_announced(tmp_path: Path) -> None:
-    vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
 
-    vitals.tell(1_790_000_000.5, {"lake": "the disk is full"})
+    heartbeat.beat(1_790_000_000.5, {"lake": "the disk is full"})
 
     assert find_service(tmp_path) == replace(
         SERVICE, kafka_away_since=1_790_000_000.5, stopped={"lake": "the disk is full"}
     )
-    assert vitals.service == find_service(tmp_path)
+    assert heartbeat.service == find_service(tmp_path)
 
 
 @pytest.mark.proves("F-09")
 def test_a_sign_of_life_comes_without_any_news(tmp_path: Path) -> None:
-    vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
     os.utime(tmp_path / FILE, (1, 1))
     assert silent_s(tmp_path) > SILENT_S
 
-    vitals.tell(None, {})
+    heartbeat.beat(None, {})
 
     assert silent_s(tmp_path) < SILENT_S
 
 
 @pytest.mark.proves("F-08")
 def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
-    vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
     (tmp_path / FILE).unlink()
 
-    vitals.tell(None, {})
+    heartbeat.beat(None, {})
 
     assert find_service(tmp_path) == SERVICE
 
@@ -74,21 +74,21 @@ def test_an_announcement_that_somebody_removed_is_made_again(tmp_path: Path) -> 
 def test_one_that_cannot_be_written_is_said_once_and_ends_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vitals = Vitals(tmp_path, SERVICE, batch_limit_s=60)
+    heartbeat = Heartbeat(tmp_path, SERVICE, batch_limit_s=60)
     in_the_way = tmp_path / f"{FILE}.new"
     in_the_way.mkdir()
 
-    vitals.tell(1_790_000_000.5, {})
-    vitals.tell(1_790_000_000.5, {"lake": "the disk is full"})
+    heartbeat.beat(1_790_000_000.5, {})
+    heartbeat.beat(1_790_000_000.5, {"lake": "the disk is full"})
 
     assert find_service(tmp_path) == SERVICE
     (said,) = (record.getMessage() for record in caplog.records)
-    assert said.startswith("how the service is cannot be written for others to see: ")
-    assert said.endswith("it goes on, and tries again")
+    assert said.startswith(f"the announcement of the service in {tmp_path} cannot be written: ")
+    assert said.endswith("the service runs on and tries again every 5 s")
     in_the_way.rmdir()
-    vitals.tell(None, {})
+    heartbeat.beat(None, {})
     assert find_service(tmp_path) == SERVICE
-    assert vitals.service == SERVICE
+    assert heartbeat.service == SERVICE
 
 
 def test_everything_that_is_stopped_is_told() -> None:

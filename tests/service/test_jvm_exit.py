@@ -12,7 +12,7 @@ from verdict.kafka.giants import Giant
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
-from verdict.service import dying
+from verdict.service import jvm_exit
 
 NOWHERE = Kafka(settings={"bootstrap.servers": "127.0.0.1:1"})
 
@@ -21,8 +21,8 @@ def said(tmp_path: Path, code: int, *found: Giant) -> str:
     """Return what is said of a JVM that ended with `code` when `found` is what came next."""
     settings = load_settings(data_dir=tmp_path)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dying, "_found", lambda *_: [*found])
-        return str(dying.jvm_ended(code, settings, NOWHERE, tmp_path / "spark.log"))
+        patched.setattr(jvm_exit, "_found", lambda *_: [*found])
+        return str(jvm_exit.jvm_ended(code, settings, NOWHERE, tmp_path / "spark.log"))
 
 
 def test_a_jvm_that_somebody_ended_is_not_taken_for_one_that_ran_out_of_memory(
@@ -76,7 +76,9 @@ def test_records_that_only_read_models_were_about_to_read_are_found_too(
     sender.produce(states, b"\0" * 20_000_000, b"3", partition=1)
     assert sender.flush(30) == 0
 
-    ended = dying.jvm_ended(52, settings, Kafka(settings={"bootstrap.servers": servers}), tmp_path)
+    ended = jvm_exit.jvm_ended(
+        52, settings, Kafka(settings={"bootstrap.servers": servers}), tmp_path
+    )
 
     assert f"{states}:1:0 unpacks to 20,000,001 bytes; each start would meet" in str(ended)
     assert str(ended).endswith("several times that with driver_memory, now 1g")

@@ -1,4 +1,4 @@
-"""What a running service says of itself, for those who look at it from outside."""
+"""What a running service announces about itself, for `verdict status` and the page."""
 
 import logging
 import time
@@ -11,17 +11,17 @@ from verdict.database.time_text import wall_clock
 from verdict.decider.latency import Latencies
 from verdict.spark.under_way import UnderWay, longer_than
 
-LOG = logging.getLogger("verdict.vitals")
+LOG = logging.getLogger("verdict.heartbeat")
 BEAT_S = 5.0
 
 
-class Vitals:
-    """Keeps the announcement of a service true, and gives a sign of life with it.
+class Heartbeat:
+    """Keeps the announcement of a service up to date; its age is the sign of life.
 
     Args:
         data_dir: Of the service.
         service: As it is announced first.
-        batch_limit_s: A batch that is under way for longer is said, here and in the log.
+        batch_limit_s: A batch that is under way for longer is reported, here and in the log.
         latencies: Of the decider, if that is here.
     """
 
@@ -38,18 +38,18 @@ class Vitals:
         self._latencies = latencies or Latencies()
         self._overdue: Mapping[str, UnderWay] = {}
         self._beat_at = 0.0
-        self._is_unsaid = False
+        self._has_failed = False
         announce(data_dir, service)
 
-    def tell(self, kafka_away_since: float | None, stopped: Mapping[str, str]) -> None:
-        """Let others know how things are now; call it again and again.
+    def beat(self, kafka_away_since: float | None, stopped: Mapping[str, str]) -> None:
+        """Announce the present state; call this again and again.
 
         An announcement that cannot be written (the disk is full) is logged once and tried again at
-        the next sign of life: commands are decided without it.
+        the next beat: commands are decided without it.
 
         Args:
             kafka_away_since: Seconds of the epoch; None: it is there.
-            stopped: What is stopped → why.
+            stopped: Components that are stopped → why.
         """
         now = replace(
             self.service,
@@ -58,7 +58,7 @@ class Vitals:
             overdue=self._find_overdue(),
         )
         if now != self.service or time.monotonic() >= self._beat_at:
-            at = wall_clock()  # every command changes these: they go along with what is said anyway
+            at = wall_clock()  # every command changes these: they alone are no reason to announce
             of_last_minute = self._latencies.of_last_minute(at)
             minutes = self._latencies.minutes(at)
             self.service = replace(now, latency=of_last_minute, latencies=minutes)
@@ -66,19 +66,19 @@ class Vitals:
             self._announce()
 
     def _announce(self) -> None:
-        """Write the file, whose age is the sign of life, anew: somebody may have removed it."""
+        """Write the file; somebody may have removed it."""
         try:
             announce(self._data_dir, self.service)
         except OSError as error:
-            if not self._is_unsaid:
+            if not self._has_failed:
                 LOG.error(
-                    "how the service is cannot be written for others to see: %s; it goes on, and "
-                    "tries again",
-                    error,
-                )
-            self._is_unsaid = True
+                    "the announcement of the service in %s cannot be written: %s; the service runs "
+                    "on and tries again every %g s",
+                    self._data_dir, error, BEAT_S,
+                )  # fmt: skip
+            self._has_failed = True
         else:
-            self._is_unsaid = False
+            self._has_failed = False
 
     def _find_overdue(self) -> dict[str, Overdue]:
         found = longer_than(self._limit_s)
