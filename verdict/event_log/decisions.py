@@ -63,15 +63,15 @@ def honouring(options: Options, topics: Topics) -> Iterator[KafkaLog]:
         Unreachable: Kafka does not answer.
     """
     with KafkaLog(options) as log:
-        log.passed_over = log.jumped = passed_over(decided_in(log, topics))
+        log.passed_over = passed_over(decided_in(log, topics))
         yield log
 
 
 @contextmanager
 def jumping(options: Options, topics: Topics) -> Iterator[KafkaLog]:
     """Give a reader that leaves out only what was passed over and would end it; as above."""
-    with KafkaLog(options) as log:
-        log.jumped = passed_over(decided_in(log, topics))
+    with honouring(options, topics) as log:
+        log.shows_passed_over = True
         yield log
 
 
