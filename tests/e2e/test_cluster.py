@@ -171,16 +171,6 @@ def test_storage_that_is_not_shared_is_refused(machines: Machines) -> None:
     assert machines.deployment.seen().marker is None
 
 
-def test_a_worker_that_comes_later_and_does_not_share_is_named(machines: Machines) -> None:
-    machines.cluster.worker()
-    shared = machines.folder / "shared"
-    with machines.decider() as decider:
-        machines.cluster.worker(shared)
-        assert decider.running().wait(QUIET_S) == 1
-
-        assert f"does not see what was written to {shared} (sh" in machines.deployment.said()
-
-
 def test_rows_of_a_lake_that_no_worker_shares_are_missed_and_its_marker_stays(
     machines: Machines,
 ) -> None:

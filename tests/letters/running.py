@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 
 from verdict.kafka.access import Kafka
 from verdict.letters.retrying import build_retry
-from verdict.service.step_thread import StepThread
+from verdict.service.step_thread import StepThread, Work
 from verdict.service.supervisor import Supervisor
 from verdict.wire.topics import Topics
 
@@ -24,7 +24,7 @@ class RunningRetry:
     ) -> None:
         self._engine = engine
         self._intake, dispatch = build_retry(engine, kafka, topics, **options)
-        works = {"intake of letters": self._intake, "dispatch of letters": dispatch}
+        works: dict[str, Work] = {"intake of letters": self._intake, "dispatch of letters": dispatch}
         self._supervisors = [
             Supervisor(name=name, component=StepThread(name, work), retry_s=retry_s)
             for name, work in works.items()

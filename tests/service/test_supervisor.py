@@ -95,7 +95,7 @@ def test_a_bug_stops_the_component_and_the_process_runs_on(
 ) -> None:
     """G-02: it never ends the decider."""
     bug = ZeroDivisionError("a bug")
-    component, ended = Scripted(None, bug), []
+    component, ended = Scripted(None, bug), list[Exception]()
     supervisor = Supervisor(name="lake", component=component, on_end=ended.append)
     supervisor.start()
 
@@ -167,7 +167,7 @@ def test_what_ends_an_essential_component_ends_the_process(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A failure that passes does not."""
-    bug, ended = ZeroDivisionError("a bug"), []
+    bug, ended = ZeroDivisionError("a bug"), list[Exception]()
     component = Scripted(None, Unreachable("no answer"), None, bug)
     supervisor = Supervisor(
         name="lake", component=component, retry_s=0, essential=True, on_end=ended.append

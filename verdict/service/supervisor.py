@@ -16,7 +16,7 @@ from verdict.exactly_once.errors import NotPublished
 LOG = logging.getLogger("verdict.supervisor")
 RETRY_S = 5.0
 READY_S = 0.1
-SLOWER = 4  # times as long before each further try: a late machine has too much to do already
+SLOWER = 4.0  # times as long before each further try: a late machine has too much to do already
 LONGEST_S = 64.0
 LATE_AT_MOST = 4  # times in a row, then an essential component ends its process
 
