@@ -24,7 +24,10 @@ class RunningRetry:
     ) -> None:
         self._engine = engine
         self._intake, dispatch = build_retry(engine, kafka, topics, **options)
-        works: dict[str, Work] = {"intake of letters": self._intake, "dispatch of letters": dispatch}
+        works: dict[str, Work] = {
+            "intake of letters": self._intake,
+            "dispatch of letters": dispatch,
+        }
         self._supervisors = [
             Supervisor(name=name, component=StepThread(name, work), retry_s=retry_s)
             for name, work in works.items()

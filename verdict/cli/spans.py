@@ -6,7 +6,6 @@ import typer
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 
-from verdict.application import current
 from verdict.cli.leaving import Asked, stop_on_signals
 from verdict.cli.options import kafka_options, settings_of
 from verdict.cli.output import note
@@ -16,6 +15,7 @@ from verdict.service.step_thread import StepThread
 from verdict.service.supervisor import Supervisor
 from verdict.tracing.following import Spans
 from verdict.tracing.sending import CollectorError
+from verdict.wire.catalog import catalog_of
 
 app = typer.Typer(add_completion=False)
 CHECK_S = 0.5
@@ -47,11 +47,12 @@ def spans(
     settings = settings_of()
     topics, stopped = settings.topics, Asked()
     stop_on_signals(stopped)
-    types = current().aggregate_types
+    types = settings.application.aggregate_types
     following = Spans(
         kafka_options(settings),
         topics.transactional_id("spans"),
-        dict.fromkeys(map(topics.responses, types)) | {topics.events(name): name for name in types},
+        dict.fromkeys(map(topics.responses, types))
+        | {topics.events(one.name): one for one in catalog_of(settings.application)},
         Resource.create({"service.name": settings.deployment}),
         OTLPSpanExporter(endpoint=to),
     )

@@ -49,6 +49,7 @@ def build_retry(  # noqa: PLR0913
         retry_topic=topics.retry,
         problem_with=known[0].problem_with,
         now=clock,
+        declared=topics.application.backoffs,
     )
     intake = Intake(engine, kafka, topics.dead_letters, rules, known[0])
     name = topics.transactional_id("letters")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.decider.coverage import decided
@@ -131,7 +130,7 @@ def reactions_components(context: RoleContext) -> Iterator[Supervisor]:
 
 def lake_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield what writes the application's lake."""
-    table = current().lake
+    table = context.settings.application.lake
     assert table is not None, "there is no such role without one"
     yield context.supervise("lake", lake(context.ground, context.settings, table))
 
@@ -187,7 +186,11 @@ BROKER = Role(
     spark=False,
     is_there=lambda settings: settings.bootstrap_servers is None,
 )
-LAKE = Role(name="lake", components=lake_components, is_there=lambda _: current().lake is not None)
+LAKE = Role(
+    name="lake",
+    components=lake_components,
+    is_there=lambda settings: settings.application.lake is not None,
+)
 READ_MODELS = Role(name="read-models", components=read_models_components, database=True)
 
 ROLES = (

@@ -26,6 +26,7 @@ from verdict.kafka.message_headers import headers_of
 from verdict.model.source import Source
 from verdict.tracing.sending import Collector, export
 from verdict.tracing.spans import Recorded, span_of_command, span_of_event
+from verdict.wire.catalog import AggregateContext
 
 LOG = logging.getLogger("verdict.tracing")
 AT_ONCE = 500  # records
@@ -47,7 +48,7 @@ class Spans:
     Args:
         options: librdkafka's, `bootstrap.servers` and security among them.
         group: Of consumers, by which Kafka stores the position.
-        topics: Of events, with the type of their aggregates, and of responses, with None.
+        topics: Of events, with their aggregates, and of responses, with None.
         resource: The service, as traces show it.
         collector: Takes the spans.
 
@@ -59,7 +60,7 @@ class Spans:
         self,
         options: Options,
         group: str,
-        topics: Mapping[str, str | None],
+        topics: Mapping[str, AggregateContext | None],
         resource: Resource,
         collector: Collector,
     ) -> None:
@@ -161,10 +162,10 @@ class Spans:
             headers_of(message) or (),
             message.timestamp()[1],
         )
-        aggregate_type = self._topics[recorded.place.topic]
-        if aggregate_type is None:
+        context = self._topics[recorded.place.topic]
+        if context is None:
             return span_of_command(recorded, self._resource)
-        return span_of_event(recorded, aggregate_type, self._resource)
+        return span_of_event(recorded, context, self._resource)
 
     def _commit(self, consumer: Consumer) -> None:
         """Store the position; where that fails for now, the spans may be sent again."""
