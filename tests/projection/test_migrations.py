@@ -47,7 +47,6 @@ KEPT = (
     "SELECT id, status, key, bytes, headers FROM letter",
     "SELECT letter_id, kind, who, why FROM letter_intervention",
     "SELECT projection, aggregate_id, kind, who, why FROM projection_intervention",
-    "SELECT * FROM mail_outbox",
     'SELECT projection, topic, "partition", next_offset FROM projection_position ORDER BY 1, 2, 3',
     "SELECT client, positions FROM us_holder",
 )

@@ -46,7 +46,6 @@ VERBS = (
     _listed("projection", "Build a read model again, compare, swap, roll back.", READ),
     _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
-    _listed("mail", "Record the mails of a week; send them.", READ),
     _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),
     _listed("topics", "Create the topics, or check them.", SET_UP),
