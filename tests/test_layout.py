@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import verdict
+import verdict.projections
 import verdict.testing
 from tests.documents import PAGES
 from verdict.application import current
@@ -68,6 +69,7 @@ FLOORS = [
 ]
 # what a user types is `app.in_memory()`: whoever asks for it gets what lies above, nobody else
 UPWARDS = {("application", "verdict.testing.in_memory")}
+FACES = (verdict, verdict.projections, verdict.testing)
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
@@ -273,7 +275,10 @@ def engine_s_imports(name: str, code: str) -> set[str]:
     nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
     found = {node.module or "" for node in nodes}
     engine = {one for one in found if one.partition(".")[0] == "verdict"}
-    return {f"{name} imports {one}" for one in engine - {"verdict", "verdict.projections", "verdict.testing"}}
+    return {
+        f"{name} imports {one}"
+        for one in engine - {"verdict", "verdict.projections", "verdict.testing"}
+    }
 
 
 def test_an_application_imports_the_public_face_of_the_engine_alone() -> None:
@@ -291,11 +296,12 @@ def test_what_is_shown_in_the_documents_imports_the_public_face_alone() -> None:
     assert set().union(*(engine_s_imports(name, code) for name, code in programs)) == set()
 
 
-def test_the_public_face_names_what_is_there() -> None:
+@pytest.mark.parametrize("face", [verdict, verdict.projections], ids=lambda face: face.__name__)
+def test_the_public_face_names_what_is_there(face: ModuleType) -> None:
     """What type checkers are told, what is loaded when asked for, and `*` are the same names."""
     told, _ = [
         node
-        for node in ast.parse((ROOT / "verdict" / "__init__.py").read_text()).body
+        for node in ast.parse(Path(str(face.__file__)).read_text()).body
         if isinstance(node, ast.If)
     ]
     typed = {
@@ -305,11 +311,11 @@ def test_the_public_face_names_what_is_there() -> None:
     }
 
     assert {home: {*names} for home, names in typed.items()} == {
-        home: {*names.split()} for home, names in verdict.HOMES.items()
+        home: {*names.split()} for home, names in face.HOMES.items()
     }
-    assert sorted(verdict.__all__) == sorted(name for names in typed.values() for name in names)
-    for name in verdict.__all__:
-        assert getattr(verdict, name) is not None
+    assert sorted(face.__all__) == sorted(name for names in typed.values() for name in names)
+    for name in face.__all__:
+        assert getattr(face, name) is not None
 
 
 def raised_by(name: str, public: object) -> Iterator[str]:
@@ -321,7 +327,7 @@ def raised_by(name: str, public: object) -> Iterator[str]:
             yield from (f"{name} raises {raised}" for raised in names.split(", "))
 
 
-@pytest.mark.parametrize("face", [verdict, verdict.testing], ids=lambda face: face.__name__)
+@pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
 def test_what_the_public_face_raises_is_public(face: ModuleType) -> None:
     """Who is told of an exception can catch it by its name; pydantic's own is known by its."""
     known = {*face.__all__, *verdict.__all__, *dir(builtins), "ValidationError"}

@@ -28,7 +28,9 @@ def _week(text: str) -> Week:
 def mail(  # noqa: PLR0913  (options)
     week: Annotated[
         Week,
-        typer.Option(parser=_week, metavar="WEEK", help="Such as 2026-W47; last: the newest."),
+        typer.Option(
+            parser=_week, metavar="WEEK", help="Such as 2026-W47; last: the last that is over."
+        ),
     ],
     worker: Annotated[
         str | None,
