@@ -22,17 +22,20 @@ __all__ = [
     "as_of", "open_outbox",
 ]  # fmt: skip
 
-# type checkers read what is above, Python loads what it is asked for from here; a test compares
-HOMES = {
-    "verdict.reactions.outbox": "DeliveryCounts DeliveryDeferredError DeliveryRefusedError Outbox"
-    " OutboxMessage open_outbox",
-    "verdict.read_models.as_of.materialiser": "as_of",
+OUTBOX = "verdict.reactions.outbox"
+WITH_SQL = {
+    "DeliveryCounts": OUTBOX,
+    "DeliveryDeferredError": OUTBOX,
+    "DeliveryRefusedError": OUTBOX,
+    "Outbox": OUTBOX,
+    "OutboxMessage": OUTBOX,
+    "as_of": "verdict.read_models.as_of.materialiser",
+    "open_outbox": OUTBOX,
 }
-_HOME_OF = {name: home for home, names in HOMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name not in _HOME_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HOME_OF[name]), name)
+        if name not in WITH_SQL:
+            raise AttributeError(f"module 'verdict.projections' has no attribute {name!r}")
+        return getattr(import_module(WITH_SQL[name]), name)

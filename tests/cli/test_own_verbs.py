@@ -54,7 +54,7 @@ def test_they_take_the_options_of_every_verb(run: Run) -> None:
 
 @pytest.mark.usefixtures("shop")
 def test_a_misspelled_one_is_suggested(run: Run) -> None:
-    refused = run("cont")
+    refused = run("weig")
 
     assert refused.exit_code == 2
-    assert "Did you mean 'count'?" in refused.stderr
+    assert "Did you mean 'weigh'?" in refused.stderr
