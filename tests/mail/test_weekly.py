@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from compose.application import app as application
 from compose.settings import BusinessSettings
 from projections.outbound.weekly_mail.week import Week, WeekNotOverError
 from projections.outbound.weekly_mail.worker import Report, run
@@ -15,7 +16,7 @@ from tests.conftest import NewDatabase
 from tests.mail.post_office import PostOffice
 from tests.projection.event_log import START, opened
 from tests.read_models.as_of.world import World
-from verdict import SettingsInvalid, iso_time, load_settings
+from verdict import SettingsInvalid, iso_time, load_settings, using
 from verdict.cli.main import app
 from verdict.local.broker import EmbeddedBroker
 
@@ -87,13 +88,14 @@ def test_each_holder_at_the_cut_off_gets_one_mail_whatever_happens_later(
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BusinessSettings:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BusinessSettings]:
     """Return settings with which nothing can be reached, the same for the command line."""
     for name in BusinessSettings.model_fields:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VERDICT_DATA_DIR", str(tmp_path / "data"))
-    return loaded()
+    with using(application):
+        yield loaded()
 
 
 def loaded(**flags: str) -> BusinessSettings:
@@ -118,6 +120,14 @@ def test_a_week_that_is_not_over_is_refused_before_anything_is_created(
     assert refused.exit_code == 1
     assert "9998-W01 is not over: its cut-off is 9998-01-05T00:00:00.000Z" in refused.stderr
     assert not settings.data_dir.exists()
+
+
+@pytest.mark.usefixtures("settings")
+def test_before_the_first_start_it_is_said_that_nothing_runs() -> None:
+    refused = verdict_mail("--week", str(WEEK))
+
+    assert refused.exit_code == 5
+    assert "no verdict runs on" in refused.stderr
 
 
 @pytest.mark.usefixtures("settings")

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from verdict.projection.database import create_processor_tables, open_database
+from verdict.projection.database import create_read_side, open_database
 from verdict.projection.processor_tables import VIEWS
 from verdict.projections import Outbox
 from verdict.reading.reader import Reader
@@ -22,7 +22,7 @@ class OutboxDatabase:
         self.url = url
         self.now = START
         self.engine = open_database(url)
-        create_processor_tables(self.engine)
+        create_read_side(self.engine, ())
 
     def process(self, worker: str = "w", engine: Engine | None = None) -> Outbox:
         """Return the outbox as a process sees it."""

@@ -23,7 +23,7 @@ from verdict.configuration.settings import Settings
 from verdict.database.statements import add_new
 from verdict.database.time_text import wall_clock
 from verdict.model.nul import spell_out
-from verdict.projection.database import create_processor_tables, failing_in_words, opened
+from verdict.projection.database import create_read_side, failing_in_words, opened
 from verdict.projection.outbox import batches, messages
 
 DUE, SENT, FAILED = "DUE", "SENT", "FAILED"
@@ -69,7 +69,7 @@ class Outbox:
     """The messages of one kind.
 
     Args:
-        engine: The database, with the tables of `create_processor_tables`.
+        engine: The database, with the tables of `create_read_side`.
         name: The kind of messages.
         deployment: Part of each id, so that two deployments never share one.
         lease_s: How long a process keeps a message from others: longer than sending one takes.
@@ -236,7 +236,7 @@ def open_outbox(
         Unreachable: The database does not answer.
     """
     with opened(database_url(settings)) as engine, failing_in_words(engine):
-        create_processor_tables(engine, settings.roles)
+        create_read_side(engine, (), settings.roles)  # it may be called before the first start
         yield Outbox(engine, name, settings.deployment, lease_s, worker)
 
 
