@@ -1,12 +1,11 @@
 """The verbs of an application are listed and run like those of the engine."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
-from verdict import Application, Verb, using
+from verdict.cli.application import VARIABLE
 
 COUNT = """
 import typer
@@ -20,20 +19,31 @@ def count() -> None:
 """
 
 
-@pytest.fixture
-def shop(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Application]:
-    """Return an application in use; the module of one of its verbs is missing."""
-    monkeypatch.syspath_prepend(environment)
-    (environment / "count_parcels.py").write_text(COUNT)
-    verbs = (
+SHOP = """
+from verdict import Application, Verb
+
+app = Application(
+    name="shop",
+    aggregates=(),
+    schemas="",
+    namespace="",
+    verbs=(
         Verb("count", "Count parcels.", "Run", "count_parcels"),
         Verb("weigh", "Weigh parcels.", "Own", "missing.weigh"),
         Verb("up", "Not the engine's.", "Run", "count_parcels"),
-    )
-    with using(
-        Application(name="shop", aggregates=(), schemas="", namespace="", verbs=verbs)
-    ) as shop:
-        yield shop
+    ),
+)
+"""
+
+
+@pytest.fixture
+def shop(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name an application with three verbs; the module of one of them is missing."""
+    module = f"shop_of_{environment.name}"  # no other test loads it
+    monkeypatch.syspath_prepend(environment)
+    (environment / "count_parcels.py").write_text(COUNT)
+    (environment / f"{module}.py").write_text(SHOP)
+    monkeypatch.setenv(VARIABLE, f"{module}:app")
 
 
 @pytest.mark.usefixtures("shop")

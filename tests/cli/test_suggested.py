@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_time_without_a_zone_is_suggested_with_one(time: str) -> None:
         (file_of, "no url"),
         (topic_or_prefix, "a b"),
         (parse_week, "W47"),
-        (understood, "soon"),
+        (partial(understood, {}), "soon"),
         (named, "A b"),
     ],
 )

@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from compose.application import app as application
 from compose.settings import BusinessSettings
 from projections.outbound.weekly_mail.week import Week, WeekNotOverError
 from projections.outbound.weekly_mail.worker import Report, run
 from schemas.position import PositionClosed, PositionTransferred
+from tests.application import APPLICATION
 from tests.conftest import NewDatabase
 from tests.mail.post_office import PostOffice
 from tests.projection.event_log import START, opened
 from tests.read_models.as_of.world import World
-from verdict import SettingsInvalid, iso_time, load_settings, using
+from verdict import SettingsInvalid, iso_time, load_settings
 from verdict.cli.main import app
 from verdict.local.broker import EmbeddedBroker
 
 WEEK, NEXT = Week(2026, 40), Week(2026, 41)
+ENVIRONMENT = {"COLUMNS": "200", "VERDICT_APP": "compose.application:app"}
 
 
 @pytest.fixture
@@ -61,10 +62,12 @@ def test_each_holder_at_the_cut_off_gets_one_mail_whatever_happens_later(
         "mail_from": "verdict@example.com",
         "mail_address_template": "{client}@example.com",
     }
-    with_server = world.settings.model_copy(update=sends)
+    alone = world.settings
+    assert isinstance(alone, BusinessSettings)
+    with_server = alone.model_copy(update=sends)
     records = "SELECT key, status FROM outbox WHERE outbox = 'weekly_mail' ORDER BY key"
 
-    recorded, again = run(world.settings, WEEK), run(world.settings, WEEK)
+    recorded, again = run(alone, WEEK), run(alone, WEEK)
     before = world.read_side.select(records)
     sent = run(with_server, WEEK)
     world.happen("more", opened("too-late"))
@@ -78,7 +81,7 @@ def test_each_holder_at_the_cut_off_gets_one_mail_whatever_happens_later(
     assert office.receivers == ["ada@example.com", "left-after@example.com"]
     assert "you held 2 positions" in office.received[0].get_content()
     assert world.read_side.select(records) == [("ada", "SENT"), ("left-after", "SENT")]
-    assert run(world.settings, NEXT).recorded == 3  # ada, came-after and too-late
+    assert run(alone, NEXT).recorded == 3  # ada, came-after and too-late
     office.answers["came-after@example.com"] = "550 moved"
     failing = run(with_server, NEXT)
     assert (failing.counts.failed, failing.due) == (1, 0)
@@ -88,24 +91,23 @@ def test_each_holder_at_the_cut_off_gets_one_mail_whatever_happens_later(
 
 
 @pytest.fixture
-def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BusinessSettings]:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BusinessSettings:
     """Return settings with which nothing can be reached, the same for the command line."""
     for name in BusinessSettings.model_fields:
         monkeypatch.delenv(f"VERDICT_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VERDICT_DATA_DIR", str(tmp_path / "data"))
-    with using(application):
-        yield loaded()
+    return loaded()
 
 
 def loaded(**flags: str) -> BusinessSettings:
-    settings = load_settings(**flags)
+    settings = load_settings(APPLICATION, **flags)
     assert isinstance(settings, BusinessSettings)
     return settings
 
 
 def verdict_mail(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["mail", *arguments], env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, ["mail", *arguments], env=ENVIRONMENT)
 
 
 def test_a_week_that_is_not_over_is_refused_before_anything_is_created(
@@ -154,7 +156,7 @@ def test_a_wrong_week_is_a_usage_error() -> None:
 )
 def test_settings_that_contradict_each_other_are_refused(flags: dict[str, str], text: str) -> None:
     with pytest.raises(SettingsInvalid, match=text):
-        load_settings(**flags)
+        load_settings(APPLICATION, **flags)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_the_password_is_masked_where_settings_are_shown(
     monkeypatch.setenv("VERDICT_SMTP_USER", "ada")
     monkeypatch.setenv("VERDICT_SMTP_PASSWORD", "hunter2")
 
-    shown = CliRunner().invoke(app, ["config", "show", "--json"])
+    shown = CliRunner().invoke(app, ["config", "show", "--json"], env=ENVIRONMENT)
 
     assert json.loads(shown.stdout)["smtp_user"]["value"] == "ada"
     assert "hunter2" not in shown.stdout + shown.stderr

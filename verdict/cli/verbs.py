@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from verdict.cli.application import load_if_named
 from verdict.cli.connection import add_connection
 from verdict.cli.logged import tell_messages_alone
 from verdict.errors import EnvironmentIncomplete, VerdictError
@@ -177,9 +178,5 @@ def application_verbs() -> tuple[Verb, ...]:
     Raises:
         NoApplication, Misdeclared: It cannot be loaded.
     """
-    from verdict.application import NoneHere, current  # the engine's verbs do not need it
-
-    try:
-        return current().verbs
-    except NoneHere:
-        return ()
+    application = load_if_named()
+    return () if application is None else application.verbs
