@@ -11,11 +11,12 @@ from compose.settings import BusinessSettings
 from projections.outbound.invoice_line import invoice_line
 from projections.outbound.loyalty_notification import loyalty_notification
 from projections.outbound.shipment import shipment
-from projections.outbound.weekly_mail import weekly_mail
 from schemas.share_holding import share_holders
 from verdict import Application, ReadModel, Verb
 
-DEMO = "compose.demo.verb"  # loaded when it is called: it imports all of the engine
+# modules of verbs: loaded when they are called, as they import much of the engine
+DEMO = "compose.demo.verb"
+MAIL = "projections.outbound.weekly_mail.verb"
 
 
 def read_models() -> tuple[ReadModel, ...]:
@@ -36,7 +37,9 @@ app = Application(
     inbound=(point_of_sale,),
     states=(share_holders,),
     lake=invoice_line,
-    mailing=weekly_mail,
     settings=BusinessSettings,
-    verbs=(Verb("demo", "Show the whole path on throw-away data.", "Run", DEMO, alone=True),),
+    verbs=(
+        Verb("demo", "Show the whole path on throw-away data.", "Run", DEMO, alone=True),
+        Verb("mail", "Record the mails of a week; send them.", "Read side", MAIL),
+    ),
 )

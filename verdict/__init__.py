@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from verdict.application_loader import NoApplication, load_application
+    from verdict.cli.options import settings_of
     from verdict.client.async_client import AsyncClient
     from verdict.client.client import Client
     from verdict.client.errors import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from verdict.model.inbound import Inbound, NoCommand
     from verdict.model.lake_table import LakeColumn, LakeTable
     from verdict.model.life_cycle import LifeCycle
-    from verdict.model.mailing import Mailing, Receiver, Written
     from verdict.model.message import (
         LARGEST,
         Cents,
@@ -83,23 +83,24 @@ __all__ = [
     "Application", "Asked", "AsyncClient", "CarriedState", "Cents", "ChangeFeed", "Client",
     "Command", "CommandEnvelope", "CountedGroups", "EnvironmentIncomplete", "Event",
     "Expectation", "Followed", "Forked", "Gone", "Inbound", "Instant", "InstantType",
-    "KafkaUnavailable", "LakeColumn", "LakeTable", "Letter", "LifeCycle", "Mailing",
+    "KafkaUnavailable", "LakeColumn", "LakeTable", "Letter", "LifeCycle",
     "Membership", "Message", "Misdeclared", "Name", "NeverShown", "Newest", "NoApplication",
     "NoCommand", "NotAdmitted", "NotDeclared", "NotDelivered", "NotForReaders", "Notification",
     "OutcomeUnknown", "Pending", "Personal", "Place", "Policy", "Positive", "ReadModel",
-    "Reader", "Reason", "Receiver", "RecordedEvent", "Refused", "Rejected", "Response",
+    "Reader", "Reason", "RecordedEvent", "Refused", "Rejected", "Response",
     "ResponseUnreadable", "ResponsesUnreadable", "RowProjection", "Sees", "SendingFailed",
     "Settings", "SettingsInvalid", "Source", "Standing", "StateProjection", "StateTopic",
     "Status", "Subscription", "Tally", "Text", "TimedOut", "Token", "TooLarge", "Topics",
-    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "Written", "described",
+    "UnknownAggregate", "Unreachable", "Verb", "VerdictError", "described",
     "feed_table", "feed_view", "iso_time", "listed", "load_application", "load_settings",
-    "masked", "newest_table", "reader_of", "row_table", "row_table_of_types", "standing_of",
-    "subscribe", "until_settled", "version_view", "wait",
+    "masked", "newest_table", "reader_of", "row_table", "row_table_of_types", "settings_of",
+    "standing_of", "subscribe", "until_settled", "version_view", "wait",
 ]  # fmt: skip
 
 # type checkers read what is above, Python loads what it is asked for from here; a test compares
 HOMES = {
     "verdict.application_loader": "NoApplication load_application",
+    "verdict.cli.options": "settings_of",
     "verdict.client.async_client": "AsyncClient",
     "verdict.client.client": "Client",
     "verdict.client.errors": "Forked KafkaUnavailable NotDelivered OutcomeUnknown"
@@ -121,7 +122,6 @@ HOMES = {
     "verdict.model.inbound": "Inbound NoCommand",
     "verdict.model.lake_table": "LakeColumn LakeTable",
     "verdict.model.life_cycle": "LifeCycle",
-    "verdict.model.mailing": "Mailing Receiver Written",
     "verdict.model.message": "LARGEST Cents Event Instant Message Name Positive Text iso_time",
     "verdict.model.notification": "Notification",
     "verdict.model.personal": "Personal masked",

@@ -66,7 +66,7 @@ def test_creating_the_read_side_again_changes_nothing(engine: Engine) -> None:
     create_read_side(engine, projections(APPLICATION))
 
     assert there() == first
-    assert {"us_holder_v1", "outcome_v1", "mail_outbox_v1"} <= first[0]
+    assert {"us_holder_v1", "outcome_v1", "outbox_v1"} <= first[0]
     assert {"us_holder", "outcome", "us_holder_change", "projection_position"} <= first[1]
 
 

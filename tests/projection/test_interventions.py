@@ -287,7 +287,7 @@ def test_who_accepts_that_an_aggregate_waits_lets_others_go_on_and_it_waits_on(
     said = [lot.operator.accept(address, BY) for address in (P1, P7)]
 
     assert (lot.waiting(), lot.read_side.holders()) == before
-    assert said[0].endswith("`verdict mail` go on with what it was before version 2")
+    assert said[0].endswith("`verdict materialise` goes on with what it was before version 2")
     assert lot.interventions(["aggregate_id", "event_version", "kind", "who", "why"]) == [
         ("p-1", 2, "accept", "ada", "it was mistyped"),
         ("p-7", 2, "accept", "ada", "it was mistyped"),

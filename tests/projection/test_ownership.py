@@ -61,7 +61,7 @@ def names(engine: Engine) -> set[str]:
         "CREATE TABLE outcome (id TEXT)",
         "CREATE VIEW outcome AS SELECT 'theirs' AS id",
         "CREATE VIEW letter AS SELECT 'theirs' AS id",
-        "CREATE TABLE mail_outbox (id TEXT)",
+        "CREATE TABLE outbox (id TEXT)",
     ],
 )
 def test_a_name_that_is_taken_is_refused_and_nothing_is_made(engine: Engine, made: str) -> None:

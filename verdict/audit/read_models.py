@@ -40,7 +40,7 @@ from verdict.read_models.declared_projection import declared_projection
 Identity = tuple[str, str]
 LACKING = ("no such column", "no such table")  # as SQLite says it, by the class for what went away
 NO_FUNCTION_OF_THE_LOG = (
-    "letters, mail, interventions and who is held: no log tells what must be there",
+    "letters, the outbox, interventions and who is held: no log tells what must be there",
     "which events are named behind the changes of a feed: it depends on how batches were cut",
 )
 

@@ -115,7 +115,7 @@ def accept(
     why: Why,
     by: Who = None,
 ) -> None:
-    """Let `materialise` and `mail` go on while an aggregate waits: as it was before that event.
+    """Let `materialise` go on while an aggregate waits: as it was before that event.
 
     It waits on, and what it waits for can still come, be mended or be given up.
     """

@@ -16,7 +16,6 @@ from verdict.model.aggregate import Aggregate, Misdeclared
 from verdict.model.carried_state import CarriedState, StateTopic
 from verdict.model.inbound import Inbound
 from verdict.model.lake_table import LakeTable
-from verdict.model.mailing import Mailing
 from verdict.model.message import Message
 from verdict.model.notification import Notification
 from verdict.model.policy import Policy
@@ -47,9 +46,7 @@ class Application:
         inbound: Records of other systems that become commands.
         states: Topics on which others carry states, which read models may follow.
         lake: What is kept as files.
-        mailing: What goes by mail each week.
         backoffs: Name → letter → the seconds that it waits for its next try.
-        mail_addresses: Name → client → address; it raises `OSError` when it cannot tell just now.
         settings: A subclass of `verdict.Settings` with more that can be chosen.
         verbs: What its command line does besides what that of every application does.
 
@@ -67,9 +64,7 @@ class Application:
     inbound: tuple[Inbound, ...] = ()
     states: tuple[StateTopic, ...] = ()
     lake: LakeTable | None = None
-    mailing: Mailing | None = None
     backoffs: Mapping[str, Callable[..., float]] = field(default_factory=dict)
-    mail_addresses: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     settings: type[BaseModel] | None = None
     verbs: tuple[Verb, ...] = ()
     module: str = field(init=False, repr=False)  # that makes it: a worker imports it from there

@@ -73,22 +73,6 @@ CREATE TABLE projections.letter_v1 (
     who text COLLATE pg_catalog."C",
     why text COLLATE pg_catalog."C"
 );
-CREATE TABLE projections.mail_outbox_v1 (
-    week text NOT NULL COLLATE pg_catalog."C",
-    client text NOT NULL COLLATE pg_catalog."C",
-    bucket bigint NOT NULL,
-    positions bigint NOT NULL,
-    status text NOT NULL COLLATE pg_catalog."C",
-    message_id text NOT NULL COLLATE pg_catalog."C",
-    worker text COLLATE pg_catalog."C",
-    lease_until timestamp with time zone,
-    sent_at timestamp with time zone,
-    error text COLLATE pg_catalog."C"
-);
-CREATE TABLE projections.mail_week_v1 (
-    week text NOT NULL COLLATE pg_catalog."C",
-    recorded_at timestamp with time zone NOT NULL
-);
 CREATE TABLE projections.outcome_v1 (
     command_id text NOT NULL COLLATE pg_catalog."C",
     aggregate_type text NOT NULL COLLATE pg_catalog."C",
@@ -288,17 +272,6 @@ CREATE VIEW public.letter_intervention AS
     at,
     sha256
    FROM projections.letter_intervention_v1;
-CREATE VIEW public.mail_outbox AS
- SELECT week,
-    client,
-    positions,
-    status,
-    message_id,
-    worker,
-    lease_until,
-    sent_at,
-    error
-   FROM projections.mail_outbox_v1;
 CREATE VIEW public.outcome AS
  SELECT command_id,
     aggregate_type,
@@ -409,8 +382,6 @@ INSERT INTO projections.event_archive_v1 VALUES (3, 'position', 'p-2', 1, '265aa
 INSERT INTO projections.event_archive_v1 VALUES (4, 'position', 'p-2', 2, '7c1e3945-e9e3-5e29-be41-ec74c173775a', 'PositionClosed', '{"type":"PositionClosed"}', '{"index":0,"count":1,"command_id":"c-1","command_digest":"0101010101010101010101010101010101010101010101010101010101010101","correlation_id":"flow-1","causation_id":"c-1","actor":null,"traceparent":null,"source":{"topic":"position.commands","partition":0,"offset":0},"handler_version":"1","previous_hash":"a2be3c7986a1954193100c1248778a98a115faf93060ca8e8dc335da6977aa08"}', '\x00000000084837633165333934352d653965332d356532392d626534312d65633734633137333737356110706f736974696f6e06702d3204000206632d314001010101010101010101010101010101010101010101010101010101010101010c666c6f772d3106632d310000c0d6d2dfbf6822706f736974696f6e2e636f6d6d616e64730000023140a2be3c7986a1954193100c1248778a98a115faf93060ca8e8dc335da6977aa0808', '9e3b9955ac10928c1b3c5275a16bfbe5f7cacbfea4118b51c443734bff1a0e61', 'position.events', 1, 1, '2026-11-21 12:00:04+00');
 INSERT INTO projections.letter_intervention_v1 VALUES ('26f39694-1ea7-567e-9488-3fe48a43d9e2', 1, 'evict', 'ada', 'never to be sent', '2026-11-21 22:26:40+00', '611f604cf9e1d7457e35f32221ad0a5cfb77189707069a34eb4b9b51c29fbe25');
 INSERT INTO projections.letter_v1 VALUES ('de87f843-704c-59e6-bb91-f6de5d470b1f', 'dead-letters', 2, 17, 3, 3, 'parcels', NULL, 'PARKED', 'tried 3 times', '\x702d31', '\x7b22746f223a20224d61696e20537472656574227d', '[["color", "red"]]', '2026-11-21 22:26:40+00', NULL, NULL);
-INSERT INTO projections.mail_outbox_v1 VALUES ('2026-W47', 'ada', 4260250381, 1, 'DUE', '<990281f8-6d65-5c6f-9df3-09c8da13d0fa@mail.verdict.invalid>', NULL, '2026-11-21 22:26:40+00', NULL, NULL);
-INSERT INTO projections.mail_week_v1 VALUES ('2026-W47', '2026-11-21 22:26:40+00');
 INSERT INTO projections.projection_built_v1 VALUES ('event_archive', 1, '');
 INSERT INTO projections.projection_built_v1 VALUES ('outcome', 1, '');
 INSERT INTO projections.projection_built_v1 VALUES ('us_holder', 1, 'US exchanges: Cboe BZX, IEX, NASDAQ, NYSE, NYSE American, NYSE Arca');
@@ -452,10 +423,6 @@ ALTER TABLE ONLY projections.letter_intervention_v1
     ADD CONSTRAINT letter_intervention_v1_pkey PRIMARY KEY (letter_id, number);
 ALTER TABLE ONLY projections.letter_v1
     ADD CONSTRAINT letter_v1_pkey PRIMARY KEY (id);
-ALTER TABLE ONLY projections.mail_outbox_v1
-    ADD CONSTRAINT mail_outbox_v1_pkey PRIMARY KEY (week, client);
-ALTER TABLE ONLY projections.mail_week_v1
-    ADD CONSTRAINT mail_week_v1_pkey PRIMARY KEY (week);
 ALTER TABLE ONLY projections.outcome_v1
     ADD CONSTRAINT outcome_v1_pkey PRIMARY KEY (topic, partition, "offset");
 ALTER TABLE ONLY projections.program_tally_participant_v1

@@ -80,26 +80,6 @@ CREATE TABLE letter_v1 (
 	PRIMARY KEY (id)
 );
 INSERT INTO "letter_v1" VALUES('de87f843-704c-59e6-bb91-f6de5d470b1f','dead-letters',2,17,3,3,'parcels',NULL,'PARKED','tried 3 times',X'702D31',X'7B22746F223A20224D61696E20537472656574227D','[["color", "red"]]','2026-11-21T22:26:40.000Z',NULL,NULL);
-CREATE TABLE mail_outbox_v1 (
-	week TEXT NOT NULL, 
-	client TEXT NOT NULL, 
-	bucket BIGINT NOT NULL, 
-	positions BIGINT NOT NULL, 
-	status TEXT NOT NULL, 
-	message_id TEXT NOT NULL, 
-	worker TEXT, 
-	lease_until TEXT, 
-	sent_at TEXT, 
-	error TEXT, 
-	PRIMARY KEY (week, client)
-);
-INSERT INTO "mail_outbox_v1" VALUES('2026-W47','ada',4260250381,1,'DUE','<990281f8-6d65-5c6f-9df3-09c8da13d0fa@mail.verdict.invalid>',NULL,'2026-11-21T22:26:40.000Z',NULL,NULL);
-CREATE TABLE mail_week_v1 (
-	week TEXT NOT NULL, 
-	recorded_at TEXT NOT NULL, 
-	PRIMARY KEY (week)
-);
-INSERT INTO "mail_week_v1" VALUES('2026-W47','2026-11-21T22:26:40.000Z');
 CREATE TABLE outcome_v1 (
 	command_id TEXT NOT NULL, 
 	aggregate_type TEXT NOT NULL, 
@@ -316,6 +296,4 @@ CREATE VIEW program_tally AS SELECT program_tally_v1.program, program_tally_v1.n
 FROM program_tally_v1;
 CREATE VIEW program_tally_version AS SELECT 'enrolment' AS aggregate_type, program_tally_participant_v1.aggregate_id, program_tally_participant_v1.version 
 FROM program_tally_participant_v1;
-CREATE VIEW mail_outbox AS SELECT mail_outbox_v1.week, mail_outbox_v1.client, mail_outbox_v1.positions, mail_outbox_v1.status, mail_outbox_v1.message_id, mail_outbox_v1.worker, mail_outbox_v1.lease_until, mail_outbox_v1.sent_at, mail_outbox_v1.error 
-FROM mail_outbox_v1;
 COMMIT;

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
@@ -120,6 +121,24 @@ class Materialiser:
             name = to.removeprefix(TOPIC)
             return KafkaTopic(name, self._kafka, log, self._settings.topics)
         return Stdout() if to == "-" else File(Path(to), _of_the_service(self._settings))
+
+
+@contextmanager
+def as_of(settings: Settings, projection: str, millis: int) -> Iterator[Iterator[dict[str, Any]]]:
+    """Give the rows that a projection had at a time, in the order of their keys, by column.
+
+    Args:
+        settings: Those of the deployment, which runs or not.
+        projection: Its name.
+        millis: Epoch milliseconds; events that were decided at this time are included.
+
+    Raises:
+        VerdictError: The rows cannot be determined, for example because commands of that time are
+            not decided yet.
+        Unreachable: Kafka does not answer.
+    """
+    with Materialiser(settings, projection).content(AsOf(millis=millis)) as content:
+        yield content.values()
 
 
 def _of_the_service(settings: Settings) -> Iterator[Path]:

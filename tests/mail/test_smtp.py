@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from projections.outbound.weekly_mail.smtp import SmtpTransport
+from projections.outbound.weekly_mail.smtp_server import SmtpServer
 from tests.e2e.certificates import authority, signed
 from tests.mail.post_office import PostOffice, guarded_office, sealed_office
-from verdict.configuration.mail_server import Server
-from verdict.errors import Unreachable
-from verdict.mail.courier import Courier, Deferred, Refused
+from verdict import Unreachable
+from verdict.projections import DeliveryDeferredError, DeliveryRefusedError
 
 USER, PASSWORD = "verdict", "hunter2"
 
@@ -24,14 +25,14 @@ def a_mail(receiver: str = "ada@example.com") -> EmailMessage:
     return mail
 
 
-def here(office: PostOffice) -> Server:
-    return Server("smtp", "127.0.0.1", office.port)
+def here(office: PostOffice) -> SmtpServer:
+    return SmtpServer("smtp", "127.0.0.1", office.port)
 
 
 def test_many_mails_take_one_connection(office: PostOffice) -> None:
-    with Courier(here(office)) as courier:
+    with SmtpTransport(here(office)) as transport:
         for _ in range(3):
-            courier.deliver(a_mail())
+            transport.deliver(a_mail())
 
     assert (len(office.received), office.connections) == (3, 1)
     assert office.received[0].get_content().splitlines() == ["Dear Ödön"]
@@ -39,24 +40,31 @@ def test_many_mails_take_one_connection(office: PostOffice) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "kind"),
-    [("452 no room", Deferred), ("421 too many", Deferred), ("554 spam", Refused)],
+    [
+        ("452 no room", DeliveryDeferredError),
+        ("421 too many", DeliveryDeferredError),
+        ("554 spam", DeliveryRefusedError),
+    ],
 )
 def test_what_the_server_says_to_the_content_counts(
     office: PostOffice, answer: str, kind: type[Exception]
 ) -> None:
     office.to_content = answer
-    with Courier(here(office)) as courier:
+    with SmtpTransport(here(office)) as transport:
         with pytest.raises(kind, match=answer):
-            courier.deliver(a_mail())
+            transport.deliver(a_mail())
         office.to_content = "250 OK"
-        courier.deliver(a_mail())
+        transport.deliver(a_mail())
 
     assert len(office.received) == 1
 
 
 def test_an_address_that_the_server_cannot_spell_is_refused(office: PostOffice) -> None:
-    with Courier(here(office)) as courier, pytest.raises(Refused, match="SMTPUTF8"):
-        courier.deliver(a_mail("ada@ödön.example"))
+    with (
+        SmtpTransport(here(office)) as transport,
+        pytest.raises(DeliveryRefusedError, match="SMTPUTF8"),
+    ):
+        transport.deliver(a_mail("ada@ödön.example"))
 
 
 @pytest.fixture(scope="module")
@@ -76,48 +84,53 @@ def tls(trusted: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def guarded(trusted: Path, tls: ssl.SSLContext) -> Iterator[Server]:
+def guarded(trusted: Path, tls: ssl.SSLContext) -> Iterator[SmtpServer]:
     """Return a server that wants TLS and a password, as one knows it who may use it."""
     with guarded_office(tls, USER, PASSWORD) as office:
-        yield Server("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD, trusted / "ca.pem")
+        yield SmtpServer(
+            "smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD, trusted / "ca.pem"
+        )
 
 
 @pytest.mark.process
-def test_who_has_the_password_gets_in_over_tls(guarded: Server) -> None:
-    with Courier(guarded) as courier:
-        courier.deliver(a_mail())
+def test_who_has_the_password_gets_in_over_tls(guarded: SmtpServer) -> None:
+    with SmtpTransport(guarded) as transport:
+        transport.deliver(a_mail())
 
 
 @pytest.mark.process
-def test_who_has_not_is_told_so_and_nothing_else(guarded: Server) -> None:
+def test_who_has_not_is_told_so_and_nothing_else(guarded: SmtpServer) -> None:
     wrong = replace(guarded, password="hunter3")
 
-    with Courier(wrong) as courier, pytest.raises(Unreachable, match="535 ") as refusal:
-        courier.deliver(a_mail())
+    with SmtpTransport(wrong) as transport, pytest.raises(Unreachable, match="535 ") as refusal:
+        transport.deliver(a_mail())
     assert "hunter3" not in f"{refusal.value} {wrong!r}"
 
 
 @pytest.mark.process
-def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: Server) -> None:
+def test_a_server_that_nobody_vouches_for_gets_no_password(guarded: SmtpServer) -> None:
     stranger = replace(guarded, ca_file=None)
 
-    with Courier(stranger) as courier, pytest.raises(Unreachable, match="certificate verify"):
-        courier.deliver(a_mail())
+    with (
+        SmtpTransport(stranger) as transport,
+        pytest.raises(Unreachable, match="certificate verify"),
+    ):
+        transport.deliver(a_mail())
 
 
 @pytest.mark.process
 def test_tls_can_be_there_from_the_beginning(trusted: Path, tls: ssl.SSLContext) -> None:
     with sealed_office(tls) as office:
-        server = Server("smtps", "127.0.0.1", office.port, ca_file=trusted / "ca.pem")
-        with Courier(server) as courier:
-            courier.deliver(a_mail())
+        server = SmtpServer("smtps", "127.0.0.1", office.port, ca_file=trusted / "ca.pem")
+        with SmtpTransport(server) as transport:
+            transport.deliver(a_mail())
 
     assert len(office.received) == 1
 
 
 def test_a_server_without_tls_gets_no_password(office: PostOffice) -> None:
-    wanted = Server("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD)
+    wanted = SmtpServer("smtp+starttls", "127.0.0.1", office.port, USER, PASSWORD)
 
-    with Courier(wanted) as courier, pytest.raises(Unreachable, match="STARTTLS"):
-        courier.deliver(a_mail())
+    with SmtpTransport(wanted) as transport, pytest.raises(Unreachable, match="STARTTLS"):
+        transport.deliver(a_mail())
     assert office.received == []
