@@ -15,7 +15,7 @@ from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.event_log.placed import laid
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import NAME
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker

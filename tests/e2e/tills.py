@@ -16,7 +16,7 @@ from tests.e2e.deployment import ASK_AGAIN_S, Deployment
 from tests.reactions.running import behind, read_all
 from tests.reactions.tills import PERSONAL, Sale, earned, recorded, shipped, totals
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.records import decode_event

@@ -7,8 +7,8 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.fencing import write_marker
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.exactly_once.steps import Step
 from verdict.foundation.log_watch import LogWatch
 from verdict.kafka.identity import AnotherLog, Identity, changes, refuse_changes
@@ -140,14 +140,14 @@ def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deploy
 
 
 def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deployment) -> None:
-    first = begin_anew(deployment.query, deployment.kafka)
+    first = restart_from_progress(deployment.query, deployment.kafka)
     first.close()
-    begin_anew(deployment.query, deployment.kafka).close()  # its marker is carried along
+    restart_from_progress(deployment.query, deployment.kafka).close()  # its marker is carried along
 
     deployment.recreate(deployment.commands)
 
     with pytest.raises(AnotherLog, match="created anew"):
-        begin_anew(deployment.query, deployment.kafka)
+        restart_from_progress(deployment.query, deployment.kafka)
 
 
 def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(

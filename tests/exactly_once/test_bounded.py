@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-
 from verdict.exactly_once.bounded import Stuck, within
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.exactly_once.errors import Misfit
-from verdict.exactly_once.fit import Action, Start, fit, judge
+from verdict.exactly_once.errors import CheckpointMismatchError
+from verdict.exactly_once.resume import Action, Start, fit, judge
 from verdict.kafka.offsets import going_back, same, shown
 from verdict.wire.marker import Marker
 
@@ -96,7 +96,7 @@ def test_a_query_goes_on_where_its_marker_ends(
 def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
     marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool, why: str
 ) -> None:
-    with pytest.raises(Misfit, match=why) as refused:
+    with pytest.raises(CheckpointMismatchError, match=why) as refused:
         fit(marker, checkpoint, records_exist=records_exist)
 
     said = str(refused.value)
@@ -110,7 +110,7 @@ def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
     [(at(BATCH_0, shards=4), None), (at(BATCH_0, shards=4), 4), (at(BATCH_0), 4), (FRESH, 4)],
 )
 def test_another_shard_count_is_refused(checkpoint: CheckpointPosition, asked: int | None) -> None:
-    with pytest.raises(Misfit, match=r"4 shards.*verdict recover --shards N"):
+    with pytest.raises(CheckpointMismatchError, match=r"4 shards.*verdict recover --shards N"):
         fit(PUBLISHED_0, checkpoint, records_exist=True, shards=asked)
 
 
@@ -126,14 +126,16 @@ def test_a_recovered_generation_starts_only_with_its_recovered_state(
 
     assert fit(recovered, checkpoint, records_exist=True, seeded=2) is Start.PUBLISH
     for other in (None, 1, 3):
-        with pytest.raises(Misfit, match="lacks the recovered state of generation 2"):
+        with pytest.raises(
+            CheckpointMismatchError, match="lacks the recovered state of generation 2"
+        ):
             fit(recovered, checkpoint, records_exist=True, seeded=other)
 
 
 def test_a_checkpoint_of_the_generation_before_is_refused() -> None:
     recovered = replace(GENESIS, generation=2, offsets=FIRST)
 
-    with pytest.raises(Misfit, match="older life"):
+    with pytest.raises(CheckpointMismatchError, match="older life"):
         fit(recovered, at(BATCH_0, committed=True), records_exist=True, seeded=2)
 
 
@@ -170,7 +172,7 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
 def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: Batch) -> None:
     both = re.escape(str(batch)) + ".*" + re.escape(shown(marker.offsets)) + ".*verdict recover"
 
-    with pytest.raises(Misfit, match=both):
+    with pytest.raises(CheckpointMismatchError, match=both):
         judge(marker, batch)
 
 
@@ -178,7 +180,7 @@ def test_a_batch_that_loses_a_topic_is_refused() -> None:
     two = replace(PUBLISHED_0, offsets={"c": [3], "d": [4]})
     batch = Batch(query_id="q", batch_id=1, start=two.offsets, end={"c": [5]})
 
-    with pytest.raises(Misfit, match="goes back in d-0"):
+    with pytest.raises(CheckpointMismatchError, match="goes back in d-0"):
         judge(two, batch)
 
 
@@ -228,7 +230,7 @@ def test_only_the_newest_checkpoint_ever_fits(
 
     try:
         start = fit(marker, checkpoint, records_exist=True)
-    except Misfit:
+    except CheckpointMismatchError:
         assert continues is not None
         assert continues != marker.offsets
     else:

@@ -5,9 +5,9 @@ import weakref
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from verdict.exactly_once.hearing import Hearing
 
 from tests.exactly_once.deployment import Deployment
-from verdict.exactly_once.hearing import Hearing
 from verdict.kafka.access import ClientLog
 
 NOWHERE = "127.0.0.1:1"

@@ -8,10 +8,10 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment
 from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.fit import NO_BATCH
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
-from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.resume import NO_BATCH
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.wire.records import encode

@@ -17,7 +17,7 @@ from tests.exactly_once.proxy import Fault, Proxy
 from tests.tiers import the_first_of
 from verdict.errors import Unreachable
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import NotPublished, TakenOver
+from verdict.exactly_once.errors import FencedError, NotPublished
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import OnStep, Step
 from verdict.local.broker import EmbeddedBroker
@@ -175,7 +175,7 @@ def test_an_owner_that_was_cut_off_and_replaced_stops_when_it_is_back(
 
     former = proxied_deployment.take_over(on_step=while_cut_off)
 
-    with pytest.raises(TakenOver, match="taken over by"):
+    with pytest.raises(FencedError, match="taken over by"):
         former.publish(deployment.batch(0), deployment.outputs(0))
 
     assert deployment.visible() == values(0, 1)
@@ -193,7 +193,7 @@ def test_who_has_claimed_a_query_goes_on_though_nobody_told_him(
     def on_step(step: Step) -> None:
         failing(network, fault, Step.CLAIM_SENT, steps)(step)
         if step is Step.IN_DOUBT:
-            with pytest.raises(TakenOver):
+            with pytest.raises(FencedError):
                 former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     owner = proxied_deployment.take_over(on_step=on_step)

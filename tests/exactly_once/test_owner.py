@@ -11,7 +11,7 @@ import pytest
 from tests.exactly_once.deployment import Deployment, values
 from tests.tiers import the_first_of
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.errors import Misfit, NotPublished, TakenOver
+from verdict.exactly_once.errors import CheckpointMismatchError, FencedError, NotPublished
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import Step
 
@@ -32,7 +32,7 @@ def test_the_first_start_writes_a_marker_at_the_first_commands_that_kafka_holds(
 def test_events_without_a_marker_refuse_the_start(deployment: Deployment) -> None:
     deployment.send(deployment.events, b"event")
 
-    with pytest.raises(Misfit, match="outputs exist, and no marker"):
+    with pytest.raises(CheckpointMismatchError, match="outputs exist, and no marker"):
         deployment.take_over()
 
     assert deployment.marker() is None
@@ -69,7 +69,7 @@ def test_a_misfit_is_refused_before_the_owner_is_disturbed(
         "other shards": replace(deployment.checkpoint(1, committed=True), shards=5),
     }[checkpoint]
 
-    with pytest.raises(Misfit, match="verdict recover"):
+    with pytest.raises(CheckpointMismatchError, match="verdict recover"):
         deployment.take_over(misfit)
 
     owner.publish(deployment.batch(2), deployment.outputs(2))
@@ -85,7 +85,9 @@ def test_the_former_owner_is_fenced_and_told_by_whom(deployment: Deployment) -> 
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
     for _ in range(2):  # also when Spark hands the batch over again
-        with pytest.raises(TakenOver, match=f"taken over by owner {re.escape(owner.marker.owner)}"):
+        with pytest.raises(
+            FencedError, match=f"taken over by owner {re.escape(owner.marker.owner)}"
+        ):
             former.publish(deployment.batch(1), deployment.outputs(1, wording="!"))
     owner.publish(deployment.batch(2), deployment.outputs(2))
     assert deployment.visible() == values(0, 1, 2)
@@ -104,7 +106,7 @@ def test_an_owner_that_was_paused_in_its_transaction_stops_and_leaves_nothing(
 
     former = deployment.take_over(on_step=while_paused)
 
-    with pytest.raises(TakenOver):
+    with pytest.raises(FencedError):
         former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     assert deployment.visible() == values(0, 1)
@@ -119,7 +121,7 @@ def test_an_owner_that_is_fenced_but_not_replaced_goes_on_and_the_other_stops(
         if step is Step.INITIALISED:
             owner.publish(deployment.batch(0), deployment.outputs(0))
 
-    with pytest.raises(Misfit):  # the marker has moved on since it was read first
+    with pytest.raises(CheckpointMismatchError):  # the marker has moved on since it was read first
         deployment.take_over(on_step=meanwhile)
     owner.publish(deployment.batch(1), deployment.outputs(1))
 
@@ -145,7 +147,7 @@ def test_an_owner_whose_marker_was_deleted_stops(deployment: Deployment) -> None
     deployment.send(deployment.query.markers, None, b"decider")
     deployment.fence()
 
-    with pytest.raises(Misfit, match="the marker of decider is gone"):
+    with pytest.raises(CheckpointMismatchError, match="the marker of decider is gone"):
         owner.publish(deployment.batch(0), deployment.outputs(0))
 
 
@@ -173,7 +175,7 @@ def test_a_former_owner_that_wakes_up_before_it_initialises_again_stops_and_the_
 
     former = deployment.take_over(on_step=meanwhile)
 
-    with pytest.raises(TakenOver):
+    with pytest.raises(FencedError):
         former.publish(deployment.batch(0), deployment.outputs(0, wording="!"))
 
     owner = taking_over[-1]
@@ -187,7 +189,7 @@ def test_who_was_replaced_is_told_where_the_owner_runs_and_what_to_do(
     former = deployment.take_over()
     owner = deployment.take_over()
 
-    with pytest.raises(TakenOver, match=r"stop that one and start on its data directory") as told:
+    with pytest.raises(FencedError, match=r"stop that one and start on its data directory") as told:
         former.publish(deployment.batch(0), deployment.outputs(0))
 
     assert owner.marker.owner in str(told.value)

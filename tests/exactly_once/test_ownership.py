@@ -14,13 +14,13 @@ from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish
 from verdict.exactly_once import ownership
 from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.markers import Seen
-from verdict.exactly_once.ownership import (
+from verdict.exactly_once.fencing import (
     OwnedByAnother,
+    check_topics_owner,
+    claim_topics,
     is_owner,
-    own_topics,
-    refuse_another_owner,
 )
+from verdict.exactly_once.markers import Seen
 from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
 from verdict.kafka.identity import Identities, Identity
@@ -81,12 +81,12 @@ def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
     """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
     read = Read(CLAIM, monkeypatch)
 
-    refuse_another_owner(Topics("blue"), NOWHERE)
+    check_topics_owner(Topics("blue"), NOWHERE)
     assert read.waited == [False]
-    own_topics(Topics("blue"), NOWHERE)
+    claim_topics(Topics("blue"), NOWHERE)
     assert read.waited == [False, False, True, False]
     with pytest.raises(OwnedByAnother):
-        own_topics(Topics("green"), NOWHERE)
+        claim_topics(Topics("green"), NOWHERE)
 
 
 def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
@@ -94,7 +94,7 @@ def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
 ) -> None:
     Read(UnreadableMarker("run `verdict recover`"), monkeypatch)
 
-    for claim in (own_topics, refuse_another_owner):
+    for claim in (claim_topics, check_topics_owner):
         with pytest.raises(UnreadableMarker, match="`verdict recover --begin owner --why …`"):
             claim(Topics("blue", "shop."), NOWHERE)
 
@@ -111,16 +111,16 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     blue, green = Topics("blue", "hidden."), Topics("green", "hidden.")
     names = [blue.owners, blue.decisions, blue.events("order")]
     create(broker.bootstrap_servers, blue, names)
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     producer = Producer(dict(kafka.settings))
     producer.produce(blue.owners, b"garbage", ownership.NAME)
     assert producer.flush(30) == 0
     with pytest.raises(UnreadableMarker):
-        own_topics(blue, kafka)
+        claim_topics(blue, kafka)
 
     begin_as_owner(kafka, blue, Wish(who="ada", why="a test", at=5))
 
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     with pytest.raises(OwnedByAnother):
         begin_as_owner(kafka, green, Wish(who="eve", why="to have them", at=5))
     with pytest.raises(VerdictError, match="those of 'blue' already"):
@@ -142,14 +142,14 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
         while identities.identity(names).topic_ids.keys() != {*names}:
             pass
 
-    refuse_another_owner(green, kafka)  # there is nothing yet
+    check_topics_owner(green, kafka)  # there is nothing yet
     create(blue.owners, blue.dead_letters, blue.events("order"))
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     claimed = written(kafka, blue)
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     assert written(kafka, blue) == claimed  # every later start only reads
 
-    for claim in (own_topics, refuse_another_owner):
+    for claim in (claim_topics, check_topics_owner):
         with pytest.raises(OwnedByAnother, match="'blue', and this one is 'green'"):
             claim(green, kafka)
 
@@ -160,9 +160,9 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
     now = former
     while now.keys() != former.keys() or {*now.values()} & {*former.values()}:
         now = identities.identity([*former]).topic_ids  # a busy broker knows a little later
-    own_topics(green, kafka)
+    claim_topics(green, kafka)
     with pytest.raises(OwnedByAnother, match="'green', and this one is 'blue'"):
-        own_topics(blue, kafka)
+        claim_topics(blue, kafka)
 
 
 def written(kafka: Kafka, topics: Topics) -> int:

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.exactly_once.deployment import Deployment, values
 from verdict.exactly_once.batch import OutputRecord
-from verdict.exactly_once.errors import Misfit, NotPublished, ReplayDiffers
+from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, ReplayDiffers
 from verdict.exactly_once.publisher import Outcome
 from verdict.exactly_once.steps import Step
 from verdict.wire.headers import joined
@@ -112,7 +112,7 @@ def test_new_rules_may_start_at_the_next_batch(deployment: Deployment) -> None:
 def test_a_batch_from_elsewhere_is_not_published(deployment: Deployment) -> None:
     publisher = deployment.take_over()
 
-    with pytest.raises(Misfit, match="does not continue where the marker ends"):
+    with pytest.raises(CheckpointMismatchError, match="does not continue where the marker ends"):
         publisher.publish(deployment.batch(1), deployment.outputs(1))
 
     assert deployment.visible() == []

@@ -1,11 +1,11 @@
 """A batch that was planned and not done is read again: Kafka must have all of it."""
 
 import pytest
+from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
 
 from tests.exactly_once.deployment import BATCH_SIZE, Deployment
 from verdict.errors import VerdictError
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
 
 
 def planned(deployment: Deployment, *, committed: bool = False) -> None:

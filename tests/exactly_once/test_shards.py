@@ -6,12 +6,11 @@ from typing import cast
 import pytest
 
 from verdict.exactly_once.batch import Batch, Move, OutputRecord, digest
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import ForeignState, ReplayDiffers
-from verdict.exactly_once.fit import Action
-from verdict.exactly_once.lake_query import lake_query
-from verdict.exactly_once.owner import genesis
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.publisher import Publisher
+from verdict.exactly_once.query import decider_query, lake_query
+from verdict.exactly_once.resume import Action
 from verdict.exactly_once.shards import EMPTY, UNKNOWN, refuse_foreign_states, states_after
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions

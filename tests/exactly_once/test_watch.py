@@ -9,9 +9,9 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment
 from verdict.errors import Unreachable
-from verdict.exactly_once.errors import TakenOver
+from verdict.exactly_once.errors import FencedError
+from verdict.exactly_once.owner_watch import BACK, Watch
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.watch import BACK, Watch
 from verdict.kafka.access import Kafka
 from verdict.wire.records import encode
 
@@ -39,7 +39,7 @@ def test_an_owner_without_commands_learns_that_it_was_replaced(deployment: Deplo
         watch.check()
         owner = deployment.take_over()
 
-        with pytest.raises(TakenOver) as told:
+        with pytest.raises(FencedError) as told:
             await_end(watch)
 
     assert owner.marker.owner in str(told.value)
@@ -49,7 +49,7 @@ def test_who_was_replaced_before_he_looked_learns_it_too(deployment: Deployment)
     former = deployment.take_over()
     deployment.take_over()
 
-    with watching(deployment, former) as watch, pytest.raises(TakenOver):
+    with watching(deployment, former) as watch, pytest.raises(FencedError):
         await_end(watch)
 
 
@@ -60,7 +60,7 @@ def test_who_stood_still_is_told_before_it_begins_anew(deployment: Deployment) -
         watch.look()
         deployment.take_over()
 
-        with pytest.raises(TakenOver):
+        with pytest.raises(FencedError):
             watch.look()
 
 
@@ -77,7 +77,7 @@ def test_former_owners_and_other_queries_are_nobody_to_stop_for(deployment: Depl
         watch.check()
         others.check()
         mail.take_over(mail.checkpoint(0, committed=False))
-        with pytest.raises(TakenOver, match=r"mail was taken over"):
+        with pytest.raises(FencedError, match=r"mail was taken over"):
             await_end(others)
 
         watch.check()
@@ -95,7 +95,7 @@ def test_an_old_marker_that_somebody_writes_again_is_no_take_over(deployment: De
         deployment.send(deployment.query.markers, encode(old), deployment.query.key)
 
         for looked in (await_end, Watch.look):
-            with pytest.raises(TakenOver, match=r"an old marker came .* nobody has taken over"):
+            with pytest.raises(FencedError, match=r"an old marker came .* nobody has taken over"):
                 looked(watch)
 
 

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from tests.foundation.world import World
-from verdict.exactly_once.ownership import OwnedByAnother
+from verdict.exactly_once.fencing import OwnedByAnother
 from verdict.foundation.ensured_topics import created_topics, ensured_topics
 from verdict.kafka.identity import AnotherLog
 from verdict.projection import followed, position

@@ -9,10 +9,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import write_marker
-from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.fencing import claim_query, write_marker
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.kafka.access import Kafka
@@ -30,7 +29,7 @@ class World:
         self._query = decider_query(self.settings.topics, 1)
         self._admin = AdminClient({**self.kafka.settings, "log_level": 0})
         ensured_topics(self.settings, self.kafka)
-        owner = take_over(self._query, self.kafka, FRESH)
+        owner = claim_query(self._query, self.kafka, FRESH)
         owner.close()
         self._marker = owner.marker
 

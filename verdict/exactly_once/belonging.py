@@ -27,6 +27,20 @@ def belonging(marker: Marker, query: Query, kafka: Kafka) -> Marker:
     )
 
 
+def require_same_topics(
+    marker: Marker, query: Query, identities: Identities, seconds: float
+) -> None:
+    """Return if the query's topics are those of its marker.
+
+    Raises:
+        AnotherLog: A topic was deleted, whether created again or not.
+        Unreachable: Kafka does not answer within so many seconds.
+    """
+    ids = known(marker, query).topic_ids
+    found = Identity(None, identities.topic_ids(ids, seconds))
+    refuse_another(whose(query), Identity(None, ids), found)
+
+
 def refuse_other_topics(
     markers: Sequence[tuple[Query, Marker]], kafka: Kafka, topics: Topics
 ) -> None:

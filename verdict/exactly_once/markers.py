@@ -17,7 +17,7 @@ from verdict.wire.spans import Spans
 class Seen(NamedTuple):
     """A query's marker, None when it has none.
 
-    `settled` is False when an open transaction stood in the way: a newer marker of this query may
+    `settled` is False when an open transaction was in the way: a newer marker of this query may
     be committed behind it.
     """
 
@@ -44,7 +44,19 @@ def read_marker(kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         VerdictError: The markers topic does not exist.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s * (2 if wait else 1)) as log:
-        return _seen(log, query, wait)
+        return read_marker_in(log, query, wait=wait)
+
+
+def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
+    """Return what `read_marker` does, with a reader that is there already."""
+    place = log.places([query.markers])[0]  # none is ever written to one that was added
+    places = [place]
+    what = f"the marker of {query.name} cannot be read"
+    written = log.await_settled(places, what) if wait else log.written(places)
+    kept = log.bounds(places)[place]
+    last = log.last(place, kept, lambda message: message.key() == query.key)
+    marker = None if last is None else _decoded(query, last.value())
+    return Seen(marker, settled=kept.end >= written[place])
 
 
 def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
@@ -60,17 +72,17 @@ def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
 
 
 def marker_now(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's newest marker that is committed, for who only looks at it.
+    """Return the query's newest committed marker, to look at; raises as `read_marker`.
 
-    None when it has none, or there is no topic of markers yet. Raises as `read_marker`.
+    None when it has none, or there is no topic of markers yet.
     """
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return marker_in(log, query)
 
 
 def marker_in(log: KafkaLog, query: Query) -> Marker | None:
-    """Return it as `marker_now` does, for who has a reader already."""
-    return _seen(log, query, wait=False).marker if log.exists(query.markers) else None
+    """Return what `marker_now` does, with a reader that is there already."""
+    return read_marker_in(log, query).marker if log.exists(query.markers) else None
 
 
 def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
@@ -84,7 +96,7 @@ def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
         kept = log.bounds(log.places(topics))
         if any(span.start for span in kept.values()):
             return True
-        # offsets alone do not tell: what was aborted takes some, too
+        # offsets alone do not tell: aborted records take some, too
         return next(log.read(kept), None) is not None
 
 
@@ -102,17 +114,6 @@ def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
     """Return from where to where all partitions of topics hold committed records; raises so."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.bounds(log.places(topics))
-
-
-def _seen(log: KafkaLog, query: Query, wait: bool) -> Seen:
-    place = log.places([query.markers])[0]  # none is ever written to one that was added
-    places = [place]
-    what = f"the marker of {query.name} cannot be read"
-    written = log.await_settled(places, what) if wait else log.written(places)
-    kept = log.bounds(places)[place]
-    last = log.last(place, kept, lambda message: message.key() == query.key)
-    marker = None if last is None else _decoded(query, last.value())
-    return Seen(marker, settled=kept.end >= written[place])
 
 
 def _decoded(query: Query, value: bytes | str | None) -> Marker | None:

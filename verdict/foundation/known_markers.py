@@ -3,11 +3,9 @@
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.belonging import refuse_other_topics
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import marker_now
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.query import Query, decider_query, lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
 from verdict.wire.marker import Marker

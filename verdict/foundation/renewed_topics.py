@@ -21,9 +21,8 @@ from verdict.event_log.followed_log import (
 )
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.exactly_once.fencing import check_topics_owner, claim
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import own
-from verdict.exactly_once.ownership import refuse_another_owner
 from verdict.exactly_once.query import Query
 from verdict.foundation.known_markers import queries_of
 from verdict.kafka.access import Kafka
@@ -101,7 +100,7 @@ def renew_topics(settings: Settings, kafka: Kafka, names: Sequence[str], wish: W
     """
     topics = settings.topics
     wanted = [_renewable(name, topics) for name in dict.fromkeys(names)]
-    refuse_another_owner(topics, kafka)
+    check_topics_owner(topics, kafka)
     memory = _Memory(_markers(settings, kafka), filled(settings))
     _see_that_they_are_others([topic.name for topic in wanted], memory, kafka)
     _see_that_all_else_is_there(settings, kafka, memory.without(names))
@@ -218,7 +217,7 @@ def _let_them_be_known(
     found = Identities(kafka).identity(names)
     for query, _ in memory.markers:
         if not query.topics.isdisjoint(names):
-            own(query, kafka, partial(_renewed, query, kafka, found)).close()
+            claim(query, kafka, partial(_renewed, query, kafka, found)).close()
     follow_instead(settings, found)
 
 

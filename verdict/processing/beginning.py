@@ -7,12 +7,9 @@ sent twice, and what had no consequence yet gets none. Files can be written agai
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
-from verdict.exactly_once.claim import write_marker
+from verdict.exactly_once.fencing import claim_topics, genesis, write_marker
 from verdict.exactly_once.markers import settled_marker
-from verdict.exactly_once.owner import genesis
-from verdict.exactly_once.ownership import NAME as OWNER
-from verdict.exactly_once.ownership import own_anew
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.query import OWNER, Query
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
@@ -64,11 +61,11 @@ def begin_as_owner(kafka: Kafka, topics: Topics, wish: Wish) -> None:
     """Write down that the topics are this deployment's and, with it, who decided that.
 
     Raises:
-        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `own_anew`.
+        OwnedByAnother, NotPublished, Unreachable, VerdictError: As for `claim_topics`.
     """
     why = f"the topics are those of {topics.deployment}: {wish.why}"
     decided = encode(_decision(kafka, topics.owners, why, wish))
-    own_anew(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
+    claim_topics(topics, kafka, [OutputRecord(topics.decisions, OWNER.encode(), decided)])
 
 
 def _offsets(query: Query, kafka: Kafka, at_the_ends: bool) -> Offsets:

@@ -17,7 +17,6 @@ from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
 from verdict.errors import TimedOut, VerdictError
-from verdict.event_log.passing import refuse_lost
 from verdict.exactly_once.steps import OnStep
 from verdict.foundation.foundation import Foundation, WithoutSpark
 from verdict.kafka.reach import Reach
@@ -155,7 +154,6 @@ class DeciderPart:
     def start(self) -> None:
         """Become the owner, begin to decide, and send an empty batch through the operator."""
         stage = self._stage
-        _refuse_lost(stage.ground, stage.settings)
         recover_outdated(stage.ground, stage.settings, stage.tell)
         self._held.callback(self._deciding.stop)
         self._deciding.start()
@@ -198,12 +196,6 @@ def await_rehearsal(rehearsal: Future[None], check: Callable[[], None], limit_s:
                 "do; nothing is lost, start again"
             )
     rehearsal.result()
-
-
-def _refuse_lost(ground: Foundation, settings: Settings) -> None:
-    """Raise a VerdictError when undecided commands are gone: Spark would find out after `ready`."""
-    if ground.marker is not None:
-        refuse_lost(ground.kafka, settings.topics.every_commands(), ground.marker.offsets)
 
 
 class LettersPart(Retrying):

@@ -13,7 +13,7 @@ from compose.settings import BusinessSettings
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import NAME
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
