@@ -17,8 +17,8 @@ from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities
 from verdict.wire.marker import Marker
 
 BATCH_SIZE = 10  # commands

@@ -11,7 +11,7 @@ from verdict.exactly_once.fencing import write_marker
 from verdict.exactly_once.restart import restart_from_progress
 from verdict.exactly_once.steps import Step
 from verdict.foundation.log_watch import LogWatch
-from verdict.kafka.identity import AnotherLog, Identity, changes, refuse_changes
+from verdict.kafka.log_identity import AnotherLog, Identity, Remembered, changes, require_same_ids
 from verdict.wire.marker import Marker
 
 
@@ -50,15 +50,25 @@ def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
 
 def test_what_several_remember_is_named_once_with_all_else() -> None:
     """Who renews topics had one round for each marker."""
-    gone = "a.events had the id 1 and is gone"
-    said = {"the marker of decider": [gone, "b had"], "the lake's": [], "the read side": [gone]}
+    found = Identity("here", {"b": "3"})
 
+    def remembered(whose: str, **ids: str) -> Remembered:
+        return Remembered(whose=whose, ids=Identity("here", ids))
+
+    gone, another = "a had the id 1 and is gone", "b had the id 2 and has 3"
     with pytest.raises(
         AnotherLog,
-        match=f"^the marker of decider and the read side belong to another log: {gone}; b had. ",
+        match=f"^the marker of decider and the read side belong to another log: {gone}; {another}",
     ):
-        refuse_changes(said)
-    refuse_changes({"the marker of decider": []})
+        require_same_ids(
+            [
+                remembered("the marker of decider", a="1", b="2"),
+                remembered("the lake's", b="3"),
+                remembered("the read side", a="1"),
+            ],
+            found,
+        )
+    require_same_ids([remembered("the marker of decider", b="3")], found)
 
 
 @pytest.mark.proves("G-01")

@@ -8,9 +8,9 @@ from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from tests.foundation.world import World
-from verdict.exactly_once.fencing import OwnedByAnother
+from verdict.exactly_once.topic_owner import OwnedByAnother
 from verdict.foundation.ensured_topics import created_topics, ensured_topics
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.projection import followed, position
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.letter_status import FOLLOWER

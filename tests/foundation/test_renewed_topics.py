@@ -17,7 +17,7 @@ from verdict.exactly_once.restart import restart_from_progress
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.known_markers import queries_of
 from verdict.foundation.renewed_topics import renew_topics
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.model.source import Source
 from verdict.processing.beginning import begin_without_marker
 from verdict.projection import decision, position

@@ -14,7 +14,7 @@ from verdict.exactly_once.fencing import claim_query
 from verdict.exactly_once.query import decider_query
 from verdict.foundation.foundation import WithoutSpark, lay_without_spark
 from verdict.foundation.place import place_of
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.kafka.topic_differences import TopicsDiffer
 
 pytestmark = [pytest.mark.kafka, pytest.mark.process, pytest.mark.thorough]

@@ -7,6 +7,7 @@ from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, fenced
 from verdict.exactly_once.markers import read_marker
 from verdict.exactly_once.query import Query
+from verdict.exactly_once.resume import described
 from verdict.exactly_once.steps import OnStep, Step
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -45,6 +46,23 @@ def renewed(
         raise
 
 
+def renewed_if_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> Transactions:
+    """Return a new producer if the claim `marker` is committed, and still the newest marker.
+
+    Raises:
+        NotPublished: It is not; the earlier owner, or another one, goes on.
+        Unreachable: Kafka does not answer.
+    """
+    _check_written(query, kafka, marker, failure)
+    renewed = Transactions(kafka, query.transactional_id)
+    try:
+        _check_written(query, kafka, marker, failure)
+    except BaseException:
+        renewed.close()
+        raise
+    return renewed
+
+
 def failed_twice(
     batch: Batch, query: Query, first: str, again: TransactionFailedError
 ) -> VerdictError:
@@ -67,3 +85,13 @@ def _checked_owner(query: Query, ours: Marker, found: Marker | None) -> Marker:
     if found.owner != ours.owner:
         raise fenced(query, found)
     return found
+
+
+def _check_written(query: Query, kafka: Kafka, marker: Marker, failure: str) -> None:
+    found = read_marker(kafka, query, wait=True).marker
+    if found != marker:
+        raise NotPublished(
+            f"{query.transactional_id} could not be claimed ({failure}); its marker says: "
+            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
+            "not, start again"
+        )

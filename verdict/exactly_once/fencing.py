@@ -1,41 +1,35 @@
-"""Claims: one process owns a query, and one deployment owns the topics. All others are fenced.
+"""Fencing: at any time one process owns a query.
 
 A claim initialises the transactional id, which fences the earlier owner, and then commits a marker
-that names the new one. Who is fenced finds that name in the marker, and stops.
+that names the new one. The earlier owner finds that name in the marker, and stops.
 """
 
 import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from verdict.errors import VerdictError
+from verdict.exactly_once import doubt
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.checkpoint import CheckpointPosition
-from verdict.exactly_once.errors import CheckpointMismatchError, NotPublished, UnreadableMarker
+from verdict.exactly_once.errors import CheckpointMismatchError
 from verdict.exactly_once.markers import first_offsets, holds_records, read_marker
 from verdict.exactly_once.publisher import Publisher
-from verdict.exactly_once.query import DECIDER, OWNER, Query
-from verdict.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume, described
+from verdict.exactly_once.query import DECIDER, Query
+from verdict.exactly_once.resume import FIRST_GENERATION, NO_BATCH, check_resume
 from verdict.exactly_once.shards import EMPTY
 from verdict.exactly_once.steps import OnStep, Step, unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities, Identity
 from verdict.kafka.offsets import Offsets
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
-from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.exactly_once")
-
-
-class OwnedByAnother(VerdictError):
-    """The topics are those of another deployment."""
 
 
 def claim_query(
@@ -167,91 +161,14 @@ def write_marker(
         transactions.commit()
         return transactions
     except TransactionFailedError as error:
-        doubt = str(error)
+        failure = str(error)
     # not while `error` is handled, as in `Publisher`
-    LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, doubt)
+    LOG.warning("the claim of %s is in doubt: %s", query.transactional_id, failure)
     transactions.abandon()
     on_step(Step.IN_DOUBT)
-    renewed = _if_written(marker, query, kafka, doubt)
+    renewed = doubt.renewed_if_written(query, kafka, marker, failure)
     transactions.close()
     return renewed
-
-
-def claim_topics(topics: Topics, kafka: Kafka, beside: Sequence[OutputRecord] = ()) -> None:
-    """Make the topics those of this deployment, unless they are another one's.
-
-    The name of a deployment could not tell: two of different names would each find a marker of
-    their own, and decide each command twice. So the topic `owners` has a marker whose owner is the
-    deployment; it counts as long as topics with the ids in it exist.
-
-    Args:
-        topics: Of the deployment; they exist.
-        kafka: Where they are.
-        beside: An operator's decision that they are, because nothing readable says whose they are;
-            written in the same transaction.
-
-    Raises:
-        OwnedByAnother: Another deployment has them; it is named, and not disturbed.
-        UnreadableMarker: The last record of the owner is no marker, and no operator decided.
-        NotPublished: Another process claims them at the same time.
-        Unreachable: Kafka does not answer.
-        VerdictError: An operator decided, and they are this deployment's already.
-    """
-    query = _query_of_topics(topics)
-    found = Identities(kafka).identity(query.topics)
-    if not beside and _are_ours(query, kafka, topics, found, wait=False):
-        return
-    # a process that was killed in a claim leaves a transaction open, and this ends it
-    transactions = Transactions(kafka, query.transactional_id)
-    try:
-        if not _are_known_as_ours(query, kafka, topics, found, bool(beside)):
-            marker = replace(
-                genesis(query, None, {}, query.first_shards),
-                owner=topics.deployment,
-                cluster_id=found.cluster_id,
-                topic_ids=dict(found.topic_ids),
-            )
-            transactions = write_marker(transactions, query, kafka, marker, beside=beside)
-        elif beside:
-            raise VerdictError(f"the topics are those of {topics.deployment!r} already")
-    finally:
-        transactions.close()
-
-
-def check_topics_owner(topics: Topics, kafka: Kafka) -> None:
-    """Return if the topics, as far as they exist, are not those of another deployment.
-
-    Raises:
-        OwnedByAnother: They are, by a claim that is committed; `claim_topics` waits for others.
-        UnreadableMarker: As for `claim_topics`.
-        Unreachable: Kafka does not answer.
-    """
-    query = _query_of_topics(topics)
-    identities = Identities(kafka)
-    if identities.identity([topics.owners]).topic_ids:
-        _are_ours(query, kafka, topics, identities.identity(query.topics), wait=False)
-
-
-def is_owner(marker: Marker | None, deployment: str, found: Identity) -> bool:
-    """Tell whether `marker` says that these topics, all of them, are those of `deployment`.
-
-    Raises:
-        OwnedByAnother: Topics that exist are another one's.
-    """
-    if marker is None:
-        return False
-    if marker.owner == deployment:
-        return (marker.cluster_id, marker.topic_ids) == (found.cluster_id, found.topic_ids)
-    theirs = sorted(dict(marker.topic_ids.items() & found.topic_ids.items()))
-    if theirs:
-        more = f" and {len(theirs) - 1} more" if len(theirs) > 1 else ""
-        raise OwnedByAnother(
-            f"{theirs[0]}{more} belong to the deployment {marker.owner!r}, and this one is "
-            f"{deployment!r}: both would decide every command. Nothing was published. Set "
-            f"deployment to {marker.owner!r} to go on with that one, or give this one a "
-            "topic_prefix of its own"
-        )
-    return False
 
 
 def _check_before(query: Query, kafka: Kafka, checkpoint: CheckpointPosition) -> None:
@@ -279,61 +196,3 @@ def _checked(
         marker, checkpoint, records_exist=records_exist, shards=query.shards, seeded=query.seeded
     )
     return marker
-
-
-def _if_written(marker: Marker, query: Query, kafka: Kafka, doubt: str) -> Transactions:
-    """Return a new producer if `marker` is the query's, before and after its initialisation."""
-    _check_written(marker, query, kafka, doubt)
-    renewed = Transactions(kafka, query.transactional_id)
-    try:
-        _check_written(marker, query, kafka, doubt)
-    except BaseException:
-        renewed.close()
-        raise
-    return renewed
-
-
-def _check_written(marker: Marker, query: Query, kafka: Kafka, doubt: str) -> None:
-    found = read_marker(kafka, query, wait=True).marker
-    if found != marker:
-        raise NotPublished(
-            f"{query.transactional_id} could not be claimed ({doubt}); its marker says: "
-            f"{described(found)}: if that process runs, it goes on and this one stops; if it does "
-            "not, start again"
-        )
-
-
-def _are_known_as_ours(
-    query: Query, kafka: Kafka, topics: Topics, found: Identity, decided: bool
-) -> bool:
-    try:
-        return _are_ours(query, kafka, topics, found, wait=True)  # no other process can write now
-    except UnreadableMarker:
-        if not decided:
-            raise
-        return False
-
-
-def _are_ours(query: Query, kafka: Kafka, topics: Topics, found: Identity, *, wait: bool) -> bool:
-    try:
-        marker = read_marker(kafka, query, wait=wait).marker
-    except UnreadableMarker as error:
-        raise UnreadableMarker(
-            f"the last record of {topics.owners} under the key {OWNER!r} is none of verdict's, so "
-            "nothing says which deployment the topics belong to: see who wrote it, then let the "
-            f"deployment whose topics these are say so: {query.remedy}"
-        ) from error
-    return is_owner(marker, topics.deployment, found)
-
-
-def _query_of_topics(topics: Topics) -> Query:
-    return Query(
-        name=OWNER,
-        transactional_id=topics.owners,
-        markers=topics.owners,
-        inputs=(),
-        outputs=(),
-        others=tuple(topics.of_the_log()),
-        handler_version="",
-        first_shards=1,
-    )

@@ -7,7 +7,7 @@ from enum import StrEnum, auto
 from verdict.errors import Unreachable
 from verdict.exactly_once import doubt
 from verdict.exactly_once.batch import Batch, Digest, Outputs
-from verdict.exactly_once.belonging import require_same_topics
+from verdict.exactly_once.belonging import remembered
 from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.resume import Action, check_batch, check_replay
@@ -15,7 +15,7 @@ from verdict.exactly_once.shards import check_states, states_after
 from verdict.exactly_once.steps import OnStep, Step
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities
+from verdict.kafka.log_identity import Identities, require_same_topics
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
 
@@ -145,8 +145,8 @@ class Publisher:
     def _check_topics(self) -> None:
         """Check that the records went to the topics of the marker, and not to new ones."""
         try:
-            seconds = self._kafka.transaction_timeout_s
-            require_same_topics(self._marker, self._query, self._identities, seconds)
+            known = remembered(self._marker, self._query)
+            require_same_topics(known, self._identities, self._kafka.transaction_timeout_s)
         except Unreachable as error:
             raise TransactionFailedError(str(error)) from error
 

@@ -44,8 +44,8 @@ def check_readable(
         more = f"; and of {len(lacking) - SHOWN} partitions more" if len(lacking) > SHOWN else ""
         raise VerdictError(
             f"Kafka does not have all that {query.name} reads next: {'; '.join(lacking[:SHOWN])}"
-            f"{more}. Run {query.remedy}, which begins where the marker ends, and says what to do "
-            "about commands that were dropped before they were decided"
+            f"{more}. Bring the records back; or run {query.remedy}, which begins where the marker "
+            "ends, and says what to do about commands that were dropped before they were decided"
         )
 
 

@@ -142,7 +142,7 @@ def _check_after_genesis(
     if records_exist and marker.generation == FIRST_GENERATION:
         raise _mismatch("cannot start: outputs exist that no marker covers", marker, checkpoint)
     if last is not None and (last.batch_id != 0 or checkpoint.committed):
-        raise _mismatch("is of an older life of the query", marker, checkpoint)
+        raise _mismatch("is of an earlier generation", marker, checkpoint)
     if checkpoint.initial is not None and not same(checkpoint.initial, marker.offsets):
         raise _behind(marker, checkpoint)
     if marker.generation not in (FIRST_GENERATION, seeded):

@@ -2,7 +2,7 @@
 
 from verdict.application import current
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.exactly_once.belonging import require_log_of
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.markers import marker_now
 from verdict.exactly_once.query import Query, decider_query, lake_query
@@ -29,9 +29,8 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
             they can be renewed at once.
         Unreachable: Kafka does not answer.
     """
-    markers = ((query, readable_marker(kafka, query)) for query in queries_of(settings))
-    found = [(query, marker) for query, marker in markers if marker is not None]
-    refuse_other_topics(found, kafka, settings.topics)
+    markers = [(query, readable_marker(kafka, query)) for query in queries_of(settings)]
+    require_log_of([(query, marker) for query, marker in markers if marker is not None], kafka)
 
 
 def readable_marker(kafka: Kafka, query: Query) -> Marker | None:

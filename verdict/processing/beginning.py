@@ -7,9 +7,10 @@ sent twice, and what had no consequence yet gets none. Files can be written agai
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
-from verdict.exactly_once.fencing import claim_topics, genesis, write_marker
+from verdict.exactly_once.fencing import genesis, write_marker
 from verdict.exactly_once.markers import settled_marker
 from verdict.exactly_once.query import OWNER, Query
+from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog

@@ -27,7 +27,7 @@ from verdict.client.client import Client
 from verdict.client.errors import SendingFailed
 from verdict.errors import VerdictError
 from verdict.exactly_once.call_errors import TransactionFailedError
-from verdict.exactly_once.fencing import claim_topics
+from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
 from verdict.kafka.acls import Acl, Role, acls

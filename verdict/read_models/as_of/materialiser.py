@@ -14,7 +14,7 @@ from verdict.database.address import one_line, url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog

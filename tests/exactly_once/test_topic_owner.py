@@ -12,19 +12,19 @@ from tests.wire.examples import PLACED_MARKER
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish
-from verdict.exactly_once import ownership
+from verdict.exactly_once import topic_owner
 from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.fencing import (
+from verdict.exactly_once.markers import Seen
+from verdict.exactly_once.query import OWNER, Query
+from verdict.exactly_once.topic_owner import (
     OwnedByAnother,
     check_topics_owner,
     claim_topics,
     is_owner,
 )
-from verdict.exactly_once.markers import Seen
-from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities, Identity
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities, Identity
 from verdict.local.broker import EmbeddedBroker
 from verdict.processing.beginning import begin_as_owner
 from verdict.wire.marker import Marker
@@ -58,9 +58,9 @@ class Read:
     def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
         self._marker = marker
         self.waited: list[bool] = []
-        monkeypatch.setattr(ownership, "read_marker", self.marker)
-        monkeypatch.setattr(ownership, "Identities", lambda _: self)
-        monkeypatch.setattr(ownership, "Transactions", lambda *_: self)
+        monkeypatch.setattr(topic_owner, "read_marker", self.marker)
+        monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
+        monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
 
     def marker(self, kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         self.waited.append(wait)
@@ -113,7 +113,7 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     create(broker.bootstrap_servers, blue, names)
     claim_topics(blue, kafka)
     producer = Producer(dict(kafka.settings))
-    producer.produce(blue.owners, b"garbage", ownership.NAME)
+    producer.produce(blue.owners, b"garbage", OWNER)
     assert producer.flush(30) == 0
     with pytest.raises(UnreadableMarker):
         claim_topics(blue, kafka)
