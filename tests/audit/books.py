@@ -15,7 +15,7 @@ from verdict.configuration.settings import Settings
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
 from verdict.event_log.placed import laid
-from verdict.exactly_once.query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.local.broker import EmbeddedBroker
@@ -131,7 +131,7 @@ class Books:
                     (o.topic, o.key, o.value, partition_of(o.key or b"", places[o.topic]))
                     for o in outputs
                 ),
-                (self.topics.markers, NAME.encode(), encode(self._marker()), 0),
+                (self.topics.markers, DECIDER.encode(), encode(self._marker()), 0),
             ]
         )
 
@@ -160,7 +160,7 @@ class Books:
 
     def _marker(self) -> Marker:
         return Marker(
-            query=NAME,
+            query=DECIDER,
             owner="test",
             generation=1,
             query_id=None,

@@ -97,7 +97,7 @@ class Deployment:
         for producer in self._fencing:
             producer.close()
 
-    def claim_query(
+    def claim(
         self, checkpoint: CheckpointPosition = FRESH, on_step: OnStep = unobserved
     ) -> Publisher:
         publisher = claim_query(self.query, self.kafka, checkpoint, on_step)

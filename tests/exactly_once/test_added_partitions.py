@@ -19,12 +19,12 @@ def test_outputs_and_markers_stay_in_the_first_partitions(deployment: Deployment
     servers = str(deployment.kafka.settings["bootstrap.servers"])
     counts = {deployment.events: 2, deployment.query.markers: 1}
     deployment.kafka = replace(deployment.kafka, outputs=counts)
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
     for topic, count in counts.items():
         grow(servers, topic, count + 2)
     owner.publish(deployment.batch(1), deployment.outputs(1))
-    again = deployment.take_over(deployment.checkpoint(1, committed=True))
+    again = deployment.claim(deployment.checkpoint(1, committed=True))
     again.publish(deployment.batch(2), deployment.outputs(2))
 
     written = {deployment.events: {0, 1}, deployment.query.markers: {0}}

@@ -37,7 +37,7 @@ def test_each_thing_that_is_another_is_named_with_both_ids() -> None:
 def test_the_marker_keeps_the_ids_of_kafka_and_of_the_topics_that_it_speaks_of(
     deployment: Deployment,
 ) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
     marker = deployment.marker()
@@ -77,7 +77,7 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
     deployment: Deployment, recreated: str
 ) -> None:
     steps: list[Step] = []
-    owner = deployment.take_over(on_step=steps.append)
+    owner = deployment.claim(on_step=steps.append)
     owner.publish(deployment.batch(0), deployment.outputs(0))
     topic = f"{deployment.name}.{recreated}"
     [was] = deployment.ids([topic]).values()
@@ -86,13 +86,13 @@ def test_a_topic_that_was_created_anew_is_refused_before_the_owner_is_disturbed(
 
     [now] = deployment.ids([topic]).values()
     with pytest.raises(AnotherLog, match=f"{topic} had the id {was} and has {now}"):
-        deployment.take_over(deployment.checkpoint(0, committed=True))
+        deployment.claim(deployment.checkpoint(0, committed=True))
     assert deployment.marker() == owner.marker  # nobody has claimed it
 
 
 @pytest.mark.proves("G-01")
 def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
     deployment.recreate(deployment.events)
@@ -104,7 +104,7 @@ def test_a_topic_that_is_created_anew_under_the_owner_gets_nothing(deployment: D
 
 
 def test_a_topic_that_is_deleted_under_the_owner_is_named(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
 
     deployment.remove(deployment.commands)
 
@@ -127,22 +127,22 @@ def test_a_topic_that_is_created_anew_is_noticed_though_nothing_is_published(
 
 @pytest.mark.proves("G-01")
 def test_a_marker_of_another_cluster_is_refused(deployment: Deployment) -> None:
-    owner = deployment.take_over()
+    owner = deployment.claim()
     foreign = replace(owner.marker, cluster_id="elsewhere")
     write_marker(deployment.fence(), deployment.query, deployment.kafka, foreign).close()
 
     with pytest.raises(AnotherLog, match=r"cluster's id was elsewhere and is .*bootstrap_servers"):
-        deployment.take_over()
+        deployment.claim()
 
 
 @pytest.mark.proves("G-01")
 def test_a_marker_without_ids_adopts_them_with_the_next_claim(deployment: Deployment) -> None:
-    former = deployment.take_over()
+    former = deployment.claim()
     former.publish(deployment.batch(0), deployment.outputs(0))
     older = replace(former.marker, cluster_id=None, topic_ids={})
     write_marker(deployment.fence(), deployment.query, deployment.kafka, older).close()
 
-    owner = deployment.take_over(deployment.checkpoint(0, committed=True))
+    owner = deployment.claim(deployment.checkpoint(0, committed=True))
 
     assert owner.marker.topic_ids == former.marker.topic_ids
     owner.publish(deployment.batch(1), deployment.outputs(1))
@@ -163,7 +163,7 @@ def test_a_query_without_state_goes_on_in_its_own_topics_only(deployment: Deploy
 def test_topics_that_are_new_are_adopted_and_those_of_no_interest_are_kept(
     deployment: Deployment,
 ) -> None:
-    marker = deployment.take_over(FRESH).marker
+    marker = deployment.claim(FRESH).marker
     known = {deployment.commands: marker.topic_ids[deployment.commands], "left.events": "gone"}
 
     found = belonging(replace(marker, topic_ids=known), deployment.query, deployment.kafka)

@@ -26,7 +26,7 @@ def reading(deployment: Deployment, *inputs: str) -> Query:
 
 def decides(deployment: Deployment) -> None:
     """Let there be events."""
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
 

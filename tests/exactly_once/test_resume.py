@@ -69,9 +69,9 @@ def test_a_query_goes_on_where_its_marker_ends(
         pytest.param(None, BEGUN, False, "has been used", id="Kafka is another one"),
         pytest.param(GENESIS, FRESH, True, "that no marker covers", id="others wrote the outputs"),
         pytest.param(
-            GENESIS, at(BATCH_0, committed=True), False, "older life", id="marker went back"
+            GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="marker went back"
         ),
-        pytest.param(GENESIS, at(BATCH_1), False, "older life", id="marker went back by more"),
+        pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="marker went back by more"),
         pytest.param(
             replace(GENESIS, offsets=FIRST), BEGUN, False, "does not meet", id="Spark began before"
         ),
@@ -131,7 +131,7 @@ def test_a_recovered_generation_starts_only_with_its_recovered_state(
 def test_a_checkpoint_of_the_generation_before_is_refused() -> None:
     recovered = replace(GENESIS, generation=2, offsets=FIRST)
 
-    with pytest.raises(CheckpointMismatchError, match="older life"):
+    with pytest.raises(CheckpointMismatchError, match="earlier generation"):
         check_resume(recovered, at(BATCH_0, committed=True), records_exist=True, seeded=2)
 
 

@@ -161,7 +161,7 @@ def test_who_was_taken_over_publishes_nothing_more(reacted: Reacted) -> None:
     end = {name: [offsets[0] + 1, *offsets[1:]] for name, offsets in start.items()}
     batch = Batch(query_id="a query", batch_id=0, start=start, end=end)
 
-    with pytest.raises(FencedError, match="was taken over by owner"):
+    with pytest.raises(FencedError, match="was fenced by owner"):
         first.publish(batch, [OutputRecord(topic, b"1", b"{}")])
     assert reacted.on(topic) == []
 

@@ -1,7 +1,6 @@
 """What may go wrong with the calls of a producer."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -99,23 +98,29 @@ class _Failure:
         return f"{self.error.str()} for {self._record}"
 
 
-@contextmanager
-def translate_kafka_errors(what: str, failures: Failures) -> Iterator[None]:
+def translate_kafka_errors(what: str, failures: Failures) -> AbstractContextManager[None]:
     """Turn whatever a client call raises into TransactionFailedError; then look for failed records.
 
     Args:
         what: The call, for the message.
         failures: Of the same producer.
     """
-    try:
-        yield
-    except KafkaException as error:
-        raise _failed(what, error.args[0]) from error
-    except KafkaError as error:  # a fatal one; no `except Exception` catches it
-        # it has no traceback, so as a cause it would break whoever prints one
-        raise _failed(what, error) from None
-    failures.check()
+    return _Translation(what, failures)
 
 
-def _failed(what: str, reason: KafkaError) -> TransactionFailedError:
-    return TransactionFailedError(f"{what}: {reason.str()} ({reason.name()})", reason)
+class _Translation(AbstractContextManager[None]):
+    def __init__(self, what: str, failures: Failures) -> None:
+        self._what = what
+        self._failures = failures
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # a fatal error is raised as a KafkaError, which no `except Exception` catches
+        if isinstance(error, KafkaException | KafkaError):
+            reason = error.args[0] if isinstance(error, KafkaException) else error
+            # a KafkaError has no traceback: as a cause it breaks whoever prints one
+            cause = error if isinstance(error, KafkaException) else None
+            raise TransactionFailedError(
+                f"{self._what}: {reason.str()} ({reason.name()})", reason
+            ) from cause
+        if error is None:
+            self._failures.check()

@@ -13,7 +13,7 @@ from compose.settings import BusinessSettings
 from tests.projection.event_log import EventLog
 from tests.projection.read_side import ReadSide
 from tests.topics import create, drop
-from verdict.exactly_once.query import NAME
+from verdict.exactly_once.query import DECIDER
 from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
@@ -143,7 +143,7 @@ class World:
         """Say, as the decider does, that all commands have their outcome."""
         offsets = {t: [end for _, end in self.ends(t)] for t in self.topics.every_commands()}
         marker = Marker(
-            query=NAME,
+            query=DECIDER,
             owner="test",
             generation=1,
             query_id=None,
@@ -153,7 +153,7 @@ class World:
             shards=1,
             handler_version="1",
         )
-        self.transact([(self.topics.markers, NAME.encode(), encode(marker), 0)])
+        self.transact([(self.topics.markers, DECIDER.encode(), encode(marker), 0)])
 
     def drop(self, before: int) -> None:
         """Let Kafka forget the events of partition 0 before an offset."""
