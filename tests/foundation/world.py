@@ -33,14 +33,14 @@ class World:
         owner.close()
         self._marker = owner.marker
 
-    def knows(self, aggregate_type: str, *, ids: bool = True) -> None:
-        """Let the marker know one aggregate only, with the ids of its topics or without."""
+    def knows(self, aggregate_type: str) -> None:
+        """Let the marker know one aggregate only, with the ids of its topics."""
         of = set(self.settings.topics.beside(self.settings.topics.events(aggregate_type)))
         known, offsets = self._marker.topic_ids.items(), self._marker.offsets.items()
         self.remember(
             replace(
                 self._marker,
-                topic_ids={name: id for name, id in known if ids * name in of},
+                topic_ids={name: id for name, id in known if name in of},
                 offsets={name: at for name, at in offsets if name in of},
             )
         )
