@@ -71,7 +71,7 @@ def test_a_query_goes_on_where_its_marker_ends(
         pytest.param(
             GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="marker went back"
         ),
-        pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="marker went back by more"),
+        pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="went back by more"),
         pytest.param(
             replace(GENESIS, offsets=FIRST), BEGUN, False, "does not meet", id="Spark began before"
         ),

@@ -59,14 +59,19 @@ def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
     return Seen(marker, settled=kept.end >= written[place])
 
 
-def settled_marker(kafka: Kafka, query: Query) -> Marker | None:
+def readable_marker(kafka: Kafka, query: Query, *, wait: bool = False) -> Marker | None:
     """Return the query's marker; None when there is none, or something else in its place.
+
+    Args:
+        kafka: Where to read.
+        query: Whose marker.
+        wait: As for `read_marker`.
 
     Raises:
         Unreachable: Kafka does not answer.
     """
     try:
-        return read_marker(kafka, query, wait=True).marker
+        return read_marker(kafka, query, wait=True).marker if wait else marker_now(kafka, query)
     except UnreadableMarker:
         return None
 

@@ -5,9 +5,10 @@ import logging
 from verdict.configuration.settings import Settings
 from verdict.event_log.decisions import accepted_partitions, read_decisions
 from verdict.event_log.followed_log import refuse_another_database
+from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import decider_query
 from verdict.exactly_once.topic_owner import check_topics_owner, claim_topics
-from verdict.foundation.known_markers import readable_marker, refuse_another_log
+from verdict.foundation.known_markers import refuse_another_log
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.wire.marker import Marker

@@ -3,12 +3,10 @@
 from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.belonging import require_log_of
-from verdict.exactly_once.errors import UnreadableMarker
-from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import Query, decider_query, lake_query
 from verdict.kafka.access import Kafka
 from verdict.reactions.query import reactions_of, reactions_query
-from verdict.wire.marker import Marker
 
 
 def queries_of(settings: Settings) -> tuple[Query, ...]:
@@ -31,14 +29,3 @@ def refuse_another_log(settings: Settings, kafka: Kafka) -> None:
     """
     markers = [(query, readable_marker(kafka, query)) for query in queries_of(settings)]
     require_log_of([(query, marker) for query, marker in markers if marker is not None], kafka)
-
-
-def readable_marker(kafka: Kafka, query: Query) -> Marker | None:
-    """Return the query's marker, None where there is none that can be read.
-
-    Whoever goes on from it reads it again; a recovery can do without.
-    """
-    try:
-        return marker_now(kafka, query)
-    except UnreadableMarker:
-        return None

@@ -8,7 +8,7 @@ from verdict.event_log.passing import Wish
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.fencing import genesis, write_marker
-from verdict.exactly_once.markers import settled_marker
+from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import OWNER, Query
 from verdict.exactly_once.topic_owner import claim_topics
 from verdict.exactly_once.transactions import Transactions
@@ -46,7 +46,7 @@ def begin_without_marker(
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
-        former = settled_marker(kafka, query)
+        former = readable_marker(kafka, query, wait=True)
         new = genesis(query, former, _offsets(query, kafka, at_the_ends), query.first_shards)
         new = belonging(new, query, kafka)
         why = f"{query.name} begins anew at {shown(new.offsets)}: {wish.why}"

@@ -41,7 +41,7 @@ from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
 from verdict.exactly_once.fencing import genesis, new_owner, write_marker
-from verdict.exactly_once.markers import settled_marker
+from verdict.exactly_once.markers import readable_marker
 from verdict.exactly_once.query import Query, decider_query
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
@@ -145,7 +145,7 @@ def _claimed(
     ground: Foundation, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[Marker, Transactions]:
     """Return the marker to go on from, after whoever decided can read that it must stop."""
-    marker = settled_marker(ground.kafka, query)
+    marker = readable_marker(ground.kafka, query, wait=True)
     if marker is None:
         lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions
