@@ -22,12 +22,6 @@ def renewed(
     The marker is read first, because a blind initialisation would fence a newer owner. It is read
     again after that: what the discarded producer left open is committed or aborted by then.
 
-    Args:
-        query: Whose producer failed.
-        kafka: Where it runs.
-        marker: The last one that this owner is sure of.
-        on_step: Called at each step.
-
     Raises:
         FencedError: Another process owns the query.
         AnotherLog: A topic was deleted meanwhile, whether created again or not.
@@ -51,7 +45,6 @@ def renewed_if_written(query: Query, kafka: Kafka, marker: Marker, failure: str)
 
     Raises:
         NotPublished: It is not; the earlier owner, or another one, goes on.
-        Unreachable: Kafka does not answer.
     """
     _check_written(query, kafka, marker, failure)
     renewed = Transactions(kafka, query.transactional_id)

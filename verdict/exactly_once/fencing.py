@@ -40,12 +40,6 @@ def claim_query(
     A checkpoint that does not fit is refused before the earlier owner is fenced. The first start
     of all writes the first marker.
 
-    Args:
-        query: Its names, inputs and rules.
-        kafka: Where it runs.
-        checkpoint: The position of Spark's checkpoint, which this process will continue.
-        on_step: Called at each step, here and in every `publish`.
-
     Returns:
         The publisher. Its marker has the shard count and, for a fresh checkpoint, the offsets
         that Spark must start with.
@@ -56,7 +50,6 @@ def claim_query(
         NotPublished: The claim failed, as when another process starts at the same time; the
             earlier owner goes on.
         Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
-        VerdictError: A topic is missing, or Kafka refuses.
     """
     _check_before(query, kafka, checkpoint)
     on_step(Step.MARKER_READ)
@@ -73,16 +66,9 @@ def claim_query(
 def claim(
     query: Query, kafka: Kafka, earlier: Callable[[], Marker], on_step: OnStep = unobserved
 ) -> Publisher:
-    """Fence the owner of `query`, and become the owner.
+    """Fence the owner of `query`, and become the owner; raises as `claim_query`.
 
-    Args:
-        query: Its names, inputs and rules.
-        kafka: Where it runs.
-        earlier: Finds the marker to go on from, now that no other process can write one; may raise.
-        on_step: Called at each step, here and in every `publish`.
-
-    Raises:
-        AnotherLog, NotPublished, Unreachable: As for `claim_query`.
+    `earlier` finds the marker to go on from, once no other process can write one; it may raise.
     """
     transactions = Transactions(kafka, query.transactional_id)
     try:
@@ -105,13 +91,8 @@ def genesis(query: Query, previous: Marker | None, offsets: Offsets, shards: int
     """Return the first marker of a new generation, without an owner: a claim adds that.
 
     It says that every shard begins empty, so that the first batch finds a foreign state; a
-    recovery says instead what it has seeded.
-
-    Args:
-        query: Whose marker it is.
-        previous: The marker that it replaces, None at the first start of all.
-        offsets: Where the first batch starts: next offset by partition, by topic.
-        shards: How many shards the checkpoint of this generation has.
+    recovery says instead what it has seeded. `previous` is the marker that it replaces, and
+    `offsets` are where the first batch starts.
     """
     return Marker(
         query=query.name,

@@ -60,16 +60,7 @@ def read_marker_in(log: KafkaLog, query: Query, *, wait: bool = False) -> Seen:
 
 
 def readable_marker(kafka: Kafka, query: Query, *, wait: bool = False) -> Marker | None:
-    """Return the query's marker; None when there is none, or something else in its place.
-
-    Args:
-        kafka: Where to read.
-        query: Whose marker.
-        wait: As for `read_marker`.
-
-    Raises:
-        Unreachable: Kafka does not answer.
-    """
+    """Return the query's marker; None when there is none, or something else in its place."""
     try:
         return read_marker(kafka, query, wait=True).marker if wait else marker_now(kafka, query)
     except UnreadableMarker:
@@ -91,12 +82,7 @@ def marker_in(log: KafkaLog, query: Query) -> Marker | None:
 
 
 def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
-    """Tell whether any of `topics` holds a committed record, or held one that was deleted.
-
-    Raises:
-        Unreachable: Kafka does not answer within the transaction timeout.
-        VerdictError: A topic does not exist.
-    """
+    """Tell whether any of `topics` holds a committed record, or held one that was deleted."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         kept = log.bounds(log.places(topics))
         if any(span.start for span in kept.values()):
@@ -106,17 +92,12 @@ def holds_records(kafka: Kafka, topics: tuple[str, ...]) -> bool:
 
 
 def first_offsets(kafka: Kafka, topics: Collection[str]) -> Offsets:
-    """Return the first offset that Kafka still holds, by partition, of each topic.
-
-    Raises:
-        Unreachable: Kafka does not answer within the transaction timeout.
-        VerdictError: A topic does not exist.
-    """
+    """Return the first offset that Kafka still holds, by partition, of each topic."""
     return starts(bounds_of(kafka, topics))
 
 
 def bounds_of(kafka: Kafka, topics: Collection[str]) -> Spans:
-    """Return from where to where all partitions of topics hold committed records; raises so."""
+    """Return from where to where all partitions of topics hold committed records."""
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:
         return log.bounds(log.places(topics))
 

@@ -62,9 +62,7 @@ class Publisher:
         It is visible, whole, when this returns. After NotPublished, Unreachable or FencedError it
         is visible whole or not at all: the marker tells the next call, or the next start.
 
-        Args:
-            batch: As Spark's checkpoint planned it.
-            outputs: All of its records; read again when a transaction has to be repeated.
+        The outputs are read again when a transaction has to be repeated.
 
         Raises:
             CheckpointMismatchError: The batch, or the state of a shard, does not start where the

@@ -17,12 +17,6 @@ def check_readable(
 ) -> None:
     """Return if Kafka has the batch that is planned, or else all behind the marker.
 
-    Args:
-        query: Whose batch it is.
-        kafka: Where its inputs are.
-        marker: Up to where everything is published.
-        checkpoint: What is planned.
-
     Raises:
         VerdictError: Kafka has dropped some of it, has lost its end, or has a new topic instead.
         Unreachable: Kafka does not answer.

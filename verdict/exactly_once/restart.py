@@ -35,8 +35,8 @@ def restart_from_progress(
     Args:
         query: Its names, inputs and rules.
         kafka: Where it runs.
-        with_history: Inputs that begin at their ends when they are added.
         on_step: Called at each step, here and in every `publish`.
+        with_history: Inputs that begin at their ends when they are added.
 
     Returns:
         The publisher. Its marker has the offsets that Spark must start with, for a checkpoint
@@ -44,10 +44,7 @@ def restart_from_progress(
 
     Raises:
         CheckpointMismatchError: There are outputs, but no marker says how far they go.
-        AnotherLog: The marker is of another cluster, or of topics that are no more.
-        NotPublished: The claim failed, as when another process starts at the same time.
-        Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
-        VerdictError: A topic is missing, or Kafka refuses.
+        AnotherLog, NotPublished, Unreachable: As for `claim_query`.
     """
 
     def earlier() -> Marker:

@@ -28,17 +28,13 @@ class OwnedByAnother(VerdictError):
 def claim_topics(topics: Topics, kafka: Kafka, beside: Sequence[OutputRecord] = ()) -> None:
     """Make the topics those of this deployment, unless they are another one's.
 
-    Args:
-        topics: Of the deployment; they exist.
-        kafka: Where they are.
-        beside: An operator's decision that they are, because nothing readable says whose they are;
-            written in the same transaction.
+    `beside` is an operator's decision that they are, where nothing readable says whose they are;
+    it is written in the same transaction.
 
     Raises:
         OwnedByAnother: Another deployment has them; it is named, and not disturbed.
         UnreadableMarker: The last record of the owner is no marker, and no operator decided.
         NotPublished: Another process claims them at the same time.
-        Unreachable: Kafka does not answer.
         VerdictError: An operator decided, and they are this deployment's already.
     """
     query = _query_of_topics(topics)
@@ -67,8 +63,6 @@ def check_topics_owner(topics: Topics, kafka: Kafka) -> None:
 
     Raises:
         OwnedByAnother: They are, by a claim that is committed; `claim_topics` waits for others.
-        UnreadableMarker: As for `claim_topics`.
-        Unreachable: Kafka does not answer.
     """
     query = _query_of_topics(topics)
     identities = Identities(kafka)
