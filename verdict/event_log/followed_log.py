@@ -37,6 +37,9 @@ REMEDY = (
 )
 
 
+Archived = Mapping[Partition, tuple[int, str]]
+
+
 class Filled(NamedTuple):
     """How far a read side was filled, from which topics, and the decisions that it has copied."""
 
@@ -79,19 +82,22 @@ def filled(settings: Settings) -> Filled:
         VerdictError: The database is none that verdict knows, or of a newer version.
         Unreachable: It does not answer.
     """
-    with _database_if_any(settings) as connection:
-        return NOT_FILLED if connection is None else _filled(connection)
+    with database_if_any(settings) as engine:
+        if engine is None:
+            return NOT_FILLED
+        with failing_in_words(engine), snapshot(engine) as connection:
+            return _filled(connection)
 
 
 def follow_instead(settings: Settings, found: Identity) -> None:
     """Let the read side follow these topics in the place of those that bore their names."""
-    with _database_if_any(settings) as connection:
-        if connection is None or not _has(connection, followed.table):
+    with database_if_any(settings) as engine:
+        if engine is None:
             return
-    url = database_url(settings)
-    with opened(url) as engine, failing_in_words(engine), engine.begin() as connection:
-        exclude_others(connection, "followed topics")
-        followed.renew(connection, found.cluster_id or "", found.topic_ids)
+        with failing_in_words(engine), engine.begin() as connection:
+            if _has(connection, followed.table):
+                exclude_others(connection, "followed topics")
+                followed.renew(connection, found.cluster_id or "", found.topic_ids)
 
 
 def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
@@ -106,10 +112,7 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
         Unreachable: Kafka does not answer.
     """
     try:
-        with _database_if_any(settings) as connection:
-            if connection is None:
-                return
-            found, archived = _filled(connection), _last_archived(connection)
+        found, archived = filled(settings), _last_archived(settings)
     except (Unreachable, EnvironmentIncomplete):
         return
     refuse_another_filling(settings, kafka, found, archived)
@@ -119,7 +122,7 @@ def refuse_another_filling(
     settings: Settings,
     kafka: Kafka,
     filling: Filled,
-    archived: Mapping[Partition, tuple[int, str]] | None = None,
+    archived: Archived | None = None,
 ) -> None:
     """Return if what a database was filled with is of these topics; raises as above."""
     whose = f"the read side {shown(parse(database_url(settings)))}"
@@ -149,7 +152,7 @@ def remembered(
     noted: followed.Followed,
     topics: Collection[str],
     reached: Mapping[Partition, int] | None = None,
-    archived: Mapping[Partition, tuple[int, str]] | None = None,
+    archived: Archived | None = None,
 ) -> Remembered:
     """Return what a read side remembers of topics that it may follow; others do not matter.
 
@@ -175,22 +178,36 @@ def remembered(
 
 
 @contextmanager
-def _database_if_any(settings: Settings) -> Iterator[Connection | None]:
+def database_if_any(settings: Settings) -> Iterator[Engine | None]:
+    """Give the database; None where there is no such file yet."""
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.exists():
         yield None
         return
-    with opened(url) as engine, failing_in_words(engine), snapshot(engine) as connection:
-        yield connection
+    with opened(url) as engine:
+        yield engine
 
 
-def _last_archived(connection: Connection) -> dict[Partition, tuple[int, str]]:
+def has_archive(engine: Engine) -> bool:
+    """Tell whether a database has an archive, and positions in the log."""
+    with failing_in_words(engine), snapshot(engine) as connection:
+        # one table alone is another application's, as whoever creates ours will say
+        return _has(connection, ARCHIVE) and _has(connection, position.table)
+
+
+def _last_archived(settings: Settings) -> Archived:
+    with database_if_any(settings) as engine:
+        if engine is None or not has_archive(engine):
+            return {}
+        with failing_in_words(engine), snapshot(engine) as connection:
+            return _last_in(connection)
+
+
+def _last_in(connection: Connection) -> Archived:
     """Return the offset and the hash of the last event that is archived, by partition.
 
     A row that was altered, so that its hash is not that of its value, is left to the audit.
     """
-    if not (_has(connection, ARCHIVE) and _has(connection, position.table)):
-        return {}  # one table alone is another application's, as whoever creates ours will say
     columns = ARCHIVE.c
     found = {}
     for place in position.furthest(connection):
