@@ -181,7 +181,7 @@ class Deciding:
         check_readable(query, kafka, publisher.marker, position)
         self._watch = OwnerWatch(kafka, query, publisher.marker)
         self._held.callback(self._watch.close)
-        generation.note_formats()
+        generation.note_formats(self._settings.application)
         generation.tidy(position, former)
 
     def _current(self, query: Query) -> Generation:

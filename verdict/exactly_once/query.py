@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from verdict.application import current
 from verdict.kafka.offsets import Offsets
 from verdict.wire.topics import Topics
 
@@ -68,14 +67,14 @@ def decider_query(topics: Topics, shards: int) -> Query:
         topics: Of the deployment.
         shards: How many the very first start sets up.
     """
-    names = current().aggregate_types
+    names = topics.application.aggregate_types
     return query_of(
         topics,
         DECIDER,
         inputs=topics.every_commands(),
         outputs=[*map(topics.events, names), *map(topics.responses, names)],
         others=[topics.dead_letters, topics.decisions, *map(topics.rejected, names)],
-        handler_version=current().handler_versions,
+        handler_version=topics.application.handler_versions,
         first_shards=shards,
     )
 
@@ -85,7 +84,7 @@ def lake_query(topics: Topics) -> Query:
 
     Without a lake in the application it reads nothing.
     """
-    table = current().lake
+    table = topics.application.lake
     return query_of(
         topics,
         LAKE,

@@ -1,6 +1,5 @@
 """The markers of all queries of a deployment, and that they are of the log that there is."""
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.exactly_once.belonging import require_log_of
 from verdict.exactly_once.markers import readable_marker
@@ -11,7 +10,7 @@ from verdict.reactions.query import reactions_of, reactions_query
 
 def queries_of(settings: Settings) -> tuple[Query, ...]:
     """Return all that may have a marker, the decider first."""
-    lake = () if current().lake is None else (lake_query(settings.topics),)
+    lake = () if settings.application.lake is None else (lake_query(settings.topics),)
     return (
         decider_query(settings.topics, settings.shards),
         reactions_query(reactions_of(settings)),
