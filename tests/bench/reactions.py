@@ -21,7 +21,7 @@ from tests.bench.workload import Sent, fill
 from tests.projection.event_log import AN_EVENT
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
-from verdict.exactly_once.decider_query import NAME as DECIDER
+from verdict.exactly_once.query import NAME as DECIDER
 from verdict.foundation.foundation import lay_foundation
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.model.policy import commands_of

@@ -22,7 +22,7 @@ from tests.bench.workload import PLAIN, Sent, command, commands, fill
 from tests.hostile import hostile
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import NAME
 from verdict.foundation.foundation import Foundation, lay_foundation
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.topic_check import TopicAdmin

@@ -15,7 +15,7 @@ from tests.bench.latency import schedule, send
 from tests.bench.progress import query_named
 from tests.bench.settings import settings_for
 from verdict.configuration.settings import Settings
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import NAME
 from verdict.exactly_once.steps import Step
 from verdict.service.running import Running
 

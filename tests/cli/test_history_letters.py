@@ -10,7 +10,7 @@ from tests.cli.conftest import Run
 from verdict.decision.received import arrived, dead_letter
 from verdict.event_log.decisions import write_decisions
 from verdict.event_log.passing import Passed, Plan, letters
-from verdict.exactly_once.decider_query import NAME
+from verdict.exactly_once.query import NAME
 from verdict.kafka.access import kafka_of
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source

@@ -3,19 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Producer
 
-from tests.application import APPLICATION
-from tests.topics import create, drop
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
-from verdict.event_log.passing import NO_WISH, Log, Wish, about_lost, planned, refuse_lost
-from verdict.kafka.access import Kafka
-from verdict.local.broker import EmbeddedBroker
+from verdict.event_log.passing import NO_WISH, Log, Wish, about_lost, planned
 from verdict.model.source import Source
 from verdict.wire.decision import DROPPED, Decision, Lost
 from verdict.wire.spans import Partition, Span
-from verdict.wire.topics import Topics
 
 COMMANDS, EVENTS = "order.commands", "order.events"
 DECIDED = {COMMANDS: [10, 20]}
@@ -155,22 +149,3 @@ def test_what_is_lost_is_said_once_in_the_words_of_who_accepted_it() -> None:
     assert about_lost([(place, one)], NO_WISH, [made]) == []
     with pytest.raises(AssertionError, match="o-2"):
         about_lost([(place, one), (place, other)], NO_WISH, [made])
-
-
-@pytest.mark.proves("C-17")
-def test_a_start_that_lacks_undecided_commands_is_refused(broker: EmbeddedBroker) -> None:
-    """Else the service says `ready`, and ends when Spark looks for them."""
-    servers, topics = broker.bootstrap_servers, Topics(APPLICATION, "lost", "lost-", partitions=1)
-    topic, other = topics.commands("order"), topics.commands("position")
-    create(servers, topics, [topic, other])
-    producer = Producer({"bootstrap.servers": servers})
-    for name in (topic, topic, topic, other):
-        producer.produce(name, b"{}", b"order-1")
-    assert producer.flush(30) == 0
-    drop(servers, topic, {0: 2})
-    drop(servers, other, {0: 1})
-    kafka = Kafka(settings={"bootstrap.servers": servers})
-
-    refuse_lost(kafka, [topic, other], {topic: [2]})
-    with pytest.raises(VerdictError, match=r"lost-order.commands:0 from offset 1 to 1; their"):
-        refuse_lost(kafka, [topic, other], {topic: [1]})

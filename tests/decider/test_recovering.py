@@ -35,8 +35,8 @@ from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import decider_query
 from verdict.foundation.foundation import Foundation
 from verdict.kafka.access import Kafka
 from verdict.kafka.topic_check import TopicAdmin

@@ -17,8 +17,8 @@ from tests.e2e.paused import pause
 from tests.e2e.test_recover import recovered
 from tests.wire.examples import COMMANDS
 from verdict.client.client import Client
-from verdict.exactly_once.lake_query import lake_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import lake_query
 from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
 from verdict.testing.service import end_with_all_they_started

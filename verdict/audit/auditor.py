@@ -16,10 +16,10 @@ from verdict.errors import Unreachable
 from verdict.event_log.archive import Archive
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog, Gone
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import marker_now
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection import lost

@@ -18,7 +18,7 @@ from verdict.decider.recovery.progress import Recovered
 from verdict.decider.recovery.recovering import OnRecoveryStep, recover
 from verdict.errors import VerdictError
 from verdict.event_log.passing import NO_WISH, Wish
-from verdict.exactly_once.lake_query import lake_query
+from verdict.exactly_once.query import lake_query
 from verdict.exactly_once.steps import unobserved
 from verdict.foundation.foundation import lay_foundation, lay_without_spark
 from verdict.foundation.known_markers import refuse_another_log

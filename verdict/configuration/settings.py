@@ -269,6 +269,12 @@ class Settings(BaseSettings):
         return isinstance(self.shared_dir, str)
 
     @property
+    def lake_folder(self) -> Path:
+        """Where the lake's files are; never in an object store, which cannot rename."""
+        home = self.data_dir if self.in_object_store else self.durable_dir
+        return (self.lake_dir or home / "lake").absolute()
+
+    @property
     def roles(self) -> Roles:
         """Who may see what of the read side."""
         return Roles(self.reader_role, self.auditor_role, self.operator_role)

@@ -16,16 +16,15 @@ from verdict.decision.handle import Limits
 from verdict.errors import Late
 from verdict.exactly_once.batch import Batch, Packed
 from verdict.exactly_once.checkpoint import checkpoint_position, remove_torn_files
-from verdict.exactly_once.decider_query import NAME, decider_query
-from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError
+from verdict.exactly_once.fencing import claim_query
 from verdict.exactly_once.markers import read_marker
-from verdict.exactly_once.owner import take_over
+from verdict.exactly_once.owner_watch import OwnerWatch
 from verdict.exactly_once.publisher import Outcome, Publisher
-from verdict.exactly_once.query import Query
-from verdict.exactly_once.replay import refuse_what_cannot_be_read_again
+from verdict.exactly_once.query import DECIDER, Query, decider_query
+from verdict.exactly_once.readable import check_readable
 from verdict.exactly_once.shards import told_moves
 from verdict.exactly_once.steps import OnStep, unobserved
-from verdict.exactly_once.watch import Watch
 from verdict.kafka.topic_differences import PartitionsAdded
 from verdict.operator.arrived import arrivals_of
 from verdict.operator.handover import Outputs, chunks_of
@@ -71,10 +70,10 @@ class Deciding:
         self._shards: list[int] = []
         self._outputs = Outputs(settings.durable_dir / "outputs")
         self._publisher: Publisher | None = None
-        self._watch: Watch | None = None
+        self._watch: OwnerWatch | None = None
         self._generation: Generation | None = None
         told = partial(query_failed, data_dir=settings.durable_dir, log=ground.log)
-        self._query = SparkQuery(ground.spark, NAME, self._publish, told, ANSWERING_MS)
+        self._query = SparkQuery(ground.spark, DECIDER, self._publish, told, ANSWERING_MS)
 
     @property
     def done(self) -> int:
@@ -92,12 +91,12 @@ class Deciding:
         Whether a batch was published that was under way then, the marker tells.
 
         Raises:
-            Misfit: The checkpoint does not continue where the marker ends.
-            TakenOver: Another process became the owner since `stop`.
-            NotPublished, Unreachable, VerdictError: As `take_over` does.
+            CheckpointMismatchError: The checkpoint does not continue where the marker ends.
+            FencedError: Another process became the owner since `stop`.
+            NotPublished, Unreachable, VerdictError: As `claim_query` does.
         """
         if self._watch is None:
-            self._take_over()
+            self._claim()
         else:
             self._watch.look()
         self._begin()
@@ -162,29 +161,29 @@ class Deciding:
             spark.createDataFrame(seeds, SEEDS_SCHEMA) if seeds else None,
         )
 
-    def _take_over(self) -> None:
+    def _claim(self) -> None:
         """Become the owner of the generation that the marker names."""
         query = decider_query(self._settings.topics, self._settings.shards)
         generation = self._current(query)
         try:
-            self._take_over_as(query, generation)
-        except Misfit:
-            # the marker of a recovery may have stood behind a transaction that was open
+            self._claim_as(query, generation)
+        except CheckpointMismatchError:
+            # the marker of a recovery may have been hidden by a transaction that was open
             newer = self._current(query)
             if newer.number == generation.number:
                 raise
-            self._take_over_as(query, newer)
+            self._claim_as(query, newer)
 
-    def _take_over_as(self, query: Query, generation: Generation) -> None:
+    def _claim_as(self, query: Query, generation: Generation) -> None:
         position = checkpoint_position(generation.checkpoint)
         generation.seeds(position)  # a damaged one is refused before anybody is disturbed
         former = generation.others()
         query = replace(query, seeded=generation.number if generation.seeded else None)
         kafka, self._generation = self._ground.kafka, generation
-        publisher = self._publisher = take_over(query, kafka, position, self._on_step)
+        publisher = self._publisher = claim_query(query, kafka, position, self._on_step)
         self._held.callback(publisher.close)
-        refuse_what_cannot_be_read_again(query, kafka, position)
-        self._watch = Watch(kafka, query, publisher.marker.owner)
+        check_readable(query, kafka, publisher.marker, position)
+        self._watch = OwnerWatch(kafka, query, publisher.marker)
         self._held.callback(self._watch.close)
         generation.note_formats(self._settings.application)
         generation.tidy(position, former)

@@ -143,22 +143,6 @@ def about_lost(
     return [replace(_decision(wish, place, place.offset), lost=one) for place, one in new]
 
 
-def refuse_lost(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
-    """Return when Kafka still has each command that is not decided.
-
-    Args:
-        kafka: Where they lie.
-        commands: Their topics.
-        decided: Of these topics, the next offset by partition; those that are missing count not.
-
-    Raises:
-        VerdictError: It has dropped some, which are named.
-        Unreachable: Kafka does not answer.
-    """
-    known = [topic for topic in commands if topic in decided]
-    _refuse([*_lost(decided, read_log(kafka, known, []))], known)
-
-
 def read_log(kafka: Kafka, commands: Sequence[str], folded: Sequence[str]) -> Log:
     """Return what Kafka holds of the topics that are decided and of those that are folded.
 

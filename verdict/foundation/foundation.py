@@ -18,7 +18,7 @@ from verdict.configuration.settings import Settings
 from verdict.foundation.ensured_topics import ensured_topics
 from verdict.foundation.place import BROKER, Place, whole_place
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import AnotherLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.kafka.topic_check import TopicAdmin
 from verdict.kafka.topic_differences import TopicsDiffer
 from verdict.local import private

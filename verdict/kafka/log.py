@@ -126,6 +126,10 @@ class KafkaLog:
         self.topics()
         self._deadline = allowed
 
+    def allow(self, seconds: float) -> None:
+        """Give all that is asked for from now on so many seconds."""
+        self._deadline = Deadline(seconds)
+
     def topics(self) -> frozenset[str]:
         """Return the names of all topics.
 
@@ -263,6 +267,7 @@ class KafkaLog:
                     reached = offset + 1 >= ends[place]
                 if reached:
                     left.remove(place)
+        self._consumer.unassign()  # else it would fetch again and again until it is closed
 
     def last(
         self, place: Partition, span: Span, wanted: Callable[[Message], bool]

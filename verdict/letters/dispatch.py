@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine
 
 from verdict.database.address import is_sqlite
 from verdict.errors import Unreachable
-from verdict.exactly_once.calling import Broken
+from verdict.exactly_once.call_errors import TransactionFailedError
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.kafka.access import Kafka
@@ -144,7 +144,7 @@ class Dispatch:
             return (), {}
         try:
             self._transact(retries)
-        except Broken as broken:
+        except TransactionFailedError as broken:
             self._destinations.forget()
             if broken.reason is None or broken.reason.code() not in REFUSED:
                 raise Unreachable(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.markers import read_marker
+from verdict.exactly_once.query import decider_query
 from verdict.kafka.access import Kafka
 from verdict.kafka.giants import Giant, giants
 from verdict.kafka.log import KafkaLog

@@ -15,7 +15,6 @@ from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
 from verdict.errors import Late, Unreachable
-from verdict.event_log.passing import refuse_lost
 from verdict.exactly_once.steps import OnStep
 from verdict.foundation.foundation import Foundation, WithoutSpark
 from verdict.foundation.place import BROKER as BROKER_NAME
@@ -96,8 +95,6 @@ def no_components(_: RoleContext) -> Iterator[Supervisor]:
 def decider_components(context: RoleContext) -> Iterator[Supervisor]:
     """Yield the query that decides commands, then its rehearsal; the process ends with either."""
     ground, settings = context.ground, context.settings
-    if ground.marker is not None:  # Spark would miss lost commands only after `ready`
-        refuse_lost(ground.kafka, settings.topics.every_commands(), ground.marker.offsets)
     recover_outdated(ground, settings, context.tell)
     deciding = Deciding(ground, settings, context.on_step, context.latencies)
     context.held.callback(deciding.close)

@@ -10,8 +10,8 @@ from typing import TypeVar
 from verdict.configuration.found import Service, killed_on, running_on, silent_s
 from verdict.configuration.settings import Settings
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.followed_topics import refuse_another_read_side
-from verdict.exactly_once.belonging import refuse_other_topics
+from verdict.event_log.followed_log import refuse_another_read_side
+from verdict.exactly_once.belonging import require_log_of
 from verdict.exactly_once.markers import marker_in
 from verdict.exactly_once.query import Query
 from verdict.foundation.known_markers import queries_of
@@ -105,7 +105,7 @@ def _look_at_topics(
     of_decider: Marker | None,
 ) -> None:
     kafka = kafka_of(settings)
-    asking.ask(partial(refuse_other_topics, [*markers.items()], kafka, settings.topics))
+    asking.ask(partial(require_log_of, [*markers.items()], kafka))
     differences = asking.ask(partial(differences_to, settings, of_decider), "")
     asking.problems += _unlike(differences or ())
     asking.notes += _added(differences or ())

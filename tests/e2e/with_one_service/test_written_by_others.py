@@ -63,7 +63,7 @@ def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
     drop(deployment.bootstrap_servers, topic, {2: behind})
 
     dropped = f"{topic}:2 from offset {first} to {last}"
-    assert f"before they were decided: {dropped}; their senders" in refused(deployment)
+    assert f"it reads {topic}:2 from offset {first} on, and Kafka has" in refused(deployment)
     alone = deployment.cli("recover")
     assert alone.returncode == 1
     assert f"{dropped}; their senders have no answer: tell them, then accept it" in alone.stderr

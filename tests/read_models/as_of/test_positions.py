@@ -19,8 +19,8 @@ from verdict.database.time_text import wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.archive import NoSuchPosition
 from verdict.event_log.event_log import Gone
-from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import AnotherLog
 from verdict.model.message import iso_time
 from verdict.projection import followed, intervention
 from verdict.projection.applier import Applier

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from verdict.decider.generation import newest_generation
 from verdict.errors import VerdictError
+from verdict.exactly_once.fencing import genesis
 from verdict.exactly_once.markers import holds_records
-from verdict.exactly_once.owner import genesis
 from verdict.exactly_once.query import Query
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, starts

@@ -39,11 +39,9 @@ from verdict.event_log.passing import (
 from verdict.exactly_once.batch import OutputRecord
 from verdict.exactly_once.belonging import belonging
 from verdict.exactly_once.checkpoint import FRESH
-from verdict.exactly_once.claim import new_owner, write_marker
-from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.markers import settled_marker
-from verdict.exactly_once.owner import genesis
-from verdict.exactly_once.query import Query
+from verdict.exactly_once.fencing import genesis, new_owner, write_marker
+from verdict.exactly_once.markers import readable_marker
+from verdict.exactly_once.query import Query, decider_query
 from verdict.exactly_once.steps import unobserved
 from verdict.exactly_once.transactions import Transactions
 from verdict.foundation.foundation import Foundation
@@ -148,7 +146,7 @@ def _claimed(
     ground: Foundation, settings: Settings, query: Query, transactions: Transactions
 ) -> tuple[Marker, Transactions]:
     """Return the marker to go on from, after whoever decided can read that it must stop."""
-    marker = settled_marker(ground.kafka, query)
+    marker = readable_marker(ground.kafka, query, wait=True)
     if marker is None:
         lost = marker_from_answers(ground, query, settings.topics, settings.durable_dir)
         return lost, transactions

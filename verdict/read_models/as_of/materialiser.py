@@ -15,9 +15,8 @@ from verdict.database.address import one_line, url_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import honouring
 from verdict.event_log.event_log import EventLog
-from verdict.event_log.followed_topics import refuse_another_read_side
+from verdict.event_log.followed_log import refuse_another_read_side
 from verdict.event_log.opened import event_log
-from verdict.exactly_once.lake_query import lake_dir
 from verdict.kafka.access import kafka_of
 from verdict.kafka.log import KafkaLog
 from verdict.projection.database import opened
@@ -144,7 +143,7 @@ def as_of(settings: Settings, projection: str, millis: int) -> Iterator[Iterator
 def _of_the_service(settings: Settings) -> Iterator[Path]:
     """Yield where the service keeps its own: no file of a reader's may take the place of any."""
     yield settings.data_dir
-    yield lake_dir(settings)
+    yield settings.lake_folder
     database = make_url(database_url(settings))
     if database.get_backend_name() == "sqlite" and database.database:
         for beside in ("", "-wal", "-shm"):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.exactly_once.deployment import Deployment
 from verdict.exactly_once.query import Query
-from verdict.exactly_once.stateless import begin_anew
+from verdict.exactly_once.restart import restart_from_progress
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import ends
 from verdict.wire.marker import Marker
@@ -14,7 +14,7 @@ from verdict.wire.marker import Marker
 
 def begun(deployment: Deployment, query: Query, *with_history: str) -> Marker:
     """Return the marker with which a start goes on."""
-    publisher = begin_anew(query, deployment.kafka, with_history=with_history)
+    publisher = restart_from_progress(query, deployment.kafka, with_history=with_history)
     publisher.close()
     return publisher.marker
 
@@ -26,7 +26,7 @@ def reading(deployment: Deployment, *inputs: str) -> Query:
 
 def decides(deployment: Deployment) -> None:
     """Let there be events."""
-    owner = deployment.take_over()
+    owner = deployment.claim()
     owner.publish(deployment.batch(0), deployment.outputs(0))
 
 

@@ -1,13 +1,14 @@
-"""Calls of a producer, and what may go wrong with them."""
+"""What may go wrong with the calls of a producer."""
 
+from contextlib import AbstractContextManager
 from typing import NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-# what became of a record because another one was refused, or because nobody waited any longer
+# what became of a record because another one was refused, or because the producer was closed
 PURGED = {KafkaError._PURGE_INFLIGHT, KafkaError._PURGE_QUEUE}
 
-# what is due to Kafka or the way to it, and not to what was asked of it
+# the fault of Kafka or of the network, and not of the request
 PASSING = {
     KafkaError._TRANSPORT,
     KafkaError._TIMED_OUT,
@@ -29,10 +30,10 @@ PASSING = {
 }
 
 
-class Broken(Exception):
-    """The producer cannot go on; whether its transaction is committed, only the marker tells.
+class TransactionFailedError(Exception):
+    """The producer is of no use any more; only the marker says whether its transaction committed.
 
-    `reason` is what Kafka or its client said, None for a time that ran out or a lost connection.
+    `reason` is what Kafka or its client said, None for a timeout or a lost connection.
     """
 
     def __init__(self, message: str, reason: KafkaError | None = None) -> None:
@@ -49,8 +50,8 @@ class Broken(Exception):
 class Failures:
     """The records that Kafka did not take; a transaction with one of them must not commit.
 
-    One record that is refused fails the transaction, and the client then purges those that wait:
-    their reports may come first, and say nothing of the cause.
+    One refused record fails the transaction, and the client then purges those that wait. Their
+    reports may come first and do not name the cause.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class Failures:
         self._count = 0
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
+        """Take in a delivery report."""
         if error is None:
             return
         self._count += 1
@@ -67,17 +69,19 @@ class Failures:
         self._first = self._first or self._cause or _Failure(error, message)
 
     def check(self) -> None:
-        """Raise `Broken` if a record was refused; of those purged `check_all` tells."""
+        """Raise TransactionFailedError if a record was refused; purged ones wait for the cause."""
         if self._cause is not None:
             self._fail(self._cause)
 
     def check_all(self) -> None:
-        """Raise `Broken` if a record was not taken, once every report is in."""
+        """Raise TransactionFailedError if a record was not taken, once every report is in."""
         if self._first is not None:
             self._fail(self._cause or self._first)
 
     def _fail(self, failure: "_Failure") -> NoReturn:
-        raise Broken(f"{self._count} records were not taken by Kafka: {failure}", failure.error)
+        raise TransactionFailedError(
+            f"{self._count} records were not taken by Kafka: {failure}", failure.error
+        )
 
 
 class _Failure:
@@ -94,22 +98,29 @@ class _Failure:
         return f"{self.error.str()} for {self._record}"
 
 
-class Calling:
-    """Turns whatever a client call raises into `Broken`, and looks for records that failed."""
+def translate_kafka_errors(what: str, failures: Failures) -> AbstractContextManager[None]:
+    """Turn whatever a client call raises into TransactionFailedError; then look for failed records.
 
+    Args:
+        what: The call, for the message.
+        failures: Of the same producer.
+    """
+    return _Translation(what, failures)
+
+
+class _Translation(AbstractContextManager[None]):
     def __init__(self, what: str, failures: Failures) -> None:
         self._what = what
         self._failures = failures
 
-    def __enter__(self) -> None:
-        return None
-
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # a fatal error is raised as a KafkaError, which no `except Exception` catches
         if isinstance(error, KafkaException | KafkaError):
-            said = error.args[0] if isinstance(error, KafkaException) else error
+            reason = error.args[0] if isinstance(error, KafkaException) else error
             # a KafkaError has no traceback: as a cause it breaks whoever prints one
             cause = error if isinstance(error, KafkaException) else None
-            raise Broken(f"{self._what}: {said.str()} ({said.name()})", said) from cause
+            raise TransactionFailedError(
+                f"{self._what}: {reason.str()} ({reason.name()})", reason
+            ) from cause
         if error is None:
             self._failures.check()

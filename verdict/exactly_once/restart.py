@@ -1,4 +1,4 @@
-"""Becoming the owner of a query without state: its marker alone says where it goes on.
+"""Restarting a query without state: its marker alone says where it goes on.
 
 Nothing that Spark keeps matters to such a query, so each start begins a new generation, with a
 fresh checkpoint, at the offsets where the marker ends.
@@ -8,9 +8,9 @@ import logging
 from collections.abc import Collection
 from dataclasses import replace
 
-from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError
+from verdict.exactly_once.fencing import claim, genesis
 from verdict.exactly_once.markers import bounds_of, holds_records, read_marker
-from verdict.exactly_once.owner import genesis, own
 from verdict.exactly_once.publisher import Publisher
 from verdict.exactly_once.query import Query
 from verdict.exactly_once.steps import OnStep, unobserved
@@ -22,35 +22,32 @@ from verdict.wire.spans import Spans
 LOG = logging.getLogger("verdict.processing")
 
 
-def begin_anew(
+def restart_from_progress(
     query: Query, kafka: Kafka, on_step: OnStep = unobserved, with_history: Collection[str] = ()
 ) -> Publisher:
-    """Become the owner of `query`, whoever was; a former owner is fenced.
+    """Become the owner of `query`, and fence the earlier one.
 
     An input that the marker does not know was added since: it begins with its first record, or at
-    its end. A partition that was added to an input begins with its first record. Of one that is no
-    input any more the marker keeps how far it was read: should it come back, nothing is passed over
-    and nothing read again.
+    its end. A partition that was added to an input begins with its first record. For a topic that
+    is no input any more the marker keeps its position: if it becomes one again, no record is
+    skipped and none is read twice.
 
     Args:
         query: Its names, inputs and rules.
         kafka: Where it runs.
-        with_history: Inputs that begin at their ends when they are added.
         on_step: Called at each step, here and in every `publish`.
+        with_history: Inputs that begin at their ends when they are added.
 
     Returns:
         The publisher. Its marker has the offsets that Spark must start with, for a checkpoint
         that holds nothing, of all partitions of all inputs.
 
     Raises:
-        Misfit: There are outputs, but no marker says how far they go.
-        AnotherLog: The marker is of another cluster, or of topics that are no more.
-        NotPublished: The claim failed, as when somebody else starts at the same time.
-        Unreachable: Kafka does not answer, or a transaction on the markers topic stays open.
-        VerdictError: A topic is missing, or Kafka refuses.
+        CheckpointMismatchError: There are outputs, but no marker says how far they go.
+        AnotherLog, NotPublished, Unreachable: As for `claim_query`.
     """
 
-    def former() -> Marker:
+    def earlier() -> Marker:
         marker = read_marker(kafka, query, wait=True).marker
         if marker is None:
             _refuse_outputs(query, kafka)
@@ -58,7 +55,7 @@ def begin_anew(
         new = genesis(query, marker, offsets, query.first_shards)
         return replace(new, left=_left(query, marker))
 
-    return own(query, kafka, former, on_step)
+    return claim(query, kafka, earlier, on_step)
 
 
 def _offsets(
@@ -135,7 +132,7 @@ def _left(query: Query, former: Marker | None) -> Offsets:
 
 def _refuse_outputs(query: Query, kafka: Kafka) -> None:
     if holds_records(kafka, query.outputs):
-        raise Misfit(
+        raise CheckpointMismatchError(
             f"{query.name} cannot start: {', '.join(query.outputs)} hold records, and no marker in "
             f"{query.markers} says what they follow from; starting at the beginning would send all "
             f"of it again: let it begin at the ends of {', '.join(query.inputs)}, on record, with "

@@ -1,13 +1,14 @@
-"""Whether a checkpoint, and then each batch, continues where the marker ends. Pure.
+"""Checks that a checkpoint, and then each batch, continues where the marker ends. Pure.
 
 Offsets decide, ids do not: a batch id only tells a replay from a batch without input.
 """
 
 from enum import StrEnum, auto
 
-from verdict.exactly_once.batch import Batch
+from verdict.exactly_once.batch import Batch, Outputs, digest
 from verdict.exactly_once.checkpoint import CheckpointPosition
-from verdict.exactly_once.errors import Misfit
+from verdict.exactly_once.errors import CheckpointMismatchError, ReplayDiffers
+from verdict.exactly_once.query import Query
 from verdict.kafka.offsets import going_back, same, shown
 from verdict.wire.marker import Marker
 
@@ -19,14 +20,6 @@ REMEDY = (
 )
 
 
-class Start(StrEnum):
-    """How a query that may start goes on."""
-
-    GENESIS = auto()  # the very first time: a marker has to be written
-    PUBLISH = auto()  # the next batch, or a planned one that was never published
-    SKIP = auto()  # the planned batch is published: compute it for the state only
-
-
 class Action(StrEnum):
     """What is to be done with the output of a batch."""
 
@@ -34,15 +27,18 @@ class Action(StrEnum):
     SKIP = auto()
 
 
-def fit(
+def check_resume(
     marker: Marker | None,
     checkpoint: CheckpointPosition,
     *,
     records_exist: bool,
     shards: int | None = None,
     seeded: int | None = None,
-) -> Start:
-    """Return how to start, if `checkpoint` continues where `marker` ends.
+) -> None:
+    """Return if `checkpoint` continues where `marker` ends.
+
+    Without both, this is the first start. If a batch is planned and published already, it is
+    computed for the state only; if it is planned and not published, it is published.
 
     Args:
         marker: The query's committed marker; None when there is none.
@@ -52,43 +48,62 @@ def fit(
         seeded: The generation whose recovered state a fresh checkpoint is given.
 
     Raises:
-        Misfit: It does not; the message names both positions and what to do.
+        CheckpointMismatchError: It does not; the message names both positions and what to do.
     """
     if marker is None:
-        return _first(checkpoint, records_exist)
-    _same_shards(marker, checkpoint, shards)
+        _check_first(checkpoint, records_exist)
+        return
+    _check_shards(marker, checkpoint, shards)
     if marker.batch_id == NO_BATCH:
-        return _after_genesis(marker, checkpoint, records_exist, seeded)
+        _check_after_genesis(marker, checkpoint, records_exist, seeded)
+        return
     last = checkpoint.last
     if last is None or last.query_id != marker.query_id:
-        raise _misfit("is not the one that the marker was written with", marker, checkpoint)
-    if not checkpoint.committed:
-        return Start(_judged(marker, last) or _behind(marker, checkpoint))
-    if same(last.end, marker.offsets):
-        return Start.PUBLISH
-    return _behind(marker, checkpoint)
+        raise _mismatch("is not the one that the marker was written with", marker, checkpoint)
+    continues = same(last.end, marker.offsets) if checkpoint.committed else _action(marker, last)
+    if not continues:
+        raise _behind(marker, checkpoint)
 
 
-def judge(marker: Marker, batch: Batch) -> Action:
+def check_batch(marker: Marker, batch: Batch) -> Action:
     """Return what to do with the output of `batch`, given the owner's marker.
 
-    SKIP is only right if the digest of the output is the marker's.
+    SKIP is only right if `check_replay` returns.
 
     Raises:
-        Misfit: The batch does not continue where the marker ends; both positions are named.
+        CheckpointMismatchError: The batch does not continue where the marker ends; both positions
+            are named.
     """
-    action = _judged(marker, batch)
+    action = _action(marker, batch)
     if action is None:
-        raise Misfit(
+        raise CheckpointMismatchError(
             f"{batch} does not continue where the marker ends, which is at {described(marker)}: "
             f"nothing was published; {REMEDY}"
         )
     if action is Action.PUBLISH and (back := going_back(batch.start, batch.end)):
-        raise Misfit(
+        raise CheckpointMismatchError(
             f"{batch} goes back in {', '.join(back)}: a topic was deleted, or is not read any "
             "more; nothing was published; bring it back, or run `verdict recover`"
         )
     return action
+
+
+def check_replay(marker: Marker, query: Query, batch: Batch, outputs: Outputs) -> None:
+    """Return if a batch that is published already gave the same output again.
+
+    Raises:
+        ReplayDiffers: It did not; the handler versions of both are named.
+    """
+    computed = digest(outputs)
+    if computed == marker.digest:
+        return
+    # the version that published it before markers knew states cannot go on from today's
+    again = "start once with the version that published it, or " if marker.shard_states else ""
+    raise ReplayDiffers(
+        f"{batch} is published with the digest {marker.digest.hex()[:16]} by "
+        f"handler version {marker.handler_version}, but its replay by "
+        f"{query.handler_version} gave {computed.hex()[:16]}: {again}run `verdict recover`"
+    )
 
 
 def described(marker: Marker | None) -> str:
@@ -103,9 +118,9 @@ def described(marker: Marker | None) -> str:
     )
 
 
-def _judged(marker: Marker, batch: Batch) -> Action | None:
+def _action(marker: Marker, batch: Batch) -> Action | None:
     if marker.batch_id == NO_BATCH and batch.batch_id != 0:
-        return None  # a batch of an older life; a new generation begins with batch 0
+        return None  # a batch of an earlier generation; a new generation begins with batch 0
     if marker.query_id not in (None, batch.query_id):
         return None
     if marker.batch_id == batch.batch_id and same(batch.end, marker.offsets):
@@ -113,47 +128,47 @@ def _judged(marker: Marker, batch: Batch) -> Action | None:
     return Action.PUBLISH if same(batch.start, marker.offsets) else None
 
 
-def _first(checkpoint: CheckpointPosition, records_exist: bool) -> Start:
+def _check_first(checkpoint: CheckpointPosition, records_exist: bool) -> None:
     if checkpoint.initial is not None or checkpoint.last is not None:
-        raise _misfit("has been used, but Kafka has no marker for it", None, checkpoint)
+        raise _mismatch("has been used, but Kafka has no marker for it", None, checkpoint)
     if records_exist:
-        raise _misfit("cannot start: outputs exist, and no marker says how far", None, checkpoint)
-    return Start.GENESIS
+        raise _mismatch("cannot start: outputs exist, and no marker says how far", None, checkpoint)
 
 
-def _after_genesis(
+def _check_after_genesis(
     marker: Marker, checkpoint: CheckpointPosition, records_exist: bool, seeded: int | None
-) -> Start:
+) -> None:
     last = checkpoint.last
     if records_exist and marker.generation == FIRST_GENERATION:
-        raise _misfit("cannot start: outputs exist that no marker covers", marker, checkpoint)
+        raise _mismatch("cannot start: outputs exist that no marker covers", marker, checkpoint)
     if last is not None and (last.batch_id != 0 or checkpoint.committed):
-        raise _misfit("is of an older life of the query", marker, checkpoint)
+        raise _mismatch("is of an earlier generation", marker, checkpoint)
     if checkpoint.initial is not None and not same(checkpoint.initial, marker.offsets):
-        return _behind(marker, checkpoint)
+        raise _behind(marker, checkpoint)
     if marker.generation not in (FIRST_GENERATION, seeded):
-        raise _misfit(
+        raise _mismatch(
             f"lacks the recovered state of generation {marker.generation}", marker, checkpoint
         )
-    return Start.PUBLISH
 
 
-def _same_shards(marker: Marker, checkpoint: CheckpointPosition, shards: int | None) -> None:
+def _check_shards(marker: Marker, checkpoint: CheckpointPosition, shards: int | None) -> None:
     for found, whose in ((checkpoint.shards, "has"), (shards, "is asked to have")):
         if found not in (None, marker.shards):
-            raise Misfit(
+            raise CheckpointMismatchError(
                 f"the checkpoint ({checkpoint}) {whose} {found} shards, the marker "
                 f"({described(marker)}) {marker.shards}: with another number aggregates would "
                 f"restart at version 0; use {marker.shards}, or run `verdict recover --shards N`"
             )
 
 
-def _behind(marker: Marker, checkpoint: CheckpointPosition) -> Start:
-    raise _misfit("does not meet the marker", marker, checkpoint)
+def _behind(marker: Marker, checkpoint: CheckpointPosition) -> CheckpointMismatchError:
+    return _mismatch("does not meet the marker", marker, checkpoint)
 
 
-def _misfit(what: str, marker: Marker | None, checkpoint: CheckpointPosition) -> Misfit:
-    return Misfit(
+def _mismatch(
+    what: str, marker: Marker | None, checkpoint: CheckpointPosition
+) -> CheckpointMismatchError:
+    return CheckpointMismatchError(
         f"the checkpoint {what}: the checkpoint is at ({checkpoint}), Kafka at "
         f"({described(marker)}); {REMEDY}"
     )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from verdict.exactly_once.batch import Batch
 from verdict.exactly_once.checkpoint import FRESH, CheckpointPosition
-from verdict.exactly_once.errors import Misfit
-from verdict.exactly_once.fit import Action, Start, fit, judge
+from verdict.exactly_once.errors import CheckpointMismatchError
+from verdict.exactly_once.resume import Action, check_batch, check_resume
 from verdict.kafka.offsets import going_back, same, shown
 from verdict.wire.marker import Marker
 
@@ -42,27 +42,23 @@ def at(batch: Batch, *, committed: bool = False, shards: int = 2) -> CheckpointP
 
 
 @pytest.mark.parametrize(
-    ("marker", "checkpoint", "records_exist", "start"),
+    ("marker", "checkpoint", "records_exist"),
     [
-        pytest.param(None, FRESH, False, Start.GENESIS, id="the very first start"),
-        pytest.param(
-            None, CheckpointPosition(query_id="q"), False, Start.GENESIS, id="named, unused"
-        ),
-        pytest.param(GENESIS, FRESH, False, Start.PUBLISH, id="after genesis"),
-        pytest.param(GENESIS, BEGUN, False, Start.PUBLISH, id="Spark has begun, no batch yet"),
-        pytest.param(GENESIS, at(BATCH_0), False, Start.PUBLISH, id="killed before publishing 0"),
-        pytest.param(PUBLISHED_0, at(BATCH_0), True, Start.SKIP, id="killed after publishing 0"),
-        pytest.param(PUBLISHED_0, at(BATCH_0, committed=True), True, Start.PUBLISH, id="0 is done"),
-        pytest.param(
-            PUBLISHED_0, at(BATCH_1), True, Start.PUBLISH, id="killed before publishing 1"
-        ),
-        pytest.param(PUBLISHED_1, at(BATCH_1), True, Start.SKIP, id="killed after publishing 1"),
+        pytest.param(None, FRESH, False, id="the very first start"),
+        pytest.param(None, CheckpointPosition(query_id="q"), False, id="named, unused"),
+        pytest.param(GENESIS, FRESH, False, id="after genesis"),
+        pytest.param(GENESIS, BEGUN, False, id="Spark has begun, no batch yet"),
+        pytest.param(GENESIS, at(BATCH_0), False, id="killed before publishing 0"),
+        pytest.param(PUBLISHED_0, at(BATCH_0), True, id="killed after publishing 0"),
+        pytest.param(PUBLISHED_0, at(BATCH_0, committed=True), True, id="0 is done"),
+        pytest.param(PUBLISHED_0, at(BATCH_1), True, id="killed before publishing 1"),
+        pytest.param(PUBLISHED_1, at(BATCH_1), True, id="killed after publishing 1"),
     ],
 )
 def test_a_query_goes_on_where_its_marker_ends(
-    marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool, start: Start
+    marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool
 ) -> None:
-    assert fit(marker, checkpoint, records_exist=records_exist) is start
+    check_resume(marker, checkpoint, records_exist=records_exist)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +69,9 @@ def test_a_query_goes_on_where_its_marker_ends(
         pytest.param(None, BEGUN, False, "has been used", id="Kafka is another one"),
         pytest.param(GENESIS, FRESH, True, "that no marker covers", id="others wrote the outputs"),
         pytest.param(
-            GENESIS, at(BATCH_0, committed=True), False, "older life", id="marker went back"
+            GENESIS, at(BATCH_0, committed=True), False, "earlier generation", id="marker went back"
         ),
-        pytest.param(GENESIS, at(BATCH_1), False, "older life", id="marker went back by more"),
+        pytest.param(GENESIS, at(BATCH_1), False, "earlier generation", id="went back by more"),
         pytest.param(
             replace(GENESIS, offsets=FIRST), BEGUN, False, "does not meet", id="Spark began before"
         ),
@@ -96,8 +92,8 @@ def test_a_query_goes_on_where_its_marker_ends(
 def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
     marker: Marker | None, checkpoint: CheckpointPosition, records_exist: bool, why: str
 ) -> None:
-    with pytest.raises(Misfit, match=why) as refused:
-        fit(marker, checkpoint, records_exist=records_exist)
+    with pytest.raises(CheckpointMismatchError, match=why) as refused:
+        check_resume(marker, checkpoint, records_exist=records_exist)
 
     said = str(refused.value)
     assert f"the checkpoint is at ({checkpoint})" in said
@@ -110,12 +106,12 @@ def test_what_does_not_continue_is_refused_with_both_positions_and_what_to_do(
     [(at(BATCH_0, shards=4), None), (at(BATCH_0, shards=4), 4), (at(BATCH_0), 4), (FRESH, 4)],
 )
 def test_another_shard_count_is_refused(checkpoint: CheckpointPosition, asked: int | None) -> None:
-    with pytest.raises(Misfit, match=r"4 shards.*verdict recover --shards N"):
-        fit(PUBLISHED_0, checkpoint, records_exist=True, shards=asked)
+    with pytest.raises(CheckpointMismatchError, match=r"4 shards.*verdict recover --shards N"):
+        check_resume(PUBLISHED_0, checkpoint, records_exist=True, shards=asked)
 
 
 def test_the_shard_count_of_the_marker_may_be_asked_for() -> None:
-    assert fit(PUBLISHED_0, at(BATCH_0), records_exist=True, shards=2) is Start.SKIP
+    check_resume(PUBLISHED_0, at(BATCH_0), records_exist=True, shards=2)
 
 
 @pytest.mark.parametrize("checkpoint", [FRESH, BEGUN, at(BATCH_0)])
@@ -124,36 +120,38 @@ def test_a_recovered_generation_starts_only_with_its_recovered_state(
 ) -> None:
     recovered = replace(GENESIS, generation=2)
 
-    assert fit(recovered, checkpoint, records_exist=True, seeded=2) is Start.PUBLISH
+    check_resume(recovered, checkpoint, records_exist=True, seeded=2)
     for other in (None, 1, 3):
-        with pytest.raises(Misfit, match="lacks the recovered state of generation 2"):
-            fit(recovered, checkpoint, records_exist=True, seeded=other)
+        with pytest.raises(
+            CheckpointMismatchError, match="lacks the recovered state of generation 2"
+        ):
+            check_resume(recovered, checkpoint, records_exist=True, seeded=other)
 
 
 def test_a_checkpoint_of_the_generation_before_is_refused() -> None:
     recovered = replace(GENESIS, generation=2, offsets=FIRST)
 
-    with pytest.raises(Misfit, match="older life"):
-        fit(recovered, at(BATCH_0, committed=True), records_exist=True, seeded=2)
+    with pytest.raises(CheckpointMismatchError, match="earlier generation"):
+        check_resume(recovered, at(BATCH_0, committed=True), records_exist=True, seeded=2)
 
 
 def test_a_batch_that_starts_at_the_marker_is_published() -> None:
-    assert judge(GENESIS, BATCH_0) is Action.PUBLISH
-    assert judge(PUBLISHED_0, BATCH_1) is Action.PUBLISH
+    assert check_batch(GENESIS, BATCH_0) is Action.PUBLISH
+    assert check_batch(PUBLISHED_0, BATCH_1) is Action.PUBLISH
 
 
 def test_a_batch_that_ends_at_the_marker_is_skipped() -> None:
-    assert judge(PUBLISHED_0, BATCH_0) is Action.SKIP
+    assert check_batch(PUBLISHED_0, BATCH_0) is Action.SKIP
 
 
 def test_batches_without_input_are_told_apart_by_their_ids() -> None:
     empty = Batch(query_id="q", batch_id=1, start=FIRST, end=FIRST)
     published = replace(PUBLISHED_0, batch_id=1)
 
-    assert judge(PUBLISHED_0, empty) is Action.PUBLISH
-    assert judge(published, empty) is Action.SKIP
-    assert fit(PUBLISHED_0, at(empty), records_exist=True) is Start.PUBLISH
-    assert fit(published, at(empty), records_exist=True) is Start.SKIP
+    assert check_batch(PUBLISHED_0, empty) is Action.PUBLISH
+    assert check_batch(published, empty) is Action.SKIP
+    check_resume(PUBLISHED_0, at(empty), records_exist=True)
+    check_resume(published, at(empty), records_exist=True)
 
 
 @pytest.mark.parametrize(
@@ -170,16 +168,16 @@ def test_batches_without_input_are_told_apart_by_their_ids() -> None:
 def test_any_other_batch_stops_and_names_both_positions(marker: Marker, batch: Batch) -> None:
     both = re.escape(str(batch)) + ".*" + re.escape(shown(marker.offsets)) + ".*verdict recover"
 
-    with pytest.raises(Misfit, match=both):
-        judge(marker, batch)
+    with pytest.raises(CheckpointMismatchError, match=both):
+        check_batch(marker, batch)
 
 
 def test_a_batch_that_loses_a_topic_is_refused() -> None:
     two = replace(PUBLISHED_0, offsets={"c": [3], "d": [4]})
     batch = Batch(query_id="q", batch_id=1, start=two.offsets, end={"c": [5]})
 
-    with pytest.raises(Misfit, match="goes back in d-0"):
-        judge(two, batch)
+    with pytest.raises(CheckpointMismatchError, match="goes back in d-0"):
+        check_batch(two, batch)
 
 
 POSITIONS = st.dictionaries(
@@ -227,12 +225,9 @@ def test_only_the_newest_checkpoint_ever_fits(
     )
 
     try:
-        start = fit(marker, checkpoint, records_exist=True)
-    except Misfit:
+        check_resume(marker, checkpoint, records_exist=True)
+    except CheckpointMismatchError:
         assert continues is not None
         assert continues != marker.offsets
     else:
-        if start is Start.SKIP:
-            assert (restored, committed) == (published, False)
-        else:
-            assert continues == marker.offsets
+        assert continues in (None, marker.offsets)

@@ -13,19 +13,19 @@ from tests.wire.examples import PLACED_MARKER
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish
-from verdict.exactly_once import ownership
+from verdict.exactly_once import topic_owner
 from verdict.exactly_once.errors import UnreadableMarker
 from verdict.exactly_once.markers import Seen
-from verdict.exactly_once.ownership import (
+from verdict.exactly_once.query import OWNER, Query
+from verdict.exactly_once.topic_owner import (
     OwnedByAnother,
+    check_topics_owner,
+    claim_topics,
     is_owner,
-    own_topics,
-    refuse_another_owner,
 )
-from verdict.exactly_once.query import Query
 from verdict.kafka.access import Kafka
-from verdict.kafka.identity import Identities, Identity
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.log_identity import Identities, Identity
 from verdict.local.broker import EmbeddedBroker
 from verdict.processing.beginning import begin_as_owner
 from verdict.wire.marker import Marker
@@ -59,9 +59,9 @@ class Read:
     def __init__(self, marker: Marker | Exception, monkeypatch: pytest.MonkeyPatch) -> None:
         self._marker = marker
         self.waited: list[bool] = []
-        monkeypatch.setattr(ownership, "read_marker", self.marker)
-        monkeypatch.setattr(ownership, "Identities", lambda _: self)
-        monkeypatch.setattr(ownership, "Transactions", lambda *_: self)
+        monkeypatch.setattr(topic_owner, "read_marker", self.marker)
+        monkeypatch.setattr(topic_owner, "Identities", lambda _: self)
+        monkeypatch.setattr(topic_owner, "Transactions", lambda *_: self)
 
     def marker(self, kafka: Kafka, query: Query, *, wait: bool) -> Seen:
         self.waited.append(wait)
@@ -82,12 +82,12 @@ def test_only_who_has_fenced_the_former_one_waits_for_what_it_left_open(
     """Whoever is killed in a claim; Kafka may need minutes until it aborts that by itself."""
     read = Read(CLAIM, monkeypatch)
 
-    refuse_another_owner(Topics(APPLICATION, "blue"), NOWHERE)
+    check_topics_owner(Topics(APPLICATION, "blue"), NOWHERE)
     assert read.waited == [False]
-    own_topics(Topics(APPLICATION, "blue"), NOWHERE)
+    claim_topics(Topics(APPLICATION, "blue"), NOWHERE)
     assert read.waited == [False, False, True, False]
     with pytest.raises(OwnedByAnother):
-        own_topics(Topics(APPLICATION, "green"), NOWHERE)
+        claim_topics(Topics(APPLICATION, "green"), NOWHERE)
 
 
 def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
@@ -95,7 +95,7 @@ def test_garbage_in_the_place_of_the_owner_lets_nobody_in_and_can_be_got_rid_of(
 ) -> None:
     Read(UnreadableMarker("run `verdict recover`"), monkeypatch)
 
-    for claim in (own_topics, refuse_another_owner):
+    for claim in (claim_topics, check_topics_owner):
         with pytest.raises(UnreadableMarker, match="`verdict recover --begin owner --why …`"):
             claim(Topics(APPLICATION, "blue", "shop."), NOWHERE)
 
@@ -112,16 +112,16 @@ def test_a_person_says_whose_topics_are_that_garbage_hides(
     blue, green = Topics(APPLICATION, "blue", "hidden."), Topics(APPLICATION, "green", "hidden.")
     names = [blue.owners, blue.decisions, blue.events("order")]
     create(broker.bootstrap_servers, blue, names)
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     producer = Producer(dict(kafka.settings))
-    producer.produce(blue.owners, b"garbage", ownership.NAME)
+    producer.produce(blue.owners, b"garbage", OWNER)
     assert producer.flush(30) == 0
     with pytest.raises(UnreadableMarker):
-        own_topics(blue, kafka)
+        claim_topics(blue, kafka)
 
     begin_as_owner(kafka, blue, Wish(who="ada", why="a test", at=5))
 
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     with pytest.raises(OwnedByAnother):
         begin_as_owner(kafka, green, Wish(who="eve", why="to have them", at=5))
     with pytest.raises(VerdictError, match="those of 'blue' already"):
@@ -143,14 +143,14 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
         while identities.identity(names).topic_ids.keys() != {*names}:
             pass
 
-    refuse_another_owner(green, kafka)  # there is nothing yet
+    check_topics_owner(green, kafka)  # there is nothing yet
     create(blue.owners, blue.dead_letters, blue.events("order"))
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     claimed = written(kafka, blue)
-    own_topics(blue, kafka)
+    claim_topics(blue, kafka)
     assert written(kafka, blue) == claimed  # every later start only reads
 
-    for claim in (own_topics, refuse_another_owner):
+    for claim in (claim_topics, check_topics_owner):
         with pytest.raises(OwnedByAnother, match="'blue', and this one is 'green'"):
             claim(green, kafka)
 
@@ -161,9 +161,9 @@ def test_the_first_one_has_the_topics_until_they_are_deleted(kafka: Kafka) -> No
     now = former
     while now.keys() != former.keys() or {*now.values()} & {*former.values()}:
         now = identities.identity([*former]).topic_ids  # a busy broker knows a little later
-    own_topics(green, kafka)
+    claim_topics(green, kafka)
     with pytest.raises(OwnedByAnother, match="'green', and this one is 'blue'"):
-        own_topics(blue, kafka)
+        claim_topics(blue, kafka)
 
 
 def written(kafka: Kafka, topics: Topics) -> int:

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from verdict.exactly_once.calling import Broken, Failures
+from verdict.exactly_once.call_errors import Failures, TransactionFailedError
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ def test_the_cause_is_told_though_those_that_it_purged_are_reported_first() -> N
     failures.check()  # says nothing: the cause is still to come
     report(failures, KafkaError.MSG_SIZE_TOO_LARGE, b"large")
 
-    with pytest.raises(Broken, match=r"^2 records .* too large .* b'large', 5 bytes$") as told:
+    with pytest.raises(
+        TransactionFailedError, match=r"^2 records .* too large .* b'large', 5 bytes$"
+    ) as told:
         failures.check()
     assert not told.value.passing
 
@@ -47,7 +49,7 @@ def test_purged_records_without_a_cause_are_told_once_every_report_is_in() -> No
     report(failures, KafkaError._PURGE_INFLIGHT, b"waited")
 
     failures.check()
-    with pytest.raises(Broken, match=r"^1 records .* b'waited', 5 bytes$") as told:
+    with pytest.raises(TransactionFailedError, match=r"^1 records .* b'waited', 5 bytes$") as told:
         failures.check_all()
     assert told.value.passing
 
