@@ -15,7 +15,7 @@ from compose.application import app
 from compose.settings import BusinessSettings
 from docs.errors import catalogue
 from verdict.cli.connection import PANEL
-from verdict.cli.schema_words import type_of
+from verdict.cli.describe import type_of
 from verdict.cli.send import REJECTED
 from verdict.cli.verbs import VERBS, loaded
 from verdict.configuration.loading import settings_alone

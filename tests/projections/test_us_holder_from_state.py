@@ -23,7 +23,8 @@ from verdict.projection.batch import Batch, Unreadable
 from verdict.projection.declared import declared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By, NothingWaits
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.operator_identity import By
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -254,8 +255,8 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
 
     before = shown.read_side.dump()
     verbs = (
-        partial(operator.replay, address, by),
-        partial(operator.evict, address, by),
+        partial(operator.retry, address, by),
+        partial(operator.skip, address, by),
         partial(operator.edit, address, b"{}", by),
     )
     for verb in verbs:
@@ -266,7 +267,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     shown.after(("a/1", None))
     assert [*operator.listed()] == []
     with pytest.raises(NothingWaits):
-        operator.replay(address, by)
+        operator.retry(address, by)
 
 
 def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown: Shown) -> None:

@@ -1,28 +1,17 @@
 """Options that verbs share, and the settings that come of them."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from pydantic_settings import SettingsConfigDict
 
-from verdict.application import (
-    Application,
-    NoApplication,
-    NoneHere,
-    UnknownApplication,
-    current,
-    using,
-)
+from verdict.application import current
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
 from verdict.configuration.loading import load_settings, misnamed
 from verdict.configuration.settings import Settings
-from verdict.model.aggregate import Misdeclared
 from verdict.model.command_envelope import aggregate_id_rule
 
 
@@ -68,38 +57,3 @@ def settings_of(**flags: Any) -> Settings:
     for warning in misnamed(os.environ):
         note(f"verdict: {warning}")
     return load_settings(**given(), **flags)
-
-
-class OfTheEngine(Settings):
-    """What can be chosen of the engine; what else the files set is an application's own."""
-
-    model_config = SettingsConfigDict(extra="ignore")
-
-
-NO_MORE = Application(
-    name="the engine alone", aggregates=(), schemas="", namespace="", settings=OfTheEngine
-)
-
-
-@contextmanager
-def settings_at_any_rate() -> Iterator[tuple[Settings, str | None]]:
-    """Give the settings, and what is wrong with the application, which is said on stderr, too.
-
-    For verbs that have something to tell of a deployment whose application is broken; inside they
-    have one without anything in it.
-
-    Raises:
-        UnknownApplication: What is named is none.
-    """
-    try:
-        current()
-    except UnknownApplication:
-        raise
-    except NoneHere:  # who needs one will say that there is none
-        yield settings_of(), None
-    except (NoApplication, Misdeclared) as error:
-        note(f"verdict: {error}: what is shown without it is what the engine itself knows")
-        with using(NO_MORE):
-            yield load_settings(**given()), str(error)
-    else:
-        yield settings_of(), None

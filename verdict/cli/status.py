@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from verdict.cli.options import Json, settings_at_any_rate
+from verdict.cli.options import Json, settings_of
 from verdict.cli.output import add_rows, fitting, show, show_json, table
 from verdict.configuration.found import Latency, Service
 from verdict.configuration.settings import Settings
@@ -56,16 +56,14 @@ def status(
         raise typer.BadParameter(
             "--watch shows a page, --json one answer, --check what is wrong: give one of them"
         )
-    with settings_at_any_rate() as (settings, fault):
-        if watch:
-            _watch(settings)
-        found = standing_of(settings)
+    settings = settings_of()
+    if watch:
+        _watch(settings)
+    found = standing_of(settings)
     is_there = _is_there(found, settings.deployment)
     if not (is_there or found.problems):
         nothing = f"Kafka has nothing of a deployment {settings.deployment!r}"
         found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"),))
-    if fault is not None:
-        found = replace(found, problems=(Problem(fault), *found.problems))
     if json:
         show_json(as_json(found))
     elif check:

@@ -18,6 +18,16 @@ from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import Pairs
 
 
+class NoLetter(VerdictError):
+    """There is no such letter, or not any more."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"no letter {id!r} is kept: it was sent or skipped, `verdict dead-letters list` shows "
+            "what is parked"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
     """One row; times are epoch milliseconds, `who` and `why` are of the last intervention.
@@ -61,14 +71,11 @@ def letter(connection: Connection, id: str) -> Letter:
     """Return a letter, whether it waits or is parked.
 
     Raises:
-        VerdictError: There is none.
+        NoLetter: There is none.
     """
     row = connection.execute(select(*COLUMNS).where(table.c.id == id)).first()
     if row is None:
-        raise VerdictError(
-            f"no letter {id!r} is kept: it was sent or evicted, `verdict letters list` shows what "
-            "is there"
-        )
+        raise NoLetter(id)
     return _letter(row._asdict())
 
 

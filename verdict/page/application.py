@@ -10,7 +10,6 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from verdict.application import current
@@ -25,14 +24,12 @@ from verdict.page.door import guarded
 from verdict.page.failures import add_failures
 from verdict.page.feeds import add_feeds
 from verdict.page.health import colour, unready
-from verdict.page.jobs import Jobs
 from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
 from verdict.page.openapi import described_as_json
 from verdict.page.pages import Pages, add_pages
 from verdict.page.problem import NotLive, NotReady, problem, problems
 from verdict.page.rates import add_rates
-from verdict.page.read_models import add_read_models
 from verdict.page.registry import add_registry
 from verdict.page.rest import add_rest
 from verdict.page.samples import Samples, keep_sampling
@@ -70,20 +67,19 @@ def page_of(
         look: Returns how far everything has come; default: as `verdict status` finds it.
         beside: Whether the service runs in this process.
     """
-    commands, jobs = Commands(settings), Jobs(settings)
-    watch = Watch(look or partial(standing_of, settings))
+    commands = Commands(settings)
+    watch = Watch(look or partial(standing_of, settings, Patience()))
     samples = Samples(watch.look)
 
     page = FastAPI(
         title=current().name,
         openapi_url=None,  # described when somebody asks
-        lifespan=partial(_open, commands, jobs, samples),
+        lifespan=partial(_open, commands, samples),
         default_response_class=Json,
         responses=problems(403, 421),
     )
     page.state.stopping = threading.Event()
     page.middleware("http")(partial(guarded, names=settings.page_names))
-    watch = Watch(look or partial(standing_of, settings, Patience()))
     _add_health(page, watch, settings.data_dir if beside else None)
     add_rest(page, settings)
     add_feeds(page, settings)
@@ -94,7 +90,6 @@ def page_of(
     add_rates(page, pages, watch, samples)
     add_waiting(page, settings, pages)
     add_topics(page, settings, pages)
-    add_read_models(page, settings, watch, pages, jobs)
     described_once = cache(partial(described_as_json, page, settings))
     page.add_api_route(
         "/openapi.json",
@@ -116,15 +111,12 @@ def page_of(
 
 
 @asynccontextmanager
-async def _open(
-    commands: Commands, jobs: Jobs, samples: Samples, page: FastAPI
-) -> AsyncIterator[None]:
+async def _open(commands: Commands, samples: Samples, page: FastAPI) -> AsyncIterator[None]:
     """Take samples for the charts, and keep what sends commands, while the page is served."""
     sampling = asyncio.create_task(keep_sampling(samples))
     async with commands.open(page):
         yield
     sampling.cancel()
-    await run_in_threadpool(jobs.stop)
 
 
 def _add_browsing(page: FastAPI, settings: Settings, pages: Pages, watch: Watch) -> None:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.application import current, of_the_application
-from verdict.model.rule_codes import codes_of
 from verdict.page.health import unready
 from verdict.page.watch import Look
 from verdict.standing.facts import PolicyRejections
@@ -16,6 +14,7 @@ from verdict.standing.facts import PolicyRejections
 Value = tuple[tuple[str, ...], float]
 Family = CounterMetricFamily | GaugeMetricFamily
 OTHER = "other"
+CODES = 50  # of rules, as labels
 COUNTS = "_total"  # of what it is, and what grows only
 
 
@@ -109,16 +108,13 @@ def _answered(look: Look) -> Iterable[Value]:
 
 
 def _refused(look: Look) -> Iterable[Value]:
-    """Count by the codes in the application's rules, so that no rule makes labels without end."""
-    counts = Counter[str]()
-    for code, times in (look.standing.refused or {}).items():
-        counts[code if code in _rule_codes() else OTHER] += times
-    return (((code,), times) for code, times in counts.items())
-
-
-@of_the_application
-def _rule_codes() -> set[str]:
-    return {code for one in current().aggregates for code in codes_of(one)}
+    """Count by the most frequent codes: a rule may compute its codes, and labels are bounded."""
+    counts = Counter(look.standing.refused or {})
+    shown = dict(counts.most_common(CODES))
+    others = counts.total() - sum(shown.values())
+    return (
+        ((code,), times) for code, times in (shown | ({OTHER: others} if others else {})).items()
+    )
 
 
 def _latency(look: Look) -> Iterable[Value]:

@@ -170,6 +170,17 @@ class Pages:
         told = {"grouped": grouped, "newest": newest, "reason": reason, "among": NEWEST}
         return self.shown(request, "refusals", told)
 
+    def projections(self, request: Request) -> Response:
+        """Show every version of every projection."""
+        return self.shown(request, "projections", self._versions())
+
+    def live_projections(self, request: Request) -> Response:
+        """Show the part of it that changes."""
+        return self.shown(request, "versions", self._versions())
+
+    def _versions(self) -> Fields:
+        return {"versions": self._watch.look().standing.projections or ()}
+
     async def sql(self, request: Request, q: Text = "") -> Response:
         """Show what a query selects; it takes its turn, so that others are answered meanwhile."""
         async with self._turns:
@@ -233,6 +244,8 @@ def add_pages(page: FastAPI, settings: Settings, watch: Watch) -> Pages:
         "/flow": pages.flow,
         "/why": pages.why,
         "/refusals": pages.refusals,
+        "/read-models": pages.projections,
+        "/read-models/live": pages.live_projections,
         "/sql": pages.sql,
     }
     for path, answer in shown.items():

@@ -74,7 +74,7 @@ def _stopped(one: ProjectionStanding) -> Iterator[str]:
         yield (
             f"{_named(one)} holds {len(one.held)} aggregates, the first: "
             f"{first.aggregate_type} {first.aggregate_id!r} needs version "
-            f"{first.version_needed}, {_why(first)}; see `verdict letters list`"
+            f"{first.version_needed}, {_why(first)}; see `verdict blocked list`"
         )
 
 
@@ -95,8 +95,8 @@ def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
 def _given_up(letters: LettersStanding) -> Iterator[str]:
     if letters.parked:
         yield (
-            f"{letters.parked} letters are parked, nobody tries them again: see why with "
-            "`verdict letters list`"
+            f"{letters.parked} dead letters are parked, and are not tried again: see why with "
+            "`verdict dead-letters list`"
         )
 
 
