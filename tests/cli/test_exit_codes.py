@@ -62,7 +62,6 @@ def test_every_verb_names_its_data_directory(run: Run) -> None:
     [
         ("send", "order", "DeleteOrder", "--id", "x", "--expected-version", "1"),
         ("tail", "events"),
-        ("history", "order", "x"),
         ("state", "order", "x"),
         ("topics", "check"),
         ("status",),

@@ -88,7 +88,6 @@ def test_what_is_not_there_ends_with_1_and_is_named(verdict: Run) -> None:
     not_there = [
         ("state", "order", "nosuch"),
         ("state", "order", "nosuch", "--at-version", "3"),
-        ("history", "order", "nosuch"),
         ("state", "order", "nosuch", "--at", "2999-01-01T00:00:00Z"),
     ]
     for verb in not_there:

@@ -17,7 +17,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.model.source import Source
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.wire.decision import Decision
@@ -82,15 +82,6 @@ def test_who_expected_something_else_is_told_so(
     assert found["instead"].startswith(instead)
 
 
-def test_an_event_has_its_outcome_however_many_were_refused_since(reader: Reader) -> None:
-    found, more = life(reader, "order", "o-1", 2)
-
-    assert more
-    assert [one["version"] for chapter in found for one in chapter["events"]] == [1, 2]
-    assert [one["response"]["reason"] for one in found][:2] == [None, None]
-    assert not life(reader, "order", "o-1")[1]
-
-
 @pytest.mark.proves("G-07")
 def test_an_altered_event_is_never_believed_and_who_may_not_see_it_is_told_so(
     tmp_path: Path, reader: Reader, filled: Path
@@ -118,7 +109,7 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
 
     def told() -> list[Any]:
         with reader_of(settings, Sees.AUDITOR) as auditor:
-            return [flow(auditor, FLOW), why(auditor, "first"), life(auditor, "order", "o-1")]
+            return [flow(auditor, FLOW), why(auditor, "first"), history(auditor, "order", "o-1")]
 
     true = told()
     with closing(connect(tmp_path / "verdict.db")) as database, database:

@@ -28,14 +28,8 @@ EVENTS_OF_FLOW = (
 OF_AGGREGATE = """\
 SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 ORDER BY decided_at DESC, "offset" DESC LIMIT :most"""
-ACCEPTED_SINCE = """\
-SELECT * FROM outcome WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
-AND to_version >= :version AND NOT duplicate ORDER BY decided_at LIMIT :most"""
 PAGE_OF_AGGREGATE = f"{OF_AGGREGATE} OFFSET :offset"
 VERSION_BEFORE = f"SELECT max(to_version) AS version FROM ({PAGE_OF_AGGREGATE}) AS older"
-EVENTS_OF_AGGREGATE = f"""\
-{EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
-ORDER BY version DESC LIMIT :most"""
 EVENTS_BETWEEN = f"""\
 {EVENT} WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id
 AND version > :after AND version <= :version ORDER BY version LIMIT :most"""

@@ -108,6 +108,7 @@ class History(BaseModel):
     aggregate_type: str
     aggregate_id: str
     complete: bool = Field(description="Whether this is all, and nothing of it is missing.")
+    missing: list[str] = Field(description="What is lost, altered, or not in the archive yet.")
     commands: list[HistoryEntry]
     next: Next
 

@@ -24,7 +24,7 @@ def flow(reader: Reader, correlation_id: str, most: int = MOST) -> tuple[list[Fi
     """
     outcomes, more = some(reader, OF_FLOW, most, correlation_id=correlation_id)
     events, more_events = some(reader, EVENTS_OF_FLOW, most, correlation_id=correlation_id)
-    told = [*chapters((), map(response, outcomes), map(event, events))]
+    told = [*chapters(map(response, outcomes), map(event, events))]
     if not more_events:  # else some are only not shown
         told = [one | {"doubt": _doubt(one)} for one in told]
     return tree(told, current().policies), more or more_events

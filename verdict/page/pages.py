@@ -15,15 +15,14 @@ from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
-from verdict.event_log.archive import Altered
-from verdict.event_log.chapters import Fields
+from verdict.event_log.chapters import Fields, reached
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
 from verdict.page.health import colour, unready
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.picture import picture
 from verdict.page.templating import templates
 from verdict.page.watch import DECIDER, Watch
@@ -126,26 +125,22 @@ class Pages:
         since: Annotated[int | None, Query(alias="from")] = None,
     ) -> Response:
         """Show what was asked of an aggregate, what happened, and two versions side by side."""
-        try:
-            with self.reader(request) as reader:
-                found, more = life(reader, aggregate, id)
-        except Altered:  # who sees all of it needs the events too, unchecked; what follows says why
-            with reader_of(self._asking, Sees.READER) as reader:
-                found, more = life(reader, aggregate, id)
-        versions = [event["version"] for chapter in found for event in chapter["events"]]
-        last = max(versions, default=0)
+        with self.reader(request) as reader:
+            found = history(reader, aggregate, id)
+        last = reached(found.commands)
         at = last if version is None else version
         before = max(at - 1, 0) if since is None else since
         who = sees(request, self._settings)
         states, broken = None, ""
         try:
-            states = _states(self._asking, who, (aggregate, id), before, at) if versions else None
+            states = _states(self._asking, who, (aggregate, id), before, at) if last else None
         except (NotThere, Unreachable):
             raise
-        except VerdictError as error:  # then who looks for what was altered needs the events
+        except VerdictError as error:  # the events help to find what was altered
             broken = str(error)
         about = {"aggregate": aggregate, "id": id, "at": at, "before": before, "last": last}
-        told = {"found": found, "more": more, "states": states, "broken": broken}
+        told = {"found": found.commands, "more": found.more, "states": states, "broken": broken}
+        told["missing"] = () if broken else found.missing
         return self.shown(request, "life", about | told)
 
     def flow(self, request: Request, id: Text = "") -> Response:
