@@ -160,6 +160,35 @@ def test_an_aggregate_without_a_history_ends_with_1(verdict: Callable[..., Verdi
     assert "there is no order 'nobody': no command to it has an outcome" in found.stderr
 
 
+def test_the_state_of_all_aggregates_is_that_of_the_view(verdict: Callable[..., Verdict]) -> None:
+    found, shown = verdict("state", "order", "--json"), verdict("state", "order")
+
+    told = {one["aggregate_id"]: (one["version"], one["life_cycle"]) for one in found.lines}
+    assert told == {"o-1": (2, "ACTIVE"), "gone": (2, "DELETED"), ODD: (1, "ACTIVE")}
+    assert [one["state"] for one in found.lines if one["aggregate_id"] == "gone"] == [None]
+    assert {one["state"]["quantity"] for one in found.lines if one["state"]} == {10}
+    assert shown.stdout.split()[:4] == ["order", "version", "life_cycle", "decided_at"]
+    assert "quantity 10" in shown.stdout
+    assert found.exit_code == shown.exit_code == 0
+
+
+def test_an_aggregate_that_the_view_blocks_is_named_with_exit_code_1(
+    run: Callable[..., Verdict], filled: Path, tmp_path: Path
+) -> None:
+    copytree(filled, tmp_path / "held")
+    with closing(connect(tmp_path / "held" / "verdict.db")) as database, database:
+        database.execute(
+            "INSERT INTO projection_held_v1 VALUES "
+            "('order_state', 1, 'order', 'o-1', 3, 4, '2026-11-21T12:00:00.000Z', NULL)"
+        )
+
+    found = run("state", "order", "--json", "--data-dir", tmp_path / "held")
+
+    assert (found.exit_code, len(found.lines)) == (1, 3)
+    assert "order 'o-1' is shown without its events from version 3 on" in found.stderr
+    assert "order_state blocks 1 aggregates: see `verdict blocked list`" in found.stderr
+
+
 def test_what_others_wrote_does_not_steer_a_terminal(verdict: Callable[..., Verdict]) -> None:
     said = verdict("trace", ODD).stdout + verdict("why", ODD).stdout
     assert "\u202e" not in said

@@ -96,10 +96,6 @@ class EventLog:
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
 
-    def every_lost(self, aggregate_type: str) -> list[str]:
-        """Return the ids of all of a type that are, sorted."""
-        return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)
-
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
 

@@ -57,7 +57,7 @@ def rows(
 ) -> list[Fields]:
     """Return the rows of a query by column, those with JSON as values on either database."""
     found = reader.select(statement, asked | ({"most": most} if ":most" in statement else {}))
-    return [_values(dict(zip(found.columns, row, strict=True)), json) for row in found.rows]
+    return [values(dict(zip(found.columns, row, strict=True)), json) for row in found.rows]
 
 
 def some(
@@ -103,10 +103,11 @@ def _archived(row: Fields) -> Fields:
     if isinstance(placed.content, str):
         raise Altered(placed.content)
     told = archived_event(Delivery(*laid[:3], placed.content.event, laid.value))._asdict()
-    said = _values({name: told[name] for name in ("event_id", "event_type", *JSON)})
+    said = values({name: told[name] for name in ("event_id", "event_type", *JSON)})
     return said | {"decided_at": iso_time(told["decided_at"])}
 
 
-def _values(row: Fields, json: Sequence[str] = JSON) -> Fields:
+def values(row: Fields, json: Sequence[str] = JSON) -> Fields:
+    """Return a row with its JSON as values, which SQLite keeps as texts."""
     texts = (name for name in json if isinstance(row.get(name), str))
     return row | {name: loads(row[name]) for name in texts}
