@@ -12,8 +12,7 @@ from tests.page.conftest import Opened, Page, standing
 from verdict.configuration.found import FILE, Overdue
 from verdict.page.metrics import METRICS
 from verdict.standing.facts import DATABASE, KAFKA, HeldAggregate, Problem
-from verdict.standing.problems import problems_of
-from verdict.standing.told import SILENT_S, told_by
+from verdict.standing.problems import SILENT_S, not_running, problems_of, told_by
 
 
 def samples(page: Page) -> dict[tuple[str, ...], float]:
@@ -32,6 +31,7 @@ def test_who_decides_is_ready(page: Page) -> None:
 @pytest.mark.proves("U-05")
 def test_who_does_not_decide_says_why(page: Page) -> None:
     page.looked.find(service=None, processes=())
+    page.looked.find(problems=(*not_running(page.looked.now),))
 
     answer = page.browser.get("/readyz")
     assert answer.status_code == 503
@@ -78,7 +78,7 @@ def test_a_read_model_that_is_stopped_is_no_reason_and_somebody_should_look(page
 
     assert page.browser.get("/readyz").status_code == 200
     status = page.browser.get("/status").json()
-    assert (status["colour"], status["complaints"]) == (
+    assert (status["colour"], status["problems"]) == (
         "amber",
         ["projection outcome v1 is stopped: why"],
     )

@@ -30,6 +30,7 @@ from verdict.standing.facts import (
     as_json,
 )
 from verdict.standing.patience import Patience
+from verdict.standing.problems import NOTHING_RUNS
 
 app = typer.Typer(add_completion=False)
 
@@ -61,18 +62,19 @@ def status(
         _watch(settings)
     found = standing_of(settings)
     is_there = _is_there(found, settings.deployment)
-    if not (is_there or found.problems):
+    if not (is_there or found.processes or found.starting):
         nothing = f"Kafka has nothing of a deployment {settings.deployment!r}"
-        found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"),))
+        others = (one for one in found.problems if not one.startswith(NOTHING_RUNS))
+        found = replace(found, problems=(Problem(f"{nothing}: start `verdict up`"), *others))
     if json:
         show_json(as_json(found))
     elif check:
-        show(*found.complaints)
+        show(*found.problems)
     else:
         show(*_page(found))
     if found.unreachable:
         raise typer.Exit(Unreachable.exit_code)
-    if not is_there or (check and found.complaints):
+    if not is_there or (check and found.problems):
         raise typer.Exit(VerdictError.exit_code)
 
 
@@ -80,7 +82,7 @@ def _is_there(found: Standing, deployment: str) -> bool:
     """Tell whether there is such a deployment, or nobody can know."""
     if any(one.deployment not in (None, deployment) for one in found.processes):
         return False
-    return bool(found.processes) or found.decider is not None or found.unreachable
+    return bool(found.processes or found.starting or found.decider or found.unreachable)
 
 
 def _watch(settings: Settings) -> NoReturn:
@@ -93,11 +95,14 @@ def _watch(settings: Settings) -> NoReturn:
 
 
 def _page(found: Standing) -> Iterator[Part]:
-    yield from (Text(f"! {one}", "red") for one in found.complaints)
-    if not found.complaints:
+    yield from (Text(f"! {one}", "red") for one in found.problems)
+    if not found.problems:
         yield Text("nothing needs attention", "green")
     yield Text()
-    yield from map(_service, found.processes or [found.service])
+    if found.starting:
+        yield Text("service  ").append("starting", "yellow").append(f"  pid {found.starting}")
+    else:
+        yield from map(_service, found.processes or [found.service])
     if found.decider and found.commands:
         yield from (Text(line) for line in _about(found.decider))
         if found.service and found.service.latency:

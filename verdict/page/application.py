@@ -23,7 +23,6 @@ from verdict.page.commands import Commands, add_commands
 from verdict.page.door import guarded
 from verdict.page.failures import add_failures
 from verdict.page.feeds import add_feeds
-from verdict.page.health import colour, unready
 from verdict.page.lists import add_lists
 from verdict.page.metrics import Standings
 from verdict.page.openapi import described_as_json
@@ -40,7 +39,7 @@ from verdict.page.watch import Watch
 from verdict.standing.asking import standing_of
 from verdict.standing.facts import Standing, as_json
 from verdict.standing.patience import Patience
-from verdict.standing.told import SILENT_S
+from verdict.standing.problems import SILENT_S
 
 HEALTH, DOCUMENTS = "health", "documents"
 
@@ -155,7 +154,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
         responses=problems(503, model=NotReady),
     )
     def readyz() -> Response:
-        why = [*unready(watch.look())]
+        why = watch.look().unready
         answer = {"ready": not why, "why": why}
         return problem(503, "; ".join(why), members=answer) if why else Json(answer)
 
@@ -178,7 +177,7 @@ def _add_health(page: FastAPI, watch: Watch, ours: Path | None) -> None:
     )
     def status() -> Response:
         look = watch.look()
-        about = {"colour": colour(look), "complaints": look.complaints}
+        about = {"colour": look.colour, "problems": look.problems}
         return Json(as_json(look.standing) | about)
 
 

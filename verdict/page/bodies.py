@@ -183,5 +183,4 @@ DeploymentStatus = create_model(
     processes=(list[_PROCESS], ...),
     problems=(list[str], ...),
     colour=(_COLOUR, ...),
-    complaints=(list[str], ...),
 )

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from verdict.page.health import unready
 from verdict.page.watch import Look
 from verdict.standing.facts import PolicyRejections
 
@@ -62,11 +61,11 @@ def _service(look: Look) -> Iterable[Value]:
 
 
 def _ready(look: Look) -> Iterable[Value]:
-    return [((), not [*unready(look)])]
+    return [((), not look.unready)]
 
 
 def _problems(look: Look) -> Iterable[Value]:
-    return [((), len(look.complaints))]
+    return [((), len(look.problems))]
 
 
 def _stopped(look: Look) -> Iterable[Value]:

@@ -21,7 +21,6 @@ from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, ro
 from verdict.page.causes import causes_in
 from verdict.page.door import COOKIE, came_from, has_token, is_of_ours, kept, read, sees
 from verdict.page.flow import flow
-from verdict.page.health import colour, unready
 from verdict.page.life import NotThere, history, state_at
 from verdict.page.picture import picture
 from verdict.page.templating import templates
@@ -85,14 +84,13 @@ class Pages:
         """Return what the live picture shows."""
         look = self._watch.look()
         found = look.standing
-        why = [*unready(look)]
-        others = [one for one in look.complaints if one not in why]
+        others = [one for one in look.problems if one not in look.unready]
         commands = found.commands or ()
         return {
             "look": look,
             "found": found,
-            "colour": colour(look),
-            "complaints": [*why, *others],
+            "colour": look.colour,
+            "problems": [*look.unready, *others],
             "decider": look.parts.get(DECIDER),
             "sent": sum(one.end for one in commands) if commands else None,
             "waiting": total(one.lag for one in commands) if found.commands else None,
