@@ -58,6 +58,21 @@ def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -
     assert found["instead"].startswith("expected_version 2,")
 
 
+def test_a_command_of_a_policy_names_the_event_that_caused_it(reader: Reader) -> None:
+    (recorded, _), _ = flow(reader, FLOW)
+    [event] = recorded["events"]
+    [asked] = event["asked"]
+
+    [found] = why(reader, asked["command_id"])
+
+    assert (found["cause"]["event_type"], found["cause"]["aggregate_id"]) == (
+        "InvoiceRecorded",
+        "inv-1",
+    )
+    assert found["cause"]["event_id"] == event["event_id"]
+    assert [one["cause"] for one in why(reader, "first")] == [None]
+
+
 def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
     [found] = why(reader, "first")
 

@@ -143,6 +143,9 @@ class ExplainedRecord(BaseModel):
     response: Outcome
     met_version: int | None = Field(description="The version that the command met.")
     doubt: Doubt
+    cause: RecordedEvent | None = Field(
+        description="The event because of which a policy sent the command."
+    )
     winners: list[RecordedEvent] = Field(description="Events that its sender had not seen.")
     events: list[RecordedEvent] = Field(description="Events that the command caused.")
     instead: str | None = Field(description="What could be sent now.")

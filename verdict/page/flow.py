@@ -57,6 +57,16 @@ def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
     return [node for node in nodes if node["policy"] is None]
 
 
+def cause_of(nodes: Iterable[Fields], command_id: str) -> Fields | None:
+    """Return the event in a tree because of which a policy sent a command; pure."""
+    for event in (event for node in nodes for event in node["events"]):
+        if any(asked["command_id"] == command_id for asked in event["asked"]):
+            return {name: one for name, one in event.items() if name != "asked"}
+        if (found := cause_of(event["asked"], command_id)) is not None:
+            return found
+    return None
+
+
 def _node(chapter: Fields) -> Fields:
     about = chapter["response"] or chapter["events"][0]
     events = [one | {"asked": []} for one in chapter["events"]]
