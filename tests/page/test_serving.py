@@ -58,12 +58,14 @@ def test_a_request_that_is_under_way_at_the_end_is_counted_without_a_traceback(
 
     monkeypatch.setattr(module, "page_of", lambda settings, beside: page)
     monkeypatch.setattr(module, "STOP_S", 1.0)
-    with Serving(settings_alone(data_dir=tmp_path)) as serving:
-        with socket.create_connection(("127.0.0.1", port_of(serving) or 0)) as client:
-            client.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            assert asked.wait(60)
-            serving.stop()
-            serving._thread.join(60)
+    with (
+        Serving(settings_alone(data_dir=tmp_path)) as serving,
+        socket.create_connection(("127.0.0.1", port_of(serving) or 0)) as client,
+    ):
+        client.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        assert asked.wait(60)
+        serving.stop()
+        serving._thread.join(60)
 
     assert "Cancel 1 running task(s)" in caplog.text
     assert "Traceback" not in caplog.text

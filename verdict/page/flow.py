@@ -59,10 +59,10 @@ def tree(told: Sequence[Fields], policies: Sequence[Policy]) -> list[Fields]:
 
 def cause_of(nodes: Iterable[Fields], command_id: str) -> Fields | None:
     """Return the event in a tree because of which a policy sent a command; pure."""
-    for event in (event for node in nodes for event in node["events"]):
-        if any(asked["command_id"] == command_id for asked in event["asked"]):
-            return {name: one for name, one in event.items() if name != "asked"}
-        if (found := cause_of(event["asked"], command_id)) is not None:
+    for cause in (one for node in nodes for one in node["events"]):
+        if any(asked["command_id"] == command_id for asked in cause["asked"]):
+            return {name: value for name, value in cause.items() if name != "asked"}
+        if (found := cause_of(cause["asked"], command_id)) is not None:
             return found
     return None
 
