@@ -18,7 +18,7 @@ from verdict.projection.letter_status import PARKED, WAITING
 from verdict.wire.letter import Pairs
 
 
-class NoLetter(VerdictError):
+class NoLetterError(VerdictError):
     """There is no such letter, or not any more."""
 
     def __init__(self, id: str) -> None:
@@ -71,11 +71,11 @@ def letter(connection: Connection, id: str) -> Letter:
     """Return a letter, whether it waits or is parked.
 
     Raises:
-        NoLetter: There is none.
+        NoLetterError: There is none.
     """
     row = connection.execute(select(*COLUMNS).where(table.c.id == id)).first()
     if row is None:
-        raise NoLetter(id)
+        raise NoLetterError(id)
     return _letter(row._asdict())
 
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from verdict.errors import Unreachable, VerdictError
-from verdict.letters.parked import NoLetter
+from verdict.letters.parked import NoLetterError
 from verdict.page.door import NeedsToken, is_browser
 from verdict.page.feeds import TooManyFeedsError
 from verdict.page.life import NotThere
@@ -25,7 +25,7 @@ from verdict.reading.reader import NotForReaders
 from verdict.unhandled.held import NothingWaits
 
 FAILED: Mapping[type[VerdictError], int] = {  # which status says so
-    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NoLetter: 404,
+    Unreachable: 503, NotForReaders: 403, NotThere: 404, NothingWaits: 404, NoLetterError: 404,
     NeedsToken: 401, TooManyFeedsError: 503,
 }  # fmt: skip
 MISASKED = 400  # all other errors

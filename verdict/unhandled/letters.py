@@ -37,7 +37,7 @@ class ParkedLetters:
         A command is shown as the JSON that may be sent in its place; else text where it is text.
 
         Raises:
-            NoLetter: There is none.
+            NoLetterError: There is none.
         """
         done = intervention.c
         asked = select(intervention).where(done.letter_id == address).order_by(done.number)
