@@ -50,10 +50,6 @@ class NoApplication(VerdictError):
     exit_code = 2
 
 
-class UnknownApplication(NoApplication):
-    """What is named as the application is no application, or not there."""
-
-
 class NoneHere(NoApplication):
     """Nobody says which application is wanted, and this folder has none."""
 
@@ -342,27 +338,22 @@ def load(path: str) -> Application:
         path: `MODULE:NAME`.
 
     Raises:
-        UnknownApplication: There is none at `path`.
-        NoApplication: It cannot be loaded; says where it fails.
+        NoApplication: There is none at `path`, or it cannot be loaded; says where it fails.
         Misdeclared: It cannot be as it is declared.
     """
     module, colon, name = path.partition(":")
     if not (module and colon and name) or not all(map(str.isidentifier, module.split("."))):
-        raise UnknownApplication(f"{path!r} names no application: write it as MODULE:NAME")
+        raise NoApplication(f"{path!r} names no application: write it as MODULE:NAME")
     _look_here()
     try:
         found = getattr(import_module(module), name, None)
     except VerdictError:
         raise
     except Exception as error:  # somebody else's code
-        is_missing = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(
-            f"{error.name}."
-        )
-        kind = UnknownApplication if is_missing else NoApplication
-        raise kind(f"the application {path} cannot be loaded: {told(error)}") from error
+        raise NoApplication(f"the application {path} cannot be loaded: {told(error)}") from error
     if not isinstance(found, Application):
         what = "is not there" if found is None else f"is a {type(found).__name__}"
-        raise UnknownApplication(f"{path} {what}: it must be a verdict.Application")
+        raise NoApplication(f"{path} {what}: it must be a verdict.Application")
     _hand_down(path)
     return found
 
