@@ -121,3 +121,17 @@ def test_what_is_wrong_is_said(blocked: Blocked, run: Run, tmp_path: Path) -> No
     assert "there is no read side at" in nowhere.stderr
     assert not (tmp_path / "empty").exists()
     assert BAD.client not in unfit.stdout
+
+
+def test_a_record_that_stops_no_projection_is_not_skipped(
+    run: Run, tmp_path: Path, lot: Holding
+) -> None:
+    answers = [
+        run("skip", place, "--why", "a test", "--data-dir", tmp_path)
+        for place in ("position.events:0:0", "position.events:0:0-2", "position.events:0")
+    ]
+
+    assert [one.exit_code for one in answers] == [1, 1, 2]
+    assert "nothing waits at 'position.events:0:0'" in answers[1].stderr
+    assert "`verdict status` names the projections that are stopped" in answers[0].stderr
+    assert lot.read_side.select("SELECT * FROM decision") == []

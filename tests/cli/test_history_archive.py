@@ -59,7 +59,7 @@ def test_what_kafka_has_dropped_is_told_from_archive_and_view(history: Run, book
     for number, (_, end) in enumerate(ends):
         assert f"history.order.events:{number} up to offset {end}" in found.stderr
     shown = " ".join(history("kept").stdout.split())
-    assert "REJECTED BUSINESS_RULE: cannot fill 99: 9 of 10 are open" in shown
+    assert "BUSINESS_RULE: cannot fill 99: 9 of 10 are open" in shown
 
 
 @pytest.mark.proves("G-07")

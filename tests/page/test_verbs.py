@@ -101,7 +101,7 @@ def test_a_history_joins_each_command_with_its_outcome_and_events(
         for one in found.lines
     ] == [(None, [1]), (None, [2]), ("VERSION_CONFLICT", []), ("BUSINESS_RULE", [])]
     assert all(event["checked"] for one in found.lines for event in one["events"])
-    assert "REJECTED BUSINESS_RULE: cannot fill 99" in " ".join(shown.stdout.split())
+    assert "BUSINESS_RULE: cannot fill 99" in " ".join(shown.stdout.split())
     assert found.exit_code == shown.exit_code == 0
     assert "read so far: order.events:" in shown.stderr
     assert "order.responses:" in shown.stderr

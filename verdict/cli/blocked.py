@@ -7,7 +7,7 @@ import typer
 from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_fields, show_items
-from verdict.unhandled.opened import blocked_aggregates
+from verdict.unhandled.read_side import repair
 
 app = typer.Typer(add_completion=False)
 
@@ -25,15 +25,15 @@ def blocked() -> None:
 @app.command("list")
 def list_blocked(json: Json = False) -> None:
     """List the blocked aggregates of each projection, and how many events wait behind."""
-    with blocked_aggregates(settings_of()) as aggregates:
-        show_items(aggregates.listed(), ("id", "since", "behind", "error"), json)
+    with repair(settings_of()) as on:
+        show_items(on.blocked.listed(), ("id", "since", "behind", "error"), json)
 
 
 @app.command("show")
 def show_blocked(id: Id, json: Json = False) -> None:
     """Show one: the event with its payload, why it is blocked, and what operators did about it."""
-    with blocked_aggregates(settings_of()) as aggregates:
-        show_fields(aggregates.shown(id), json)
+    with repair(settings_of()) as on:
+        show_fields(on.blocked.shown(id), json)
 
 
 @app.command()
@@ -43,15 +43,15 @@ def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
     It also counts when the projection is built again. A payload that the event's class refuses is
     refused here. `retry` applies it.
     """
-    with blocked_aggregates(settings_of()) as aggregates:
-        note(aggregates.edit(id, file.read(), decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.blocked.edit(id, file.read(), decided_by(by, why)))
 
 
 @app.command()
 def retry(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
     """Apply the event now, and those that wait behind it; exit code 1 when it fails again."""
-    with blocked_aggregates(settings_of()) as aggregates:
-        note(aggregates.retry(id, decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.blocked.retry(id, decided_by(by, why)))
 
 
 @app.command()
@@ -60,8 +60,8 @@ def skip(id: Id, why: Why, all_behind: All = False, by: Who = None) -> None:
 
     It also counts when the projection is built again.
     """
-    with blocked_aggregates(settings_of()) as aggregates:
-        note(aggregates.skip(id, decided_by(by, why), all_behind))
+    with repair(settings_of()) as on:
+        note(on.blocked.skip(id, decided_by(by, why), all_behind))
 
 
 @app.command()
@@ -70,5 +70,5 @@ def accept(id: Id, why: Why, by: Who = None) -> None:
 
     It stays blocked. Its event can still come, be edited or be skipped.
     """
-    with blocked_aggregates(settings_of()) as aggregates:
-        note(aggregates.accept(id, decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.blocked.accept(id, decided_by(by, why)))

@@ -7,7 +7,7 @@ import typer
 from verdict.cli.deciding_person import Document, Who, Why, WhyIfAny, decided_by
 from verdict.cli.options import Json, settings_of
 from verdict.cli.output import note, show_fields, show_items
-from verdict.unhandled.opened import dead_letters as opened
+from verdict.unhandled.read_side import repair
 
 app = typer.Typer(add_completion=False)
 
@@ -22,33 +22,33 @@ def dead_letters() -> None:
 @app.command("list")
 def list_dead_letters(json: Json = False) -> None:
     """List the parked dead letters in the order in which Kafka got them."""
-    with opened(settings_of()) as letters:
-        show_items(letters.listed(), ("id", "since", "what", "error"), json)
+    with repair(settings_of()) as on:
+        show_items(on.dead_letters.listed(), ("id", "since", "what", "error"), json)
 
 
 @app.command("show")
 def show_dead_letter(id: Id, json: Json = False) -> None:
     """Show one: its bytes, its headers, the error, and what operators did about it."""
-    with opened(settings_of()) as letters:
-        show_fields(letters.shown(id), json)
+    with repair(settings_of()) as on:
+        show_fields(on.dead_letters.shown(id), json)
 
 
 @app.command()
 def edit(id: Id, file: Document, why: Why, by: Who = None) -> None:
     """Set another value for it; the file is the whole value. It stays parked until `replay`."""
-    with opened(settings_of()) as letters:
-        note(letters.edit(id, file.read(), decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.dead_letters.edit(id, file.read(), decided_by(by, why)))
 
 
 @app.command()
 def replay(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
     """Let the running service send it again."""
-    with opened(settings_of()) as letters:
-        note(letters.replay(id, decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.dead_letters.replay(id, decided_by(by, why)))
 
 
 @app.command()
 def skip(id: Id, why: Why, by: Who = None) -> None:
     """Give it up; it stays on the topic `dead-letters`."""
-    with opened(settings_of()) as letters:
-        note(letters.skip(id, decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.dead_letters.skip(id, decided_by(by, why)))

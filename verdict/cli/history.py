@@ -7,8 +7,9 @@ import typer
 from rich.text import Text
 
 from verdict.cli.options import AggregateType, Id, Json, settings_of
-from verdict.cli.output import add_rows, in_json, note, show, show_json, table
+from verdict.cli.output import add_rows, note, show, show_json, table
 from verdict.cli.repetitions import sent_again, with_repetitions
+from verdict.cli.trace import listed, verdict_on
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields
 from verdict.model.message import LARGEST
@@ -69,29 +70,12 @@ def _rows(command: Fields, repeated: list[Fields]) -> Iterator[tuple[Any, ...]]:
     if response is None:
         yield "", "", "?", Text("its outcome is missing", "yellow")
     else:
-        yield _time(response["decided_at"]), "", response["command_type"], _about(response)
+        about = verdict_on(response).append(f" {response['command_id']}", "dim")
+        yield _time(response["decided_at"]), "", response["command_type"], about
     for event in command["events"]:
-        payload = event["payload"] or {}
-        yield "", event["version"], f"  {event['event_type']}", _listed(payload)
+        yield "", event["version"], f"  {event['event_type']}", listed(event).removeprefix(", ")
     if repeated:
         yield "", "", "  sent again", Text(sent_again(repeated), "dim")
-
-
-def _about(response: Fields) -> Text:
-    about = Text()
-    if response["reason"] is None:
-        about.append("ACCEPTED", "green")
-    else:
-        about.append(f"REJECTED {response['reason']}", "red")
-        about.append(f": {response['message']}")
-    if response["duplicate"]:
-        about.append(" (duplicate)")
-    return about.append(f" {response['command_id']}", "dim")
-
-
-def _listed(payload: Fields) -> str:
-    known = ((name, value) for name, value in payload.items() if name != "type")
-    return ", ".join(f"{name} {in_json(value)}" for name, value in known if value is not None)
 
 
 def _time(text: str) -> str:

@@ -7,7 +7,7 @@ import typer
 from verdict.cli.deciding_person import Who, Why, decided_by
 from verdict.cli.options import settings_of
 from verdict.cli.output import note
-from verdict.unhandled.opened import stopping_records
+from verdict.unhandled.read_side import repair
 from verdict.unhandled.records import range_of
 
 app = typer.Typer(add_completion=False)
@@ -31,5 +31,5 @@ def skip(records: Range, why: Why, by: Who = None) -> None:
     found = range_of(records)
     if found is None:
         raise typer.BadParameter(f"{records!r} is no range: write it such as order.events:0:17")
-    with stopping_records(settings_of()) as stopping:
-        note(stopping.skip(*found, decided_by(by, why)))
+    with repair(settings_of()) as on:
+        note(on.records.skip(*found, decided_by(by, why)))

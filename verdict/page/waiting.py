@@ -1,9 +1,8 @@
 """What needs attention, and the form by which an operator retries, replays or skips it."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import parse_qs
 
 from fastapi import FastAPI, Query, Request, Response
@@ -18,8 +17,10 @@ from verdict.page.pages import Pages
 from verdict.page.templating import as_text
 from verdict.reading.reader import Sees, reader_of
 from verdict.standing.policy_rejections import LISTED, since
-from verdict.unhandled.held import Facts, NothingWaits
-from verdict.unhandled.opened import blocked_aggregates, dead_letters, stopping_records
+from verdict.unhandled.events import HeldAggregates
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.letters import ParkedLetters
+from verdict.unhandled.read_side import Repair, repair
 from verdict.unhandled.operator_identity import By
 from verdict.unhandled.records import StoppingRecords, place_of
 
@@ -31,7 +32,7 @@ PERSONAL = ("payload", "replacement", "interventions")
 Address = Annotated[str, Query(max_length=2_000)]
 Offset = Annotated[int, Query(ge=0, le=LARGEST)]
 Form = dict[str, str]
-Act = Callable[[Any, str, Form, By], str]
+Act = Callable[[Repair, str, Form, By], str]
 
 
 class Undecided(VerdictError):
@@ -39,40 +40,40 @@ class Undecided(VerdictError):
 
 
 class Kind(NamedTuple):
-    """Things that need attention: where one is shown, who knows them, and what can be done."""
+    """Things that need attention: where one is shown, by which verb, and what can be done."""
 
     path: str
     verb: str
-    opened: Callable[[Settings], AbstractContextManager[Any]]
+    known: Callable[[Repair], HeldAggregates | StoppingRecords | ParkedLetters]
     actions: Mapping[str, Act]
 
 
-def _skip_record(records: StoppingRecords, id: str, form: Form, by: By) -> str:
+def _skip_record(on: Repair, id: str, form: Form, by: By) -> str:
     if (place := place_of(id)) is None:
         raise NothingWaits(id)
-    return records.skip(place, None, by)
+    return on.records.skip(place, None, by)
 
 
 KINDS = (
     Kind(
         "/blocked",
         "blocked",
-        blocked_aggregates,
+        lambda on: on.blocked,
         {
-            "retry": lambda aggregates, id, form, by: aggregates.retry(id, by),
-            "skip": lambda aggregates, id, form, by: aggregates.skip(id, by, "all" in form),
+            "retry": lambda on, id, form, by: on.blocked.retry(id, by),
+            "skip": lambda on, id, form, by: on.blocked.skip(id, by, "all" in form),
         },
     ),
+    Kind("/record", "skip", lambda on: on.records, {"skip": _skip_record}),
     Kind(
         "/dead-letter",
         "dead-letters",
-        dead_letters,
+        lambda on: on.dead_letters,
         {
-            "replay": lambda letters, id, form, by: letters.replay(id, by),
-            "skip": lambda letters, id, form, by: letters.skip(id, by),
+            "replay": lambda on, id, form, by: on.dead_letters.replay(id, by),
+            "skip": lambda on, id, form, by: on.dead_letters.skip(id, by),
         },
     ),
-    Kind("/record", "skip", stopping_records, {"skip": _skip_record}),
 )
 
 
@@ -80,7 +81,10 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
     """Let people see what needs attention, and those with the token act."""
 
     def listed(request: Request, said: str, offset: int = 0) -> Response:
-        found = [item for kind in KINDS for item in _listed(kind, settings)]
+        with repair(settings) as on:
+            found = [
+                item | {"path": kind.path} for kind in KINDS for item in kind.known(on).listed()
+            ]
         with reader_of(settings, sees(request, settings)) as reader:
             rejected, more = some(reader, LISTED, SHOWN, since=since(), offset=offset)
         waiting = {"found": found, "rejected": rejected, "said": said}
@@ -91,8 +95,8 @@ def add_waiting(page: FastAPI, settings: Settings, pages: Pages) -> None:
         return listed(request, "", offset)
 
     def one(kind: Kind, request: Request, id: Address) -> Response:
-        with kind.opened(settings) as known:
-            facts: Facts = known.shown(id)
+        with repair(settings) as on:
+            facts = kind.known(on).shown(id)
         hidden = PERSONAL if sees(request, settings) is Sees.READER else ()
         plain = {name: value for name, value in facts.items() if name not in PERSONAL}
         payload = None if hidden else facts.get("payload")
@@ -136,12 +140,6 @@ async def filled_in(request: Request, settings: Settings) -> Form:
     return form
 
 
-def _listed(kind: Kind, settings: Settings) -> Iterator[Facts]:
-    with kind.opened(settings) as known:
-        for item in known.listed():
-            yield item | {"path": kind.path}
-
-
 def _acted(settings: Settings, kind: Kind, id: str, form: Form) -> str:
     name = form.get("action", "")
     if name not in kind.actions:
@@ -149,5 +147,5 @@ def _acted(settings: Settings, kind: Kind, id: str, form: Form) -> str:
     who, why = form.get("who", "").strip(), form.get("why", "").strip()
     if not who or (name == "skip" and not why):
         raise Undecided("nothing was done: say who decides, and why; both are recorded")
-    with kind.opened(settings) as known:
-        return kind.actions[name](known, id, form, By(who, why or None))
+    with repair(settings) as on:
+        return kind.actions[name](on, id, form, By(who, why or None))

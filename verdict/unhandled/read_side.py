@@ -1,9 +1,9 @@
 """Opens the read side of a deployment for repairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from verdict.configuration.found import database_url, kafka_options
@@ -18,39 +18,28 @@ from verdict.projection.declared import declared
 from verdict.unhandled.events import HeldAggregates
 from verdict.unhandled.letters import ParkedLetters
 from verdict.unhandled.records import StoppingRecords
+from verdict.wire.decision import Decision
+
+
+class Repair(NamedTuple):
+    """What operators can repair on the read side."""
+
+    blocked: HeldAggregates
+    records: StoppingRecords
+    dead_letters: ParkedLetters
 
 
 @contextmanager
-def blocked_aggregates(settings: Settings) -> Iterator[HeldAggregates]:
-    """Open the aggregates that projections hold.
+def repair(settings: Settings) -> Iterator[Repair]:
+    """Open the read side that is set, or that of the running service.
 
     Raises:
-        Unreachable: There is no read side, or it does not answer.
+        Unreachable: There is none, or it does not answer.
     """
-    with _read_side(settings) as engine:
-        yield HeldAggregates(engine, declared(settings.chosen))
 
+    def decide(made: Sequence[Decision]) -> None:
+        write_decisions(kafka_options(settings), settings.topics, made)
 
-@contextmanager
-def stopping_records(settings: Settings) -> Iterator[StoppingRecords]:
-    """Open the records at which projections stopped. Raises as above."""
-    with _read_side(settings) as engine:
-        yield StoppingRecords(
-            engine,
-            lambda: KafkaLog(kafka_options(settings)),
-            lambda made: write_decisions(kafka_options(settings), settings.topics, made),
-        )
-
-
-@contextmanager
-def dead_letters(settings: Settings) -> Iterator[ParkedLetters]:
-    """Open the dead letters. Raises as above."""
-    with _read_side(settings) as engine:
-        yield ParkedLetters(engine, settings.topics)
-
-
-@contextmanager
-def _read_side(settings: Settings) -> Iterator[Engine]:
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.is_file():
         raise Unreachable(
@@ -59,7 +48,11 @@ def _read_side(settings: Settings) -> Iterator[Engine]:
         )
     with opened(url) as engine:
         try:
-            yield engine
+            yield Repair(
+                HeldAggregates(engine, declared(settings.chosen)),
+                StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide),
+                ParkedLetters(engine, settings.topics),
+            )
         except DBAPIError as error:
             problem = f"{shown(engine.url)}: {one_line(error.orig)}"
             raise (Unreachable if database_failed(error) else VerdictError)(problem) from error
