@@ -20,8 +20,8 @@ from verdict.standing.policy_rejections import LISTED, since
 from verdict.unhandled.events import HeldAggregates
 from verdict.unhandled.held import NothingWaits
 from verdict.unhandled.letters import ParkedLetters
-from verdict.unhandled.read_side import Repair, repair
 from verdict.unhandled.operator_identity import By
+from verdict.unhandled.read_side import Repair, repair
 from verdict.unhandled.records import StoppingRecords, place_of
 
 HERE = "/letters"
