@@ -135,3 +135,23 @@ def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
         answer = letters(*verb)
         assert answer.exit_code == 1
         assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
+
+
+def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
+    letters: Letters, engine: Engine
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(update(table).values(status="WAITING", due_at=NOON))
+
+    waiting = letters("list", "--waiting", "--json").lines
+    none = letters("list", "--json").lines
+    parked = letters("park", ID, "--why", "the target is gone", "--by", "ada")
+    again = letters("park", ID, "--why", "twice")
+
+    assert ([one["status"] for one in waiting], none) == (["WAITING"], [])
+    assert parked.stderr == f"{ID} is parked: `verdict dead-letters replay {ID}` sends it\n"
+    assert (again.exit_code, "is parked already" in again.stderr) == (1, True)
+    assert [one["status"] for one in letters("list", "--json").lines] == ["PARKED"]
+    with engine.connect() as connection:
+        kept = connection.execute(select(table.c.due_at, intervention.c.kind)).all()
+    assert [tuple(one) for one in kept] == [(None, "park")]

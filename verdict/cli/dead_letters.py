@@ -13,17 +13,21 @@ app = typer.Typer(add_completion=False)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="As `list` prints it.")]
 
+Waiting = Annotated[bool, typer.Option("--waiting", help="Also those that wait for a retry.")]
+
 
 @app.callback()
 def dead_letters() -> None:
-    """Dead letters that are parked: no retry helped, or none can."""
+    """Records that could not be processed: they wait for a retry, or are parked for an operator."""
 
 
 @app.command("list")
-def list_dead_letters(json: Json = False) -> None:
+def list_dead_letters(waiting: Waiting = False, json: Json = False) -> None:
     """List the parked dead letters in the order in which Kafka got them."""
     with repair(settings_of()) as on:
-        show_items(on.dead_letters.listed(), ("id", "since", "what", "error"), json)
+        show_items(
+            on.dead_letters.listed(waiting), ("id", "status", "since", "what", "error"), json
+        )
 
 
 @app.command("show")
@@ -45,6 +49,13 @@ def replay(id: Id, by: Who = None, why: WhyIfAny = None) -> None:
     """Let the running service send it again."""
     with repair(settings_of()) as on:
         note(on.dead_letters.replay(id, decided_by(by, why)))
+
+
+@app.command()
+def park(id: Id, why: Why, by: Who = None) -> None:
+    """Stop the retries of one that waits; `replay` sends it again."""
+    with repair(settings_of()) as on:
+        note(on.dead_letters.park(id, decided_by(by, why)))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Letters that were tried as often as they may be, or that no retry can help."""
+"""Dead letters: those that wait for a retry, and those that are parked for an operator."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +12,7 @@ from verdict.letters.parked import Letter
 from verdict.model.message import iso_time
 from verdict.projection.database import snapshot
 from verdict.projection.letter import intervention
+from verdict.projection.letter_status import WAITING
 from verdict.unhandled.held import Facts
 from verdict.unhandled.operator_identity import By
 from verdict.wire.codec import Undecodable
@@ -20,16 +21,16 @@ from verdict.wire.topics import Topics
 
 
 class ParkedLetters:
-    """Parked letters by their id, a UUID."""
+    """Dead letters by their id, a UUID."""
 
     def __init__(self, engine: Engine, topics: Topics) -> None:
         self._engine = engine
         self._topics = topics
 
-    def listed(self) -> Iterator[Facts]:
-        """Yield the parked letters in the order in which Kafka got them."""
+    def listed(self, waiting: bool = False) -> Iterator[Facts]:
+        """Yield the parked letters, and the waiting ones if wanted, as Kafka got them."""
         with snapshot(self._engine) as connection:
-            yield from map(_facts, parked.parked(connection))
+            yield from map(_facts, parked.parked(connection, *([WAITING] if waiting else [])))
 
     def shown(self, address: str) -> Facts:
         """Return a letter with its bytes, and what was done to it.
@@ -79,6 +80,16 @@ class ParkedLetters:
             parked.replay(connection, address, *by)
             topic = parked.letter(connection, address).retry_topic
         return f"{address} goes back to {topic} at once, or when `verdict up` runs again"
+
+    def park(self, address: str, by: By) -> str:
+        """Stop the retries of a letter.
+
+        Raises:
+            VerdictError: There is none, or it is parked already.
+        """
+        with self._engine.begin() as connection:
+            parked.park(connection, address, *by)
+        return f"{address} is parked: `verdict dead-letters replay {address}` sends it"
 
     def skip(self, address: str, by: By) -> str:
         """Give a letter up: it leaves the table; the topic of dead letters keeps it.
