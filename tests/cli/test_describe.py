@@ -42,7 +42,7 @@ def test_each_field_has_its_type_its_bounds_and_its_default() -> None:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        ({"type": "array"}, "list"),
+        ({"type": "array"}, "array"),
         ({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]}, "number or string"),
         ({"enum": ["BUY", "SELL"], "type": "string"}, "BUY, SELL"),
         ({"const": "BUY"}, "BUY"),

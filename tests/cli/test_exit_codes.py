@@ -173,7 +173,7 @@ def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def broken(**flags: object) -> None:
         raise ZeroDivisionError("a planted bug")
 
-    monkeypatch.setattr("verdict.cli.options.settings_of", broken)
+    monkeypatch.setattr("verdict.cli.config.settings_of", broken)
 
     with pytest.raises(ZeroDivisionError, match="a planted bug"):
         run("config", "show")

@@ -242,7 +242,7 @@ def test_nothing_is_done_where_nothing_is_held_or_not_archived_yet(lot: Holding)
         with pytest.raises(VerdictError, match="version 2 is not in the archive: it is applied by"):
             verb(P1, BY)
     for address in ("us_holder/position/p-0", "us_holder", "nobody/a/b"):
-        with pytest.raises(NothingWaits, match="verdict letters list"):
+        with pytest.raises(NothingWaits, match="verdict blocked list"):
             lot.operator.retry(address, BY)
     assert lot.interventions(["seq"]) == []
 

@@ -156,7 +156,7 @@ def test_what_is_parked_is_left_alone_until_the_next_start(
     applier.apply(Batch([bad], {Partition(TOPIC, 0): Span(0, 1)}))
     assert applier.is_stopped
     [said] = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert said.message.endswith(f"broken; see `verdict letters show {TOPIC}:0:0`")
+    assert said.message.endswith(f"broken; `verdict skip {TOPIC}:0:0 --why …` skips it")
     assert said.exc_info is None
     before = read_side.dump()
 

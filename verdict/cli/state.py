@@ -24,9 +24,7 @@ from verdict.model.life_cycle import LifeCycle
 from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.page.asked import values
-from verdict.projection.described import columns_of
 from verdict.reading.reader import Sees, reader_of
-from verdict.reading.views import views_for
 from verdict.wire.decision import Decision
 
 app = typer.Typer(add_completion=False)
@@ -127,6 +125,9 @@ def _show_all(settings: Settings, aggregate_type: str, json: bool) -> None:
     Raises:
         VerdictError: There is no such view, or it blocks aggregates.
     """
+    from verdict.projection.described import columns_of  # they load SQLAlchemy
+    from verdict.reading.views import views_for
+
     view = f"{aggregate_type}_state"
     if (described := views_for(settings, Sees.AUDITOR).get(view)) is None:
         raise VerdictError(f"{aggregate_type} has no view {view}: ask for one aggregate by its ID")

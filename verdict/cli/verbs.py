@@ -44,7 +44,7 @@ VERBS = (
     _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
     _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
     _listed("projection", "Build a read model again, compare, swap, roll back.", READ),
-    _listed("blocked", "See the aggregates that projections block; edit, retry or skip.", READ),
+    _listed("blocked", "See blocked aggregates; edit, retry or skip one.", READ),
     _listed("dead-letters", "See dead letters; edit, replay, park or skip one.", READ),
     _listed("skip", "Skip a record that stops a projection, on record.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
