@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from typer.testing import CliRunner, Result
 
 from tests.audit.books import Books
+from verdict.application import current
 from verdict.cli.main import app
 from verdict.configuration.found import Service, announce
 from verdict.configuration.settings import Settings
@@ -24,6 +25,8 @@ from verdict.model.source import Source
 from verdict.operator.batch import ShardBatch
 from verdict.operator.shard_state import DictState
 from verdict.wire.topics import Topics
+
+APPLICATION = current()  # before a test works in a folder of its own
 
 
 class Verdict(NamedTuple):
