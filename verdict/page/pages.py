@@ -16,6 +16,7 @@ from verdict.configuration.settings import Settings
 from verdict.database.time_text import text_of, wall_clock
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.chapters import Fields, reached
+from verdict.foundation.place import DECIDER
 from verdict.model.message import LARGEST
 from verdict.page.asked import ARCHIVED, NEWEST, REFUSALS, REFUSED, VERDICTS, rows
 from verdict.page.causes import causes_in
@@ -24,7 +25,7 @@ from verdict.page.flow import flow
 from verdict.page.life import NotThere, history, state_at
 from verdict.page.picture import picture
 from verdict.page.templating import templates
-from verdict.page.watch import DECIDER, Watch
+from verdict.page.watch import Watch
 from verdict.page.why import why
 from verdict.projection.described import about_view, columns_of
 from verdict.reading.few import Few
