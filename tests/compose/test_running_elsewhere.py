@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.application import APPLICATION
 from tests.documents import ROOT, Document
 from verdict.configuration.loading import settings_alone
 from verdict.configuration.settings import Settings
@@ -85,7 +86,9 @@ def test_the_service_has_settings_that_there_are(monkeypatch: pytest.MonkeyPatch
     }
 
     assert {*named} <= {*Settings.model_fields}
-    settings = settings_alone(**{name: value for name, value in named.items() if value})
+    settings = settings_alone(
+        APPLICATION, **{name: value for name, value in named.items() if value}
+    )
     asked = content("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"]
     assert asked == [f"{settings.page_names[0]}:{settings.page_port}"]
     registry = SERVICES["kafka-ui"]["environment"]["KAFKA_CLUSTERS_0_SCHEMAREGISTRY"]

@@ -41,7 +41,7 @@ def history(aggregate: AggregateType, id: Id, json: Json = False) -> None:
         read = _read(
             reader, settings.topics.events(aggregate), settings.topics.responses(aggregate)
         )
-        found = told(reader, aggregate, id, LARGEST - 1)
+        found = told(settings.application, reader, aggregate, id, LARGEST - 1)
     if json:
         for command in found.commands:
             show_json(command)

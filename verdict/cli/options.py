@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from verdict.application import current
+from verdict.cli.application import load, load_if_named
 from verdict.cli.connection import given
 from verdict.cli.output import note
 from verdict.configuration.found import kafka_options as kafka_options
@@ -21,8 +21,8 @@ def known_aggregate(name: str | None) -> str | None:
     Raises:
         BadParameter: There is no such aggregate.
     """
-    if name is not None and name not in current().aggregate_types:
-        known = ", ".join(current().aggregate_types)
+    if name is not None and name not in (types := load().aggregate_types):
+        known = ", ".join(types)
         raise typer.BadParameter(f"no aggregate {name!r}: there are {known}")
     return name
 
@@ -54,6 +54,7 @@ def settings_of(**flags: Any) -> Settings:
 
     A variable that was meant for us and is not is said on stderr.
     """
-    for warning in misnamed(os.environ):
+    application = load_if_named()
+    for warning in misnamed(application, os.environ):
         note(f"verdict: {warning}")
-    return load_settings(**given(), **flags)
+    return load_settings(application, **given(), **flags)

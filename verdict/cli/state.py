@@ -109,7 +109,8 @@ def _folded(
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
         history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
         decisions = partial(_decisions, settings)
-        places, snapshot = folded(about, history, moment, decisions, lost, note)
+        rules = settings.application.aggregate(aggregate)
+        places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import ClientDisconnect
 
-from verdict.application import current
 from verdict.configuration.found import silent_s
 from verdict.configuration.settings import Settings
 from verdict.page.answers import Json
@@ -71,7 +70,7 @@ def page_of(
     samples = Samples(watch.look)
 
     page = FastAPI(
-        title=current().name,
+        title=settings.application.name,
         openapi_url=None,  # described when somebody asks
         lifespan=partial(_open, commands, samples),
         default_response_class=Json,

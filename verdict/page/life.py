@@ -12,6 +12,7 @@ from verdict.event_log.archive import Altered, Archive
 from verdict.event_log.chapters import Fields, chapters, missing
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.folding import Moment, folded
+from verdict.model.application import Application
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.page.asked import (
@@ -25,6 +26,7 @@ from verdict.page.asked import (
     some,
 )
 from verdict.reading.reader import Reader, Sees, reader_of
+from verdict.wire.catalog import catalog_of
 
 MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
@@ -48,13 +50,19 @@ class History(NamedTuple):
 
 
 def history(
-    reader: Reader, aggregate_type: str, aggregate_id: str, most: int = MOST, offset: int = 0
+    application: Application,
+    reader: Reader,
+    aggregate_type: str,
+    aggregate_id: str,
+    most: int = MOST,
+    offset: int = 0,
 ) -> History:
     """Return the newest commands to an aggregate with their events, each checked with its hash.
 
     Each event is on one page, also when the outcome of its command is missing.
 
     Args:
+        application: Whose aggregate it is.
         reader: Of the read side; what it masks is not checked.
         aggregate_type: Of the aggregate.
         aggregate_id: Its id.
@@ -74,7 +82,7 @@ def history(
         "version": version(offset) if offset else LARGEST,
     }
     found, cut = some(reader, EVENTS_BETWEEN, max(most, MOST_EVENTS), **about, **span)
-    events, altered = _checked(found)
+    events, altered = _checked(application, found)
     commands = [*chapters(map(response, reversed(newest)), events)]
     is_whole = not (more or offset or cut)
     lacking = missing(commands, altered) if is_whole else ()
@@ -82,13 +90,15 @@ def history(
     return History(commands, more, said, is_whole and not said)
 
 
-def _checked(found: Iterable[Fields]) -> tuple[list[Fields], dict[int, str]]:
+def _checked(
+    application: Application, found: Iterable[Fields]
+) -> tuple[list[Fields], dict[int, str]]:
     """Return the events, and by version what is wrong with those that were altered."""
     events: list[Fields] = []
     altered: dict[int, str] = {}
     for row in found:
         try:
-            events.append(event(row))
+            events.append(event(application, row))
         except Altered as error:
             altered[row["version"]] = str(error)
     return events, altered
@@ -123,9 +133,11 @@ def state_at(
     about = f"{aggregate_type} {aggregate_id!r}"
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
-        placed = [*archive.history(aggregate_type, aggregate_id)]
+        context = catalog_of(settings.application)[aggregate_type]
+        placed = [*archive.history(context, aggregate_id)]
         lost = archive.lost(aggregate_type, aggregate_id)
     places, snapshot = folded(
+        context.aggregate,
         about,
         placed,
         Moment(version, until),

@@ -49,7 +49,9 @@ def repair(settings: Settings) -> Iterator[Repair]:
     with opened(url) as engine:
         try:
             yield Repair(
-                HeldAggregates(engine, declared(settings.chosen)),
+                HeldAggregates(
+                    settings.application, engine, declared(settings.application, settings.chosen)
+                ),
                 StoppingRecords(engine, lambda: KafkaLog(kafka_options(settings)), decide),
                 ParkedLetters(engine, settings.topics),
             )
