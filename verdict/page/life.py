@@ -131,6 +131,8 @@ def state_at(
         Unreachable: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
+    if aggregate_type not in settings.application.aggregate_types:
+        raise NotThere(f"there is no {about}: no aggregate has this type")
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
