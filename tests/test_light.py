@@ -32,7 +32,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 """
 LIGHT_VERBS = (
-    "send", "tail", "history", "trace", "why", "state", "sql", "status", "letters",
+    "send", "tail", "history", "trace", "why", "state", "sql", "status", "blocked",
     "schemas", "acls", "config", "topics", "mail", "materialise",
 )  # fmt: skip
 

@@ -8,8 +8,7 @@ from schemas.position import PositionAdjusted
 from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
-from verdict.event_log.chapters import Fields, chapters, nowhere, reached
-from verdict.event_log.decided import by_decision, in_words
+from verdict.event_log.decided import by_decision
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.placed import Placed
 from verdict.model.life_cycle import LifeCycle
@@ -49,22 +48,6 @@ def test_versions_of_who_is_lost_are_missing_by_that_and_later_ones_are_not() ->
     assert by_decision({1: FIRST, 4: BEHIND}, 4, [lost], [lost]) == {2: lost, 3: lost}
     assert by_decision({1: FIRST, 4: BEHIND}, 6, [lost], [lost]) == {2: lost, 3: lost}
     assert by_decision({1: FIRST, 4: BEHIND}, 4, [lost]) == {}, "it is another that is lost"
-
-
-@pytest.mark.proves("G-07")
-def test_a_history_says_who_passed_a_version_over_and_is_whole() -> None:
-    source = {"topic": "order.commands", "partition": 0, "offset": 1}
-    events: list[Fields] = [{"version": version, "source": source} for version in (1, 3)]
-    response: Fields = {"to_version": 3, "source": source}
-    found = [*chapters([], [response], events)]
-    explained = by_decision({1: FIRST, 3: BEHIND}, reached(found), [decided(12, 13)])
-
-    [lacking] = nowhere(found)
-    assert lacking.startswith("events of the versions 2 are not archived, nor in Kafka behind")
-    assert [*nowhere(found, explained)] == []
-    assert in_words("2", explained[2]) == (
-        "version 2 is passed over: ada decided so about order.events:0:12 (a bomb)"
-    )
 
 
 @pytest.mark.proves("G-07")

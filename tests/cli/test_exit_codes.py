@@ -63,7 +63,6 @@ def test_every_verb_names_its_data_directory(run: Run) -> None:
     [
         ("send", "order", "DeleteOrder", "--id", "x", "--expected-version", "1"),
         ("tail", "events"),
-        ("history", "order", "x"),
         ("state", "order", "x"),
         ("topics", "check"),
         ("status",),
@@ -175,7 +174,7 @@ def test_a_bug_keeps_its_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def broken(**flags: object) -> None:
         raise ZeroDivisionError("a planted bug")
 
-    monkeypatch.setattr("verdict.cli.options.settings_of", broken)
+    monkeypatch.setattr("verdict.cli.config.settings_of", broken)
 
     with pytest.raises(ZeroDivisionError, match="a planted bug"):
         run("config", "show")

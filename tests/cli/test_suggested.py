@@ -15,7 +15,7 @@ from verdict.database.address import file_of
 from verdict.model.message import epoch_millis
 from verdict.read_models.as_of.moment import parse_as_of
 from verdict.scaffold.names import see_that_it_can_be
-from verdict.unhandled.records import place_of
+from verdict.unhandled.records import place_of, range_of
 from verdict.wire.backoff import understood
 
 SUCH_AS = r"such as ([^\s,]+)"
@@ -75,6 +75,7 @@ def test_what_is_suggested_is_accepted(parse: Parse, wrong: str) -> None:
     ("verb", "parse"),
     [
         (("recover", "--why", "x", "--skip", "here"), place_of),
+        (("skip", "here", "--why", "x"), range_of),
         (("tail", "events", "--from", "2024-01-01Z"), parse_from),
         (("state", "order", "x", "--at", "noon"), epoch_millis),
         (("materialise", "us_holder", "--to", "-", "--as-of", "noon"), parse_as_of),

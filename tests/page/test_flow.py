@@ -18,7 +18,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered
 from verdict.model.source import Source
 from verdict.page.flow import flow, lacks
-from verdict.page.life import NotThere, life, state_at
+from verdict.page.life import NotThere, history, state_at
 from verdict.page.why import why
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.testing import InMemory
@@ -60,6 +60,21 @@ def test_who_lost_is_told_what_it_met_who_won_and_what_to_send(reader: Reader) -
     assert found["instead"].startswith("expected_version 2,")
 
 
+def test_a_command_of_a_policy_names_the_event_that_caused_it(reader: Reader) -> None:
+    (recorded, _), _ = flow(APPLICATION, reader, FLOW)
+    [event] = recorded["events"]
+    [asked] = event["asked"]
+
+    [found] = why(APPLICATION, reader, asked["command_id"])
+
+    assert (found["cause"]["event_type"], found["cause"]["aggregate_id"]) == (
+        "InvoiceRecorded",
+        "inv-1",
+    )
+    assert found["cause"]["event_id"] == event["event_id"]
+    assert [one["cause"] for one in why(APPLICATION, reader, "first")] == [None]
+
+
 def test_who_was_accepted_is_told_what_it_caused(reader: Reader) -> None:
     [found] = why(APPLICATION, reader, "first")
 
@@ -82,15 +97,6 @@ def test_who_expected_something_else_is_told_so(
 
     assert [one["version"] for one in found["winners"]] == winners
     assert found["instead"].startswith(instead)
-
-
-def test_an_event_has_its_outcome_however_many_were_refused_since(reader: Reader) -> None:
-    found, more = life(APPLICATION, reader, "order", "o-1", 2)
-
-    assert more
-    assert [one["version"] for chapter in found for one in chapter["events"]] == [1, 2]
-    assert [one["response"]["reason"] for one in found][:2] == [None, None]
-    assert not life(APPLICATION, reader, "order", "o-1")[1]
 
 
 @pytest.mark.proves("G-07")
@@ -126,7 +132,7 @@ def test_an_event_is_told_from_its_bytes_whatever_stands_beside_them(
             return [
                 flow(APPLICATION, auditor, FLOW),
                 why(APPLICATION, auditor, "first"),
-                life(APPLICATION, auditor, "order", "o-1"),
+                history(APPLICATION, auditor, "order", "o-1"),
             ]
 
     true = told()

@@ -17,7 +17,7 @@ from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By
+from verdict.unhandled.operator_identity import By
 from verdict.wire.topics import Topics
 
 BAD = PositionTransferred(client="mallory")

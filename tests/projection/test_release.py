@@ -24,7 +24,7 @@ from verdict.projection.declared import projections
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By
+from verdict.unhandled.operator_identity import By
 from verdict.wire.topics import Topics
 
 HELD = """SELECT aggregate_id, version_needed, version_seen, found_at
@@ -341,7 +341,7 @@ class TestWhatCannotBeApplied:
         )
         with pytest.raises(VerdictError, match="cannot be read: its row in event_archive was alt"):
             operator.edit(address, b"{}", By("ada", "mistyped"))
-        said = operator.evict(address, By("ada", "the disk lied"))
+        said = operator.skip(address, By("ada", "the disk lied"))
         assert said == f"{address} is passed over, and all that waited behind it"
         followed.log.add("p-1", PositionTransferred(client="dora"))
         followed.batch()

@@ -24,7 +24,8 @@ from verdict.projection.batch import Batch, Unreadable
 from verdict.projection.declared import declared
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
-from verdict.unhandled.kind import By, NothingWaits
+from verdict.unhandled.held import NothingWaits
+from verdict.unhandled.operator_identity import By
 
 NAME = "us_holder_from_state"
 HELD = (
@@ -195,7 +196,7 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     shown = Shown(read_side)
 
     assert shown.after(("1", ("mallory", "NYSE")), ("2", ("ada", "NYSE"))) == [("ada", 1)]
-    assert "py, line 190); the next" in read_side.select(HELD)[0][-1]
+    assert "py, line 192); the next" in read_side.select(HELD)[0][-1]
 
     read_side.projections[NAME] = us_holder_from_state()
     mended = compared(read_side, NAME, shown.log.deliveries)
@@ -258,8 +259,8 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
 
     before = shown.read_side.dump()
     verbs = (
-        partial(operator.replay, address, by),
-        partial(operator.evict, address, by),
+        partial(operator.retry, address, by),
+        partial(operator.skip, address, by),
         partial(operator.edit, address, b"{}", by),
     )
     for verb in verbs:
@@ -270,7 +271,7 @@ def test_operators_see_it_and_are_told_what_helps(shown: Shown) -> None:
     shown.after(("a/1", None))
     assert [*operator.listed()] == []
     with pytest.raises(NothingWaits):
-        operator.replay(address, by)
+        operator.retry(address, by)
 
 
 def test_whoever_waits_for_a_position_in_it_is_told_which_read_models_can(shown: Shown) -> None:

@@ -9,7 +9,7 @@ import pytest
 from verdict.configuration.found import FILE, Overdue, Service, find_service, silent_s
 from verdict.service.heartbeat import Heartbeat
 from verdict.spark.under_way import longer_than, under_way
-from verdict.standing.told import SILENT_S, kafka_away, told_by
+from verdict.standing.problems import SILENT_S, kafka_away, told_by
 
 SERVICE = Service(os.getpid(), "localhost:9092", "sqlite:///x")
 

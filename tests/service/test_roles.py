@@ -23,7 +23,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.foundation.place import whole_place
 from verdict.local.lock import DataDirectoryLock
 from verdict.service.role_set import RoleSet, all_roles, alone, with_kafka
-from verdict.standing.told import killed
+from verdict.standing.problems import killed
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_all_that_is_known_as_json() -> None:
         '"events": null, "answered": {"ACCEPTED": 3}, "refused": {"OVERFILL": 1}, '
         '"policy_rejections": [{"policy": "ship", "reason": "BUSINESS_RULE", '
         '"rule_code": "OVERFILL", "rejected": 3, "unexpected": 2, "newest": "c-9"}], '
-        '"verified": null, "open_transactions": []}'
+        '"verified": null, "open_transactions": [], "starting": null}'
     )
 
 
@@ -90,12 +90,5 @@ def test_nothing_known_as_json() -> None:
         '"processors": null, "projections": null, "scattered": null, "letters": null, '
         '"problems": [], "unreachable": false, "processes": [], "events": null, '
         '"answered": null, "refused": null, "policy_rejections": null, "verified": null, '
-        '"open_transactions": []}'
+        '"open_transactions": [], "starting": null}'
     )
-
-
-def test_that_no_service_runs_is_a_complaint_and_no_problem() -> None:
-    down = Standing(None, Path("/data"), problems=(Problem("else"),))
-
-    assert down.complaints == ("no verdict runs on /data: start `verdict up`", "else")
-    assert FULL.complaints == FULL.problems

@@ -26,7 +26,7 @@ SET_UP = "Set-up"
 
 
 def _listed(name: str, summary: str, panel: str, alone: bool = False) -> Verb:
-    return Verb(name, summary, panel, f"verdict.cli.{name}", alone)
+    return Verb(name, summary, panel, f"verdict.cli.{name.replace('-', '_')}", alone)
 
 
 VERBS = (
@@ -45,7 +45,9 @@ VERBS = (
     _listed("verify", "See whether log, archive, state and read models hold together.", ASK),
     _listed("sql", "Run a read-only query; without one, say which views there are.", READ),
     _listed("projection", "Build a read model again, compare, swap, roll back.", READ),
-    _listed("letters", "See what could not be handled; mend, replay or evict it.", READ),
+    _listed("blocked", "See blocked aggregates; edit, retry or skip one.", READ),
+    _listed("dead-letters", "See dead letters; edit, replay, park or skip one.", READ),
+    _listed("skip", "Skip a record that stops a projection, on record.", READ),
     _listed("materialise", "Write a read model as it was to a file or a topic.", READ),
     _listed("describe", "Show aggregates, commands, events, topics and views.", SET_UP),
     _listed("new", "Write an application, an aggregate, a read model.", SET_UP, alone=True),

@@ -57,13 +57,6 @@ def lost_in_words(decision: Decision) -> str:
     )
 
 
-def undecided_in_words(decision: Decision) -> str:
-    """Return who decided that some commands are passed over, which and why."""
-    source, who, why = decision.source, decision.who, decision.why
-    upto = f" to {decision.until - 1}" if decision.until > source.offset + 1 else ""
-    return f"{source}{upto} is passed over undecided: {who} decided so ({why})"
-
-
 def _count(decisions: Sequence[Decision], span: Span) -> int:
     if not decisions:
         return 0

@@ -98,10 +98,6 @@ class EventLog:
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
 
-    def every_lost(self, aggregate_type: str) -> list[str]:
-        """Return the ids of all of a type that are, sorted."""
-        return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)
-
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.
 
@@ -140,25 +136,15 @@ class EventLog:
             parts.kept[place] = Span(first, end)
         return parts
 
-    def history(
-        self,
-        aggregate_type: str,
-        aggregate_id: str,
-        over: Callable[[Gone], None] | None = None,
-    ) -> Iterator[Placed]:
+    def history(self, aggregate_type: str, aggregate_id: str) -> Iterator[Placed]:
         """Yield an aggregate's events in order, some perhaps twice; Kafka is asked for the last.
-
-        Args:
-            aggregate_type: Of the aggregate.
-            aggregate_id: Its id.
-            over: Told what is gone, for who goes on behind it.
 
         Raises:
             Gone: Kafka has dropped what is not archived, which could be events of it.
             NotThereYet: More is archived than Kafka ever had: it is another one than before.
             Unreachable: Kafka does not answer.
         """
-        topic, key, passed = self._topics.events(aggregate_type), aggregate_id.encode(), 0
+        topic, key = self._topics.events(aggregate_type), aggregate_id.encode()
         context = self._catalog[aggregate_type]
         while True:
             archive, standing = self._standing()
@@ -166,13 +152,12 @@ class EventLog:
                 yield from archive.history(context, aggregate_id)
             place = place_of(self._log(), self._topics, topic, key)
             try:
-                for found in self.behind({place: max(standing.reached.get(place, 0), passed)}):
+                for found in self.behind({place: standing.reached.get(place, 0)}):
                     if found.key == key:
                         yield placed(context, found)
                 return
             except RecordsDropped as dropped:
-                passed = dropped.earliest
-                self.see_that_it_is_archived(place, passed, over)
+                self.see_that_it_is_archived(place, dropped.earliest)
 
     def every(self, aggregate_type: str) -> Iterator[tuple[str, Iterator[Placed]]]:
         """Yield each aggregate's id and events in order, some perhaps twice, sorted by id.
@@ -214,20 +199,15 @@ class EventLog:
                 raise NotThereYet(*place, starts[place], kept.end)
         yield from map(laid, self._log().read(spans, follow))
 
-    def see_that_it_is_archived(
-        self, place: Partition, earliest: int, over: Callable[[Gone], None] | None = None
-    ) -> None:
-        """Return if all of a partition before an offset is archived, or `over` was told.
+    def see_that_it_is_archived(self, place: Partition, earliest: int) -> None:
+        """Return if all of a partition before an offset is archived.
 
         Raises:
             Gone: It is not.
         """
         _, standing = self._standing()
         if (reached := standing.reached.get(place, 0)) < earliest:
-            gone = Gone(place, reached, earliest, self._without)
-            if over is None:
-                raise gone
-            over(gone)
+            raise Gone(place, reached, earliest, self._without)
 
     def _read(self, parts: Parts) -> Iterator[Laid]:
         archive = self._archive() if parts.archived else None

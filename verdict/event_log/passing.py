@@ -256,8 +256,8 @@ def _see_that_it_is_there(place: Source, decided: Offsets, log: Log) -> None:
     kept = log.ends.get(place.topic)
     if kept is None:
         raise VerdictError(
-            f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; to pass "
-            "over what stops a read model, see `verdict letters list`"
+            f"{place} is on no topic that a recovery reads: {', '.join(sorted(log.ends))}; "
+            "`verdict skip` skips what stops a projection"
         )
     if place.partition >= len(kept) or place.offset >= kept[place.partition]:
         end = f"ends at {kept[place.partition]}" if place.partition < len(kept) else "is not there"

@@ -40,8 +40,8 @@ class RecordsMissing(StoppedAt):
             f"projection {name} v{projection.version} needs {place} from "
             f"offset {next_offset} and was given it from {start}: Kafka no longer has what is "
             f"between, or it was not read; what is archived of it comes back with `verdict "
-            f"projection rebuild {name}`, what is nowhere is passed over with `verdict letters "
-            f"evict {at} --why …`",
+            f"projection rebuild {name}`, what is nowhere is skipped with `verdict skip {at} --why "
+            "…`",
             (*place, next_offset),
         )
 
@@ -287,7 +287,7 @@ class Applier:
         what = f"projection {name} v{version} stopped: {error}"
         if isinstance(error, Unprojectable):
             topic, partition, offset = error.place
-            what += f"; see `verdict letters show {topic}:{partition}:{offset}`"
+            what += f"; `verdict skip {topic}:{partition}:{offset} --why …` skips it"
         told = isinstance(error, StoppedAt | BuiltOtherwise) and error.__cause__ is None
         log.error("%s", what, exc_info=None if told else error)
         with self._engine.begin() as connection:

@@ -76,7 +76,7 @@ def test_who_accepts_that_kafka_dropped_commands_goes_on_with_those_behind_them(
         "select aggregate_id from us_holder_version where aggregate_id in ('p-last', 'p-behind')"
     )
     deployment.reaches(opened, ["p-behind"])
-    letters = deployment.cli("letters", "list", "--json").stdout
+    letters = deployment.cli("dead-letters", "list", "--json").stdout
     assert f"{dropped} dropped by Kafka before they were decided; ada: retention" in letters
     assert f"{topic}:2:{last}" not in deployment.cli("verify").stdout
 
@@ -88,7 +88,7 @@ def assert_on_record(deployment: Deployment, places: tuple[str, ...]) -> None:
     deployment.reaches(
         "select aggregate_id from us_holder_version where aggregate_id like 'p-b%'", ["p-before"]
     )
-    parked = deployment.cli("letters", "list", "--json").stdout
+    parked = deployment.cli("dead-letters", "list", "--json").stdout
     assert "passed over by ada: the job of the 3rd" in parked
     findings = deployment.cli("verify").stdout
     assert [place for place in places if place in findings] == []

@@ -1,4 +1,4 @@
-"""`verdict letters` on letters that were tried often enough: the tables alone are enough."""
+"""`verdict dead-letters` on letters that were tried often enough: the tables alone are enough."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -55,15 +55,15 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def letters(run: Run, tmp_path: Path, engine: Engine) -> Letters:
-    """Return a function that calls `verdict letters`."""
+    """Return a function that calls `verdict dead-letters`."""
 
     def call(*arguments: object, stdin: str | None = None) -> Verdict:
-        return run("letters", *arguments, "--data-dir", tmp_path, stdin=stdin)
+        return run("dead-letters", *arguments, "--data-dir", tmp_path, stdin=stdin)
 
     return call
 
 
-def test_a_letter_is_listed_beside_the_events(letters: Letters) -> None:
+def test_a_letter_is_listed(letters: Letters) -> None:
     [listed] = letters("list", "--json").lines
 
     assert (listed["id"], listed["kind"]) == (ID, "letter")
@@ -105,7 +105,7 @@ def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engin
     replayed = letters("replay", ID, "--by", "bob")
 
     assert (edited.exit_code, replayed.exit_code) == (0, 0)
-    assert edited.stderr == f"{ID} is edited: `verdict letters replay {ID}` sends it\n"
+    assert edited.stderr == f"{ID} is edited: `verdict dead-letters replay {ID}` sends it\n"
     assert replayed.stderr.startswith(f"{ID} goes back to parcels at once")
     assert letters("list", "--json").lines == []
     with engine.connect() as connection:
@@ -120,9 +120,9 @@ def test_a_letter_is_edited_and_waits_to_be_sent(letters: Letters, engine: Engin
 
 
 def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) -> None:
-    evicted = letters("evict", ID, "--why", "nobody lives there", "--by", "ada")
+    evicted = letters("skip", ID, "--why", "nobody lives there", "--by", "ada")
 
-    assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is given up\n")
+    assert (evicted.exit_code, evicted.stderr) == (0, f"{ID} is skipped\n")
     with engine.connect() as connection:
         assert connection.execute(select(table)).all() == []
         assert connection.execute(select(intervention.c.why)).scalar_one() == "nobody lives there"
@@ -131,7 +131,27 @@ def test_a_letter_is_given_up_with_a_reason(letters: Letters, engine: Engine) ->
 def test_a_letter_that_is_not_there_is_named(letters: Letters) -> None:
     other = letter_id(Source("dead-letters", 0, 0))
 
-    for verb in (("show", other), ("replay", other), ("evict", other, "--why", "x")):
+    for verb in (("show", other), ("replay", other), ("skip", other, "--why", "x")):
         answer = letters(*verb)
         assert answer.exit_code == 1
         assert answer.stderr.startswith(f"verdict: no letter '{other}' is kept")
+
+
+def test_a_letter_that_waits_is_parked_and_listed_only_when_asked_for(
+    letters: Letters, engine: Engine
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(update(table).values(status="WAITING", due_at=NOON))
+
+    waiting = letters("list", "--waiting", "--json").lines
+    none = letters("list", "--json").lines
+    parked = letters("park", ID, "--why", "the target is gone", "--by", "ada")
+    again = letters("park", ID, "--why", "twice")
+
+    assert ([one["status"] for one in waiting], none) == (["WAITING"], [])
+    assert parked.stderr == f"{ID} is parked: `verdict dead-letters replay {ID}` sends it\n"
+    assert (again.exit_code, "is parked already" in again.stderr) == (1, True)
+    assert [one["status"] for one in letters("list", "--json").lines] == ["PARKED"]
+    with engine.connect() as connection:
+        assert connection.execute(select(table.c.due_at)).scalar_one() is None
+        assert connection.execute(select(intervention.c.kind)).scalar_one() == "park"
