@@ -16,11 +16,14 @@ from commands.order import PlaceOrder
 from commands.policies.award_points import award_points
 from compose.application import app
 from projections.outbound.shipment import shipment
+from projections.program_tally import program_tally
+from projections.us_holder_from_state import us_holder_from_state
 from tests.documents import ROOT
-from verdict import Application, Event, Misdeclared, ReadModel
+from verdict import Application, Event, Misdeclared
 from verdict.application import NoApplication, current, load, using
 from verdict.cli.main import app as cli
 from verdict.projection.declared import read_models
+from verdict.projections import TableProjection
 from verdict.wire.topics import Topics
 
 SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=(order,))
@@ -57,8 +60,23 @@ SHOP = Application(name="shop", namespace="shop", schemas="schemas", aggregates=
             "aggregate 'order' do: take another one",
         ),
         (
-            {"read_models": (ReadModel(name="a", key=("b",), at=dict),) * 2},
+            {
+                "read_models": (
+                    TableProjection(name="a", key=("b",), factory=lambda version=1: None),
+                )
+                * 2
+            },
             "shop has two of the read model 'a': rename one of them",
+        ),
+        (
+            {"read_models": (program_tally,)},
+            "'program_tally' speaks of the aggregate 'enrolment', which shop does not have: there "
+            "are order",
+        ),
+        (
+            {"read_models": (us_holder_from_state,), "settings": app.settings},
+            "'us_holder_from_state' follows the topic 'share-holders', which is not among the "
+            "states of shop: add it there",
         ),
     ],
 )
@@ -83,7 +101,7 @@ def test_an_aggregate_that_cannot_be_is_named() -> None:
 
 
 def test_a_read_model_cannot_have_the_name_of_one_that_every_application_has() -> None:
-    taken = ReadModel(name="outcome", key=("a",), at=dict)
+    taken = TableProjection(name="outcome", key=("a",), factory=lambda version=1: None)
 
     with (
         using(replace(SHOP, read_models=(taken,))),

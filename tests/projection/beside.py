@@ -13,6 +13,7 @@ from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
+from verdict.projection.row_projection import without_feed
 
 BESIDE = 2
 
@@ -46,7 +47,7 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
         decided = in_force(reading, name, topics)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
         if decided.lost:
-            built.unannounced().apply(connection, [*decided.lost.values()])
+            without_feed(built).apply(connection, [*decided.lost.values()])
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

@@ -18,6 +18,7 @@ from verdict.projection import decision, holding
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch, Delivery, Unreadable
 from verdict.projection.declared import projections
+from verdict.projection.kind_tables import row_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection
 from verdict.read_models.running import PassedOverSince, see_that_it_must_stand
@@ -45,7 +46,7 @@ def fails_on(amount: int) -> Projection:
             raise ZeroDivisionError("a\0bug")
         return evolve(row, event)  # type: ignore[arg-type]
 
-    return replace(us_holder(), evolve=buggy)  # type: ignore[arg-type]
+    return replace(row_projection(us_holder), evolve=buggy)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     batch = log.batch()
     buggy.applier("event_archive").apply(batch)
     applier.apply(batch)
-    buggy.projections["us_holder"] = us_holder()
+    buggy.projections["us_holder"] = row_projection(us_holder)
 
     archived(buggy).apply(log.batch())
 
@@ -262,7 +263,7 @@ def test_a_table_that_is_gone_is_no_fault_of_an_aggregate(
 ) -> None:
     applier = read_side.applier("us_holder")
     with read_side.engine.begin() as connection:
-        connection.exec_driver_sql("ALTER TABLE us_holder_position_v1 RENAME TO gone")
+        connection.exec_driver_sql("ALTER TABLE us_holder_row_v1 RENAME TO gone")
     log.add("p-0", opened("ada"))
 
     with suppress(OperationalError):  # as SQLite calls it

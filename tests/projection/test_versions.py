@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection
 
-from projections.us_holder import OpenPosition, evolve, us_holder
+from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.projection.event_log import EventLog, opened
 from tests.projection.read_side import NOW, ReadSide
@@ -14,6 +14,7 @@ from verdict.projection import creation, versions
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.comparison import NAMED, compare, content
+from verdict.projection.kind_tables import row_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
 from verdict.projection.versions import Superseded
@@ -21,7 +22,7 @@ from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases
 
-FIRST, SECOND = us_holder(version=1), us_holder(version=2)
+FIRST, SECOND = row_projection(us_holder, 1), row_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -47,7 +48,8 @@ def beside(read_side: ReadSide, projection: Projection) -> Applier:
 
 def swap(connection: Connection, projection: Projection, before: Projection) -> None:
     creation.show(connection, projection, ROLES)
-    projection.announce(connection, before, NOW)
+    assert projection.feed is not None
+    projection.feed.announce(connection, before.feed, NOW)
 
 
 @pytest.mark.proves("H-09")
@@ -57,7 +59,7 @@ def test_a_version_that_is_built_beside_says_nothing_and_holds_the_same(built: R
         compared = [compare(connection, *pair) for pair in pairs]
 
     assert [(one.live_table, one.equal, one.live.rows) for one in compared] == [
-        ("us_holder_position_v1", True, 3),
+        ("us_holder_row_v1", True, 3),
         ("us_holder_v1", True, 3),
     ]
     assert len(built.changes()) == 3
@@ -140,7 +142,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     del tables[versions.table.name]
     log.add("p-bob", PositionClosed())
     batch = log.batch()
-    foreign = us_holder(us_exchanges=["NYSE"])
+    foreign = row_projection(us_holder, us_exchanges=["NYSE"])
 
     for live in (False, True):
         refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
@@ -151,7 +153,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
         assert bool(built.select("SELECT * FROM projection_stopped")) is live
     assert built.dump().items() >= tables.items()
     ((said,),) = built.select("SELECT error FROM projection_stopped")
-    assert "is configured with 'US exchanges: NYSE' now" in said
+    assert 'is configured with \'{"us_exchanges": ["NYSE"]}\' now' in said
 
     set_back = built.applier("us_holder")
     set_back.apply(Batch([], {}))
@@ -164,10 +166,10 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
 def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     built: ReadSide, log: EventLog
 ) -> None:
-    def blind(position: OpenPosition | None, event: RecordedEvent) -> OpenPosition | None:
+    def blind(position: Position | None, event: RecordedEvent) -> Position | None:
         return None if event.aggregate_id == "p-ada" else evolve(position, event)
 
-    third = replace(us_holder(us_exchanges=["NASDAQ"], version=3), evolve=blind)
+    third = replace(row_projection(us_holder, 3, us_exchanges=["NASDAQ"]), evolve=blind)
     build(built, third, log)
     with built.engine.begin() as connection:
         swap(connection, SECOND, FIRST)

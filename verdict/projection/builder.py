@@ -4,7 +4,7 @@ What `apply` reaches batch by batch, loading and writing rows, is reached here i
 functions over all records of a key, so that each row is written once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
@@ -14,9 +14,8 @@ from sqlalchemy import Connection
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.told import told
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.fold import Evolve, Fold, Group, Kept, Key, Remains, Row
-from verdict.projection.newest_states import NewestStates, key_of
-from verdict.projection.projection import Gap, Projection, Unprojectable
+from verdict.projection.fold import Change, Evolve, Group, Kept, Key, Remains, Row
+from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
 from verdict.projection.stored_rows import Form
 
 HISTORIES = 100  # that are folded at once; each leaves a row
@@ -68,10 +67,42 @@ class Rebuildable(Projection, Protocol):
         ...
 
 
+class RowFold(Protocol[Row]):
+    """Records onto rows, in memory: of events or of states."""
+
+    changes: dict[Key, Change[Row]]
+
+    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
+        """Apply the records that can be; `changes` has the rows of what they touched."""
+        ...
+
+
+class RowSource(Protocol):
+    """What rows follow from; see `EventSource` and `StateSource`."""
+
+    @property
+    def waits_for_events(self) -> bool: ...
+
+    def fold(
+        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None, /
+    ) -> RowFold[Row]:
+        """Return what folds its records."""
+        ...
+
+    def key(self, delivery: Delivery, /) -> Key:
+        """Return whose record was delivered."""
+        ...
+
+    def keeps(self, kept: Kept[Any]) -> bool:
+        """Return whether the table has a row of what is kept."""
+        ...
+
+
 @dataclass(frozen=True)
 class RowBuilder(Generic[Row]):
-    """Folds events; the arguments are those of `RowProjection`, and the table's form."""
+    """Folds whole histories; the arguments are those of `RowProjection`, and the table's form."""
 
+    source: RowSource
     evolve: Evolve[Row]
     group: Group[Row]
     form: Form[Row]
@@ -85,51 +116,27 @@ class RowBuilder(Generic[Row]):
         return self.form.columns
 
     def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per aggregate, also of those that are no more, and what they left behind."""
-        for some in _histories(deliveries, aggregate_of):
+        """Yield a row per aggregate, also of those that are no more, and what they left behind.
+
+        A key whose newest state is at fault has a gap that says so. An event at fault ends it.
+        """
+        for some in _histories(deliveries, self.source.key):
             yield from self._folded(some)
 
     def _folded(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        fold = Fold(self.evolve, self.group, self.remains)
+        fold = self.source.fold(self.evolve, self.group, self.remains)
         gaps = {gap.key: gap for gap in fold.run({}, deliveries).gaps}
         for key, change in fold.changes.items():
-            gap, kept = gaps.get(key), change.after
-            if gap is not None and gap.fault is not None:
+            gap = gaps.pop(key, None)
+            if gap is not None and gap.fault is not None and self.source.waits_for_events:
                 raise gap.fault
-            values = self.form.values(key, kept) if kept.version else None
-            yield Built(values, gap)
+            kept = change.after
+            values = self.form.values(key, kept) if self.source.keeps(kept) else None
+            if values is not None or gap is not None:
+                yield Built(values, gap)
             for left in change.remains:
                 yield Built(self.form.values(key, left, left.version))
-
-
-@dataclass(frozen=True)
-class StateBuilder(Generic[Row]):
-    """Keeps the newest states; the arguments are of `StateProjection`, and the table's form."""
-
-    shown: Callable[[Any], Row]
-    group: Group[Row]
-    form: Form[Row]
-
-    by_key = True
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Those of the table."""
-        return self.form.columns
-
-    def __call__(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        """Yield a row per key that has a state, and the gap of each whose newest is at fault."""
-        for some in _histories(deliveries, key_of):
-            yield from self._newest(some)
-
-    def _newest(self, deliveries: Iterable[Delivery]) -> Iterator[Built]:
-        states = NewestStates(self.shown, self.group)
-        gaps = {gap.key: gap for gap in states.run({}, deliveries).gaps}
-        for key in {**states.changes, **gaps}:
-            kept: Kept[Row] = states.changes[key].after if key in states.changes else Kept()
-            values = None if kept.row is None else self.form.values(key, kept)
-            if values is not None or key in gaps:
-                yield Built(values, gaps.get(key))
+        yield from (Built(None, gap) for gap in gaps.values())
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
 """Which read models there are: the engine's own, the application's, and aggregates' states."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
 from verdict.application import current, of_the_application
 from verdict.model.aggregate import Misdeclared
-from verdict.model.read_model import ReadModel
+from verdict.model.projection import AnyDeclaration, Declaration, TableProjection, settings_text
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
 from verdict.projection.identifiers import check_identifiers
+from verdict.projection.kind_tables import row_projection
 from verdict.projection.outcome import outcome
 from verdict.projection.policy_rejection import policy_rejection
 from verdict.projection.projection import Projection
@@ -17,18 +20,18 @@ FIRST = 1
 AtVersion = Callable[[int], Projection]
 
 OF_EVERY_APPLICATION = (
-    ReadModel(name="event_archive", key=("global_position",), at=event_archive),
-    ReadModel(name="outcome", key=("topic", "partition", "offset"), at=outcome),
-    ReadModel(
+    TableProjection(name="event_archive", key=("global_position",), factory=event_archive),
+    TableProjection(name="outcome", key=("topic", "partition", "offset"), factory=outcome),
+    TableProjection(
         name="policy_rejection",
         key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
-        at=policy_rejection,
+        factory=policy_rejection,
     ),
 )
 
 
 @of_the_application
-def read_models() -> Mapping[str, ReadModel]:
+def read_models() -> Mapping[str, AnyDeclaration]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
@@ -36,7 +39,7 @@ def read_models() -> Mapping[str, ReadModel]:
     """
     own = {one.name: one for one in OF_EVERY_APPLICATION}
     states = state_views(current().aggregates)
-    of_application = {one.name: one for one in current().loaded_read_models}
+    of_application = {one.name: one for one in current().read_models}
     if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
             f"{current().name} has a read model {clash[0]!r}, and so has every application: "
@@ -51,7 +54,7 @@ def declared(chosen: Mapping[str, object] | None = None) -> Mapping[str, AtVersi
     Args:
         chosen: The application's settings by name; what is missing has its default.
     """
-    return {name: _at_version(one, chosen or {}) for name, one in read_models().items()}
+    return {name: at_version(one, chosen or {}) for name, one in read_models().items()}
 
 
 def projections(
@@ -76,18 +79,36 @@ def first_versions() -> Sequence[Projection]:
     return tuple(projections())
 
 
-def _at_version(read_model: ReadModel, chosen: Mapping[str, object]) -> AtVersion:
+def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:
+    """Return a read model as a function of its version.
+
+    Args:
+        read_model: As it is declared.
+        chosen: Settings by name; what is missing has its default, and others are left alone.
+    """
     given = {name: chosen[name] for name in read_model.settings if name in chosen}
 
-    def at_version(version: int) -> Projection:
-        projection: Projection = read_model.at(version=version, **given)
-        if read_model.name not in projection.views:
-            raise Misdeclared(
-                f"read model {read_model.name!r} has no view of that name, by which all else finds "
-                f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
-                "or the read model like one"
-            )
+    def made(version: int) -> Projection:
+        if isinstance(read_model, Declaration):
+            projection: Projection = row_projection(read_model, version, **given)
+        else:
+            projection = _with_tables(read_model, version, given)
         check_identifiers(projection)
         return projection
 
-    return at_version
+    return made
+
+
+def _with_tables(
+    read_model: TableProjection, version: int, given: Mapping[str, object]
+) -> Projection:
+    projection = read_model.factory(version=version, **given)
+    if read_model.name not in projection.views:
+        raise Misdeclared(
+            f"read model {read_model.name!r} has no view of that name, by which all else finds "
+            f"its rows: it has {', '.join(projection.views) or 'none'}; call one of them so, "
+            "or the read model like one"
+        )
+    if read_model.settings:
+        projection = replace(projection, settings=settings_text(read_model.factory, given))
+    return cast(Projection, projection)

@@ -1,51 +1,112 @@
-"""One row per aggregate, folded from its events; optionally with a view over groups of rows.
+"""One row per aggregate, folded from what its topics say; optionally with a table over groups.
 
 The aggregates may be of several types: a group then has rows of each, such as a client with orders
 and positions. What an event is about decides which row it changes, and that row which group.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, Self
+from typing import Any, ClassVar, Generic, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import RowBuilder, aggregate_of
+from verdict.projection.change_feed import ChangeFeed, Turns
 from verdict.projection.described import described
-from verdict.projection.fold import Change, Evolve, Fold, Group, Remains, Row
+from verdict.projection.fold import Change, Evolve, Fold, Group, Kept, Key, Remains, Row
 from verdict.projection.projection import Applied, Projection, View
+from verdict.projection.state_fold import StateFold, key_of
 from verdict.projection.stored_rows import Form, StoredRows, as_it_is, is_of_types
 from verdict.wire.topics import Topics
 
 
-class GroupView(Protocol[Row]):
-    """What is shown of groups: who is in, a tally, the newest few."""
+@dataclass(frozen=True)
+class EventSource:
+    """The events of aggregates, each the next version of its row; a removed row leaves its version.
 
-    def update(self, connection: Connection, changes: Iterable[Change[Row]]) -> None:
-        """Bring the groups' tables up to date by the difference of the rows before and after.
+    Args:
+        types: The types of the aggregates.
+    """
+
+    types: tuple[str, ...]
+
+    waits_for_events: ClassVar[bool] = True
+
+    def fold(
+        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
+    ) -> Fold[Row]:
+        """Return what folds events."""
+        return Fold(evolve, group, remains)
+
+    def key(self, delivery: Delivery) -> Key:
+        """Return whose event was delivered."""
+        return aggregate_of(delivery)
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the topics that the aggregates' events are on."""
+        return [topics.events(aggregate_type) for aggregate_type in self.types]
+
+    def keeps(self, kept: Kept[Any]) -> bool:
+        """Return whether the table has a row of an aggregate of which this is kept."""
+        return kept.version > 0
+
+
+@dataclass(frozen=True)
+class StateSource:
+    """The states of a compacted topic, each in the place of its row; a removed row leaves nothing.
+
+    Nothing of it is left in the topic either, once that is compacted: so a table that is built from
+    it then is the same.
+
+    Args:
+        topic: Without the prefix of a deployment; all records of a key are on one partition.
+    """
+
+    topic: str
+
+    types: ClassVar[tuple[str, ...]] = ()
+    waits_for_events: ClassVar[bool] = False
+
+    def fold(
+        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
+    ) -> StateFold[Row]:
+        """Return what folds states; nothing of one remains."""
+        return StateFold(evolve, group)
+
+    def key(self, delivery: Delivery) -> Key:
+        """Return whose state was delivered."""
+        return key_of(delivery)
+
+    def topics(self, topics: Topics) -> Sequence[str]:
+        """Return the one topic."""
+        return (topics.named(self.topic),)
+
+    def keeps(self, kept: Kept[Any]) -> bool:
+        """Return whether the table has a row of a key of which this is kept."""
+        return kept.row is not None
+
+
+class GroupView(Protocol[Row]):
+    """A table that is kept over the groups of rows."""
+
+    @property
+    def table(self) -> Table: ...
+
+    def update(self, connection: Connection, changes: Collection[Change[Row]]) -> Turns:
+        """Bring the table up to date by the difference of the rows before and after.
 
         Args:
             connection: In the transaction that has written the rows already.
             changes: Of the touched aggregates, changed or not.
+
+        Returns:
+            The groups that begin and end by it.
         """
         ...
 
     def fill(self, connection: Connection) -> None:
-        """Make the groups' tables, which are empty, from the rows, which are all there."""
-        ...
-
-    @property
-    def tables(self) -> Sequence[Table]:
-        """The tables of the groups, without feeds."""
-        ...
-
-    def unannounced(self) -> "GroupView[Row]":
-        """Return the same, which leaves its feed alone."""
-        ...
-
-    def announce(self, connection: Connection, before: "GroupView[Row]", now: int) -> None:
-        """Tell the feed of the groups that readers see now and did not, and the other way."""
+        """Fill the table, which is empty, from the rows, which are all there."""
         ...
 
 
@@ -55,84 +116,108 @@ def no_group(row: tuple[Any, ...]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RowProjection(Generic[Row]):
-    """A read model folded from the events of one aggregate type or several.
+    """A projection with one row per aggregate.
 
     Args:
         name: Of the projection.
         version: Part of every table's name; another version is built beside this one.
-        aggregate_types: Whose events it follows.
+        source: What it follows.
         row: The named tuple that `evolve` deals in; its fields are the declared columns.
-        table: From `row_table`; for several types or with `remains` from `row_table_of_types`.
+        table: From `row_table`; with several types or with `remains` from one `of_types`.
         evolve: (row or None, event) → row or None; pure, and it never sees an event twice.
         group: Row → the group it belongs to, or None; pure.
         remains: (row, event) → the row that stays in the group which `row` leaves by `event`, for
-            good; pure. Only a `Tally` counts it. None: nothing stays.
+            good; pure. None: nothing stays.
         shows: What readers see of the groups, None for nothing.
+        feed: Where the groups that begin and end are written down, None for nowhere.
         views: View name → what it selects.
-        sequences: Names of the sequences that its tables number by.
-        settings: What these functions depend on besides the events, spelled out.
+        settings: What these functions depend on besides the events.
     """
 
     name: str
     version: int
-    aggregate_types: tuple[str, ...]
+    source: EventSource | StateSource
     row: type[Row]
     table: Table
     evolve: Evolve[Row]
     group: Group[Row] = no_group
     remains: Remains[Row] | None = None
     shows: GroupView[Row] | None = None
+    feed: ChangeFeed | None = None
     views: Mapping[str, View]
-    sequences: Sequence[str] = ()
     settings: str = ""
 
-    waits_for_events = True
+    @property
+    def waits_for_events(self) -> bool:
+        """Whether what it holds waits for events."""
+        return self.source.waits_for_events
+
+    @property
+    def aggregate_types(self) -> tuple[str, ...]:
+        """The types of the aggregates that have a version here."""
+        return self.source.types
+
+    @property
+    def sequences(self) -> Sequence[str]:
+        """The sequence of the feed."""
+        return () if self.feed is None else (self.feed.table.name,)
 
     @property
     def tables(self) -> Sequence[Table]:
         """The rows, and the groups that are shown of them."""
-        return [self.table, *(() if self.shows is None else self.shows.tables)]
-
-    def unannounced(self) -> Self:
-        """Return the same projection, whose groups begin and end without a word."""
-        return self if self.shows is None else replace(self, shows=self.shows.unannounced())
-
-    def announce(self, connection: Connection, before: Projection, now: int) -> None:
-        """Tell the feed in which groups the two versions differ."""
-        if self.shows is not None and isinstance(before, RowProjection) and before.shows:
-            self.shows.announce(connection, before.shows, now)
+        return [self.table, *(() if self.shows is None else (self.shows.table,))]
 
     def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the topics that the aggregates' events are on."""
-        return [topics.events(aggregate_type) for aggregate_type in self.aggregate_types]
+        """Return the topics that it follows."""
+        return self.source.topics(topics)
 
     def apply(self, connection: Connection, deliveries: Sequence[Delivery]) -> Applied:
         """Load the touched rows, fold, write what changed, then update the groups."""
         rows = StoredRows(self.table, self.row)
-        kept = rows.load(connection, {*map(aggregate_of, deliveries)})
-        fold = Fold(self.evolve, self.group, self.remains)
+        kept = rows.load(connection, {*map(self.source.key, deliveries)})
+        fold = self.source.fold(self.evolve, self.group, self.remains)
         applied = fold.run(kept, deliveries)
         changes = fold.changes
-        rows.put(
-            connection,
-            {key: one.after for key, one in changes.items() if one.after is not one.before},
-            kept,
-            [(key, left) for key, one in changes.items() for left in one.remains],
-        )
+        self._write(connection, rows, kept, changes)
         if self.shows is not None:
-            self.shows.update(connection, changes.values())
+            turns = self.shows.update(connection, changes.values())
+            if self.feed is not None:
+                self.feed.append(connection, turns, changes.values())
         return applied
 
     @property
     def builder(self) -> RowBuilder[Row]:
         """Folds whole histories."""
         form = Form(self.row, is_of_types(self.table))
-        return RowBuilder(self.evolve, self.group, form, self.remains)
+        return RowBuilder(self.source, self.evolve, self.group, form, self.remains)
 
     def complete(self, connection: Connection) -> None:
         """Make the groups from the rows."""
         if self.shows is not None:
             self.shows.fill(connection)
+
+    def _write(
+        self,
+        connection: Connection,
+        rows: StoredRows[Row],
+        kept: Mapping[Key, Kept[Row]],
+        changes: Mapping[Key, Change[Row]],
+    ) -> None:
+        new = {key: one.after for key, one in changes.items() if one.after is not one.before}
+        if not self.source.waits_for_events:
+            gone = [key for key, one in new.items() if not self.source.keeps(one)]
+            rows.remove(connection, gone)
+            for key in gone:
+                del new[key]
+        left = [(key, one) for key, change in changes.items() for one in change.remains]
+        rows.put(connection, new, kept, left)
+
+
+def without_feed(projection: Projection) -> Projection:
+    """Return the same projection, which leaves the feed alone that readers follow."""
+    if isinstance(projection, RowProjection):
+        return replace(projection, feed=None)
+    return projection
 
 
 def version_view(name: str, aggregate_type: str | None, table: Table) -> dict[str, View]:

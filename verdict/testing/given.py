@@ -14,8 +14,9 @@ from verdict.model.command_envelope import CommandEnvelope, Expectation, Expecte
 from verdict.model.message import Event
 from verdict.model.notification import Notification
 from verdict.model.policy import Asked, Policy
+from verdict.model.projection import AnyDeclaration
 from verdict.model.source import Source
-from verdict.projection.projection import Projection
+from verdict.projection.declared import FIRST, at_version
 from verdict.testing.differing import failure, told
 from verdict.testing.following import Following
 from verdict.testing.histories import (
@@ -93,14 +94,22 @@ class Given:
         asked = f"{command!r} to {envelope.aggregate_id!r}, expected_version={expected_version}"
         return Outcome(self.history, asked, verdict, after)
 
-    def shown_by(self, read_model: Projection, view: str | None = None) -> Shown:
-        """Let a read model see what happened.
+    def shown_by(
+        self, read_model: AnyDeclaration, view: str | None = None, **settings: object
+    ) -> Shown:
+        """Let a projection see what happened.
 
         Args:
             read_model: On a new SQLite file, through its own tables.
-            view: Of the read model; default: the one that has its name.
+            view: One of its views; default: the one that has its name.
+            **settings: Of the projection; those that are left out have their defaults.
+
+        Raises:
+            TypeError: The projection has no such setting.
         """
-        return Shown(self.history, read_model, view or read_model.name)
+        if unknown := sorted(settings.keys() - {*read_model.settings}):
+            raise TypeError(f"{read_model.name} has no setting {unknown[0]!r}")
+        return Shown(self.history, at_version(read_model, settings)(FIRST), view or read_model.name)
 
     def answered_by(self, policy: Policy) -> Following[Asked]:
         """Let a policy look at what happened.
@@ -174,7 +183,7 @@ def given(*events: Event | Happened) -> Given:
 
         given(placed).when(FillOrder(quantity=10, price_cents=1), expected_version=1).then(filled)
         given(placed).when(FillOrder(quantity=11, price_cents=1)).then_refused("OVERFILL")
-        given(happened("p-1", opened)).shown_by(us_holder()).then({"client": "ada", "positions": 1})
+        given(happened("p-1", opened)).shown_by(us_holder).then({"client": "ada", "positions": 1})
         given(recorded).answered_by(award_points).then(Asked("card-1", AwardPoints(...)))
 
     Args:
