@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import verdict
+import verdict.projections
 import verdict.testing
 from tests.documents import PAGES
 from verdict.application import current
@@ -37,6 +38,7 @@ FLOORS = [
     "local",
     "database",
     "projection",
+    "projections",
     "configuration",
     "kafka",
     "exactly_once",
@@ -70,6 +72,7 @@ FLOORS = [
 UPWARDS = {("application", "verdict.testing.in_memory")}
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
+PUBLIC = {"verdict", "verdict.projections", "verdict.testing"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
 OF_A_BUSINESS = re.compile(
     r"(?<![A-Za-z])(US|POS|PRIME|NASDAQ|us_holders?|invoices?|loyalty|enrolments?|tickers?"
@@ -273,7 +276,7 @@ def engine_s_imports(name: str, code: str) -> set[str]:
     nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
     found = {node.module or "" for node in nodes}
     engine = {one for one in found if one.partition(".")[0] == "verdict"}
-    return {f"{name} imports {one}" for one in engine - {"verdict", "verdict.testing"}}
+    return {f"{name} imports {one}" for one in engine - PUBLIC}
 
 
 def test_an_application_imports_the_public_face_of_the_engine_alone() -> None:
@@ -321,7 +324,9 @@ def raised_by(name: str, public: object) -> Iterator[str]:
             yield from (f"{name} raises {raised}" for raised in names.split(", "))
 
 
-@pytest.mark.parametrize("face", [verdict, verdict.testing], ids=lambda face: face.__name__)
+@pytest.mark.parametrize(
+    "face", [verdict, verdict.projections, verdict.testing], ids=lambda face: face.__name__
+)
 def test_what_the_public_face_raises_is_public(face: ModuleType) -> None:
     """Who is told of an exception can catch it by its name; pydantic's own is known by its."""
     known = {*face.__all__, *verdict.__all__, *dir(builtins), "ValidationError"}

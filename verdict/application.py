@@ -212,7 +212,9 @@ class Application:
                 )
 
     def _see_that_what_is_followed_is_there(self) -> None:
-        others = [(one.name, (one.aggregate_type,)) for one in self.inbound]
+        others: list[tuple[str, tuple[str, ...]]] = [
+            (one.name, (one.aggregate_type,)) for one in self.inbound
+        ]
         declared = [one for one in self.read_models if isinstance(one, Declaration)]
         others += [(one.name, one.of) for one in declared if isinstance(one.of, tuple)]
         for one in declared:

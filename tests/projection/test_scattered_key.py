@@ -39,7 +39,7 @@ def test_an_aggregate_with_commands_on_several_partitions_is_counted_once(
     applier = read_side.applier("outcome")
 
     applier.apply(batch_of([of("a", 1), of("b", 0), of("a", 3)]))
-    applier.apply(batch_of([of("a", 1, 1), of("a", 0), of("b", 0, 1)], start=3))
+    applier.apply(batch_of([of("a", 1, 1), of("a", 0, 2), of("b", 0, 1)], start=3))
 
     assert read_side.select(SCATTERED) == [("order", "a", 3)]
 

@@ -170,7 +170,7 @@ class GroupTable(Generic[Row]):
 def group_table(name: str, metadata: MetaData, groups: Groups[Any]) -> Table:
     """Return the table of groups: the declared columns, then the hidden ones."""
     fields = row_fields(groups.row)
-    made = {groups.key: Column(groups.key, Text, primary_key=True)}
+    made: dict[str, Column[Any]] = {groups.key: Column(groups.key, Text, primary_key=True)}
     for column, extreme in groups.extremes.items():
         field = fields[extreme.field]
         made[column] = Column(column, SQL_TYPES[field.type], nullable=field.optional)

@@ -35,7 +35,7 @@ from verdict.model.rows import row_fields
 from verdict.projection.change_feed import Turns
 from verdict.projection.described import Query, View, described
 from verdict.projection.fold import Change, Row
-from verdict.projection.stored_rows import SQL_TYPES
+from verdict.projection.stored_rows import SQL_TYPES, fields_of
 
 PLACE = "place"
 
@@ -156,7 +156,7 @@ class LatestTable(Generic[Row]):
 
     def _moved(self, changes: Iterable[Change[Row]]) -> Iterator[str]:
         """Yield the groups to which a member came, from which one went, or in which one aged."""
-        age = itemgetter(self.latest.row._fields.index(self._by))
+        age = itemgetter(fields_of(self.latest.row).index(self._by))
         for change in changes:
             (_, old, was), (_, new, now) = change.before, change.after
             if was == now and (
