@@ -26,7 +26,7 @@ from verdict.read_models.versions.rebuilder import Rebuilder
 BUG = "bug"
 
 
-def deaf(position: Position | None, recorded: RecordedEvent) -> Position | None:
+def deaf(position: Position | None, recorded: RecordedEvent[Any]) -> Position | None:
     """Return the position after an event, where it was listed before."""
     return (
         position if isinstance(recorded.payload, PositionRelisted) else evolve(position, recorded)

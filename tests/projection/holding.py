@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from projections.us_holder import Position, evolve, us_holder
 from schemas.position import PositionTransferred
@@ -43,7 +44,7 @@ class Holding:
     def us_holder(self, version: int) -> RowProjection[Position]:
         """Return `us_holder` with a bug."""
 
-        def buggy(row: Position | None, event: RecordedEvent) -> Position | None:
+        def buggy(row: Position | None, event: RecordedEvent[Any]) -> Position | None:
             if getattr(event.payload, "client", None) == BAD.client:
                 raise ZeroDivisionError("mallory")
             self.seen.append(event)

@@ -295,7 +295,7 @@ class TestWhatCannotBeApplied:
                 raise ZeroDivisionError("a bug")
             return evolve(row, event)  # type: ignore[arg-type]
 
-        broken = replace(row_projection(us_holder), evolve=buggy)  # type: ignore[arg-type]
+        broken = replace(row_projection(us_holder), evolve=buggy)
         others = [p for p in projections() if p.name != "us_holder"]
         read_side = ReadSide(new_database(), [*others, broken])
         yield read_side

@@ -46,7 +46,7 @@ def fails_on(amount: int) -> Projection:
             raise ZeroDivisionError("a\0bug")
         return evolve(row, event)  # type: ignore[arg-type]
 
-    return replace(row_projection(us_holder), evolve=buggy)  # type: ignore[arg-type]
+    return replace(row_projection(us_holder), evolve=buggy)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Several versions of a projection side by side: one is seen, and which one changes at once."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
@@ -166,7 +167,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
 def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     built: ReadSide, log: EventLog
 ) -> None:
-    def blind(position: Position | None, event: RecordedEvent) -> Position | None:
+    def blind(position: Position | None, event: RecordedEvent[Any]) -> Position | None:
         return None if event.aggregate_id == "p-ada" else evolve(position, event)
 
     third = replace(row_projection(us_holder, 3, us_exchanges=["NASDAQ"]), evolve=blind)

@@ -12,9 +12,10 @@ from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 from sqlalchemy import Connection
 
 from verdict.model.recorded_event import RecordedEvent
+from verdict.model.rows import Evolve
 from verdict.model.told import told
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.fold import Change, Evolve, Group, Kept, Key, Remains, Row
+from verdict.projection.fold import Change, Group, Kept, Key, Remains, Row
 from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
 from verdict.projection.stored_rows import Form
 

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Generic, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
+from verdict.model.rows import Evolve
 from verdict.projection.batch import Delivery
 from verdict.projection.builder import RowBuilder, aggregate_of
 from verdict.projection.change_feed import ChangeFeed, Turns
 from verdict.projection.described import described
-from verdict.projection.fold import Change, Evolve, Fold, Group, Kept, Key, Remains, Row
+from verdict.projection.fold import Change, Fold, Group, Kept, Key, Remains, Row
 from verdict.projection.projection import Applied, Projection, View
 from verdict.projection.state_fold import StateFold, key_of
 from verdict.projection.stored_rows import Form, StoredRows, as_it_is, is_of_types
