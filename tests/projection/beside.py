@@ -13,6 +13,7 @@ from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
+from verdict.projection.projection import Projection
 from verdict.projection.row_projection import without_feed
 
 BESIDE = 2
@@ -30,16 +31,24 @@ class Both(NamedTuple):
         return self.live == self.built
 
 
-def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> list[Both]:
+def compared(
+    read_side: ReadSide, name: str, deliveries: Iterable[Delivery], built: Projection | None = None
+) -> list[Both]:
     """Build version 2 of a projection from all of `deliveries`; compare it with what is live.
 
     What people decided about events counts, as it does for a rebuild.
 
     It is built on PostgreSQL when the live one is there, else in memory: tables on a disk cost
     more time than all the rest.
+
+    Args:
+        read_side: Where the live version is.
+        name: Of the projection.
+        deliveries: All there are.
+        built: Version 2, if the application does not declare the projection.
     """
     deliveries = [*deliveries]
-    live, built = read_side.projections[name], declared()[name](BESIDE)
+    live, built = read_side.projections[name], built or declared()[name](BESIDE)
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
