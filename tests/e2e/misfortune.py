@@ -18,7 +18,7 @@ from verdict.configuration.loading import load_settings
 from verdict.errors import VerdictError
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.declared import AtVersion, declared
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models import declared_projection
 from verdict.read_models.versions.rebuilder import Rebuilder
@@ -35,7 +35,7 @@ def deaf(position: Position | None, recorded: RecordedEvent[Any]) -> Position | 
 
 def buggy(exchanges: Collection[str], version: int) -> Projection:
     """Return the first version as it is, and later ones with the bug."""
-    right = row_projection(us_holder, version, us_exchanges=exchanges)
+    right = compile_projection(us_holder, version, us_exchanges=exchanges)
     return right if version == 1 else replace(right, evolve=deaf)
 
 

@@ -13,7 +13,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.row_projection import RowProjection
 from verdict.unhandled.events import HeldAggregates
@@ -50,7 +50,7 @@ class Holding:
             self.seen.append(event)
             return evolve(row, event)
 
-        return replace(row_projection(us_holder, version), evolve=buggy)
+        return replace(compile_projection(us_holder, version), evolve=buggy)
 
     def happen(self, name: str, *payloads: Event) -> None:
         """Let these events happen, and the service apply them."""

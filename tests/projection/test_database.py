@@ -22,7 +22,7 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.projection import database
 from verdict.projection.database import check_built, create_read_side, live_versions, open_database
 from verdict.projection.declared import projections
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.layout import TABLES, replace_view
 from verdict.projection.outcome import outcome
 from verdict.projection.processor_tables import readable
@@ -196,7 +196,7 @@ def test_a_failure_leaves_no_half_of_a_read_side(
     monkeypatch.setattr(RowProjection, "sequences", (None,))
 
     with pytest.raises(IntegrityError):
-        create_read_side(engine, [row_projection(us_holder)])
+        create_read_side(engine, [compile_projection(us_holder)])
 
     assert "us_holder_v1" not in _tables(engine)
 
@@ -276,7 +276,7 @@ def test_nothing_depends_on_what_a_session_was_told_before(postgresql: Server) -
         engine = open_database(url)
         event.listen(engine, "checkout", _another_session)
         create_read_side(engine, projections())
-        tally = row_projection(program_tally)
+        tally = compile_projection(program_tally)
         rows = [_participant(number) for number in range(2 * MANY)]
         for some in (rows[:MANY], rows[MANY : MANY + 5], rows[MANY + 5 :]):
             with engine.begin() as connection:

@@ -27,7 +27,7 @@ from verdict.model.projection import Declaration
 from verdict.projection.batch import Batch
 from verdict.projection.declared import at_version
 from verdict.projection.described import about_view, columns_of
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projections import (
     Doc,
     EventSource,
@@ -205,21 +205,21 @@ def test_it_shows_what_the_rows_say_batch_by_batch_and_built_in_one_go(
     oracle: Callable[[Mapping[str, Held]], Selected],
     seed: int,
 ) -> None:
-    read_side = ReadSide(new_database(), [row_projection(declared)])
+    read_side = ReadSide(new_database(), [compile_projection(declared)])
     positions, applier = Positions(seed), read_side.applier(declared.name)
     for _ in range(12):
         applier.apply(positions.happen())
         assert not applier.is_stopped
         assert read_side.select(shown) == oracle(positions.rows)
 
-    built = row_projection(declared, 2)
+    built = compile_projection(declared, 2)
     found = compared(read_side, declared.name, positions.log.deliveries, built)
     assert all(one.equal and one.live.rows for one in found)
     read_side.close()
 
 
 def test_the_view_has_the_comments_of_the_declaration() -> None:
-    view = row_projection(largest).views["largest"]
+    view = compile_projection(largest).views["largest"]
 
     assert about_view(view) == "The three largest positions of each client."
     assert [(one.name, one.type, one.about) for one in columns_of(view)] == [
@@ -245,7 +245,7 @@ def of_both() -> Rows[Events]:
 
 
 def test_rows_of_several_types_have_the_type_and_the_id(new_database: NewDatabase) -> None:
-    read_side = ReadSide(new_database(), [row_projection(of_both)])
+    read_side = ReadSide(new_database(), [compile_projection(of_both)])
     log = EventLog(2, "order", "position")
     log.add("a", opened("ada"), PositionClosed())
     log.add("b", opened("ada"))
@@ -275,7 +275,7 @@ def of_states() -> Rows[Client]:
 def test_a_state_never_meets_the_row_before_as_compaction_may_remove_that(
     new_database: NewDatabase,
 ) -> None:
-    read_side, log = ReadSide(new_database(), [row_projection(of_states)]), StateLog()
+    read_side, log = ReadSide(new_database(), [compile_projection(of_states)]), StateLog()
     applier = read_side.applier("of_states")
     for client in ("ada", "bob", "cleo"):
         log.put("1", (client, "NYSE"))
@@ -284,7 +284,9 @@ def test_a_state_never_meets_the_row_before_as_compaction_may_remove_that(
     applier.apply(log.batch())
 
     assert read_side.select("SELECT * FROM of_states") == [("1", "Nonecleo")]
-    assert [*row_projection(of_states).views] == ["of_states"]  # states have no versions to show
+    assert [*compile_projection(of_states).views] == [
+        "of_states"
+    ]  # states have no versions to show
     read_side.close()
 
 

@@ -20,7 +20,7 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.declared import projections
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
@@ -219,7 +219,7 @@ def test_a_version_that_is_built_beside_is_released_too(followed: Followed) -> N
     until_here = followed.log.everything()
     followed.log.repeat(missing)
     followed.batch()
-    second = row_projection(us_holder, 2)
+    second = compile_projection(us_holder, 2)
     with followed.read_side.engine.begin() as connection:
         creation.create(connection, [second])
     beside = Applier(
@@ -267,7 +267,7 @@ def test_whoever_is_asked_for_missing_events_looks_them_up(followed: Followed) -
     if followed.read_side.is_postgresql:
         return
     asked = str(
-        releasing._released(row_projection(us_holder)).compile(
+        releasing._released(compile_projection(us_holder)).compile(
             compile_kwargs={"literal_binds": True}
         )
     )
@@ -295,7 +295,7 @@ class TestWhatCannotBeApplied:
                 raise ZeroDivisionError("a bug")
             return evolve(row, event)  # type: ignore[arg-type]
 
-        broken = replace(row_projection(us_holder), evolve=buggy)
+        broken = replace(compile_projection(us_holder), evolve=buggy)
         others = [p for p in projections() if p.name != "us_holder"]
         read_side = ReadSide(new_database(), [*others, broken])
         yield read_side

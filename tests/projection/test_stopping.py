@@ -18,7 +18,7 @@ from verdict.projection import decision, holding
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch, Delivery, Unreadable
 from verdict.projection.declared import projections
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.missing_events import missing_events
 from verdict.projection.projection import Projection
 from verdict.read_models.running import PassedOverSince, see_that_it_must_stand
@@ -46,7 +46,7 @@ def fails_on(amount: int) -> Projection:
             raise ZeroDivisionError("a\0bug")
         return evolve(row, event)  # type: ignore[arg-type]
 
-    return replace(row_projection(us_holder), evolve=buggy)
+    return replace(compile_projection(us_holder), evolve=buggy)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_after_the_bug_is_mended_it_goes_on_from_the_archive_in_order(
     batch = log.batch()
     buggy.applier("event_archive").apply(batch)
     applier.apply(batch)
-    buggy.projections["us_holder"] = row_projection(us_holder)
+    buggy.projections["us_holder"] = compile_projection(us_holder)
 
     archived(buggy).apply(log.batch())
 

@@ -15,7 +15,7 @@ from verdict.projection import creation, versions
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.comparison import NAMED, compare, content
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.projection.roles import ROLES
 from verdict.projection.versions import Superseded
@@ -23,7 +23,7 @@ from verdict.wire.topics import Topics
 
 pytestmark = pytest.mark.both_databases
 
-FIRST, SECOND = row_projection(us_holder, 1), row_projection(us_holder, 2)
+FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_nobody_fills_tables_that_were_built_with_other_settings(
     del tables[versions.table.name]
     log.add("p-bob", PositionClosed())
     batch = log.batch()
-    foreign = row_projection(us_holder, us_exchanges=["NYSE"])
+    foreign = compile_projection(us_holder, us_exchanges=["NYSE"])
 
     for live in (False, True):
         refused = Applier(built.engine, foreign, Topics(), lambda: NOW, live=live)
@@ -170,7 +170,7 @@ def test_a_swap_tells_the_feed_in_what_the_versions_differ_and_nothing_else(
     def blind(position: Position | None, event: RecordedEvent[Any]) -> Position | None:
         return None if event.aggregate_id == "p-ada" else evolve(position, event)
 
-    third = replace(row_projection(us_holder, 3, us_exchanges=["NASDAQ"]), evolve=blind)
+    third = replace(compile_projection(us_holder, 3, us_exchanges=["NASDAQ"]), evolve=blind)
     build(built, third, log)
     with built.engine.begin() as connection:
         swap(connection, SECOND, FIRST)

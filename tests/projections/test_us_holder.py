@@ -11,7 +11,7 @@ from schemas.position import (
 from tests.projection.event_log import AN_EVENT, SECOND, START, EventLog, opened
 from tests.projection.read_side import ReadSide
 from verdict.model.message import Event, iso_time
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 
 OPEN = Position("ada", "LON", opened_at=7)
 
@@ -36,11 +36,11 @@ def test_what_each_event_makes_of_a_position(
     "exchange", ["NASDAQ", "NYSE", "NYSE American", "NYSE Arca", "Cboe BZX", "IEX"]
 )
 def test_us_exchanges_by_default(exchange: str) -> None:
-    assert row_projection(us_holder).group(Position("ada", exchange, 0)) == "ada"
+    assert compile_projection(us_holder).group(Position("ada", exchange, 0)) == "ada"
 
 
 def test_what_counts_as_a_us_exchange_is_configuration() -> None:
-    projection = row_projection(us_holder, us_exchanges=["LON"])
+    projection = compile_projection(us_holder, us_exchanges=["LON"])
 
     assert projection.group(Position("ada", "LON", 0)) == "ada"
     assert projection.group(Position("ada", "NASDAQ", 0)) is None

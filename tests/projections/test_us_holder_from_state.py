@@ -20,7 +20,7 @@ from verdict.errors import VerdictError
 from verdict.projection import holding
 from verdict.projection.batch import Batch, Unreadable
 from verdict.projection.declared import declared
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.read_your_writes import NeverShown, Token, wait
 from verdict.unhandled.events import HeldAggregates
 from verdict.unhandled.kind import By, NothingWaits
@@ -100,7 +100,7 @@ def test_the_newest_state_counts(shown: Shown) -> None:
 def test_what_counts_as_a_us_exchange_is_configuration(tmp_path: Path) -> None:
     read_side = ReadSide(
         f"sqlite:///{tmp_path / 'london.db'}",
-        [row_projection(us_holder_from_state, us_exchanges=["LON"])],
+        [compile_projection(us_holder_from_state, us_exchanges=["LON"])],
     )
     shown = Shown(read_side)
 
@@ -194,14 +194,14 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
         return evolve(row, state)
 
     read_side = ReadSide(
-        new_database(), [replace(row_projection(us_holder_from_state), evolve=buggy)]
+        new_database(), [replace(compile_projection(us_holder_from_state), evolve=buggy)]
     )
     shown = Shown(read_side)
 
     assert shown.after(("1", ("mallory", "NYSE")), ("2", ("ada", "NYSE"))) == [("ada", 1)]
     assert "py, line 193); the next" in read_side.select(HELD)[0][-1]
 
-    read_side.projections[NAME] = row_projection(us_holder_from_state)
+    read_side.projections[NAME] = compile_projection(us_holder_from_state)
     mended = compared(read_side, NAME, shown.log.deliveries)
     assert [(one.live.rows, one.built.rows) for one in mended] == [(1, 2), (1, 2)]
     read_side.close()

@@ -27,7 +27,7 @@ from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.decoding import Decoding
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.unhandled.kind import By, NothingWaits
@@ -155,7 +155,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     names = [f"p-{number}" for number in range(5)]
     happened = [deployment.happens(name, opened(name)) for name in names]
     deployment.write(*(record for one in happened for record in one))
-    broken = running(declared=[*others, replace(row_projection(us_holder), evolve=fails)])
+    broken = running(declared=[*others, replace(compile_projection(us_holder), evolve=fails)])
     at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
     reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
     reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
@@ -172,7 +172,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment: Deployment, running: Callable[..., Projecting], engine: Engine
 ) -> None:
     """As after a swap to a version that was built with what the service is not set to."""
-    create_read_side(engine, [row_projection(us_holder, us_exchanges=["LON"])])
+    create_read_side(engine, [compile_projection(us_holder, us_exchanges=["LON"])])
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
@@ -182,7 +182,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     assert deployment.select(stopped) == [("us_holder", 1)]
     assert deployment.select("SELECT * FROM us_holder") == []
 
-    fitting = row_projection(us_holder, 2)
+    fitting = compile_projection(us_holder, 2)
     with engine.begin() as connection:
         creation.create(connection, [fitting])
         versions.show(connection, fitting)

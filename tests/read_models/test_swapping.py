@@ -17,7 +17,7 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection import creation, versions
 from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.roles import ROLES, Roles
 from verdict.read_models.versions import beside, swapping
 from verdict.read_models.versions import level as levelling
@@ -35,7 +35,7 @@ from verdict.read_models.versions.steps import Step
 from verdict.reading.reader import Reader
 
 DESK = Roles("desk_reader", "desk_auditor", "desk_operator")
-FIRST, SECOND = row_projection(us_holder, 1), row_projection(us_holder, 2)
+FIRST, SECOND = compile_projection(us_holder, 1), compile_projection(us_holder, 2)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def level(followable: Followable) -> Iterator[Level]:
     followable.happen(1)
     for version in (FIRST, SECOND):
         follow(followable, version)
-    both = Beside(FIRST, SECOND, lambda version: row_projection(us_holder, version))
+    both = Beside(FIRST, SECOND, lambda version: compile_projection(us_holder, version))
     with ExitStack() as parts:
         yield Level(engine, followable.log(parts), followable.topics, both)
 
@@ -281,7 +281,7 @@ def test_a_backup_of_the_table_that_is_to_go_is_waited_for_too(
     followable: Followable, level: Level, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swapping.swap(level, ROLES, unobserved)
-    third = row_projection(us_holder, 3)
+    third = compile_projection(us_holder, 3)
     with level.engine.begin() as connection:
         creation.create(connection, [third])
     next_one = replace(level, beside=Beside(SECOND, third, level.beside.at_version))
@@ -326,7 +326,7 @@ def test_all_that_waited_is_applied_before_versions_are_compared(
 def test_who_types_a_swap_without_the_settings_of_the_build_is_told_which(
     followable: Followable, level: Level
 ) -> None:
-    otherwise = row_projection(us_holder, 2, us_exchanges=["LON"])
+    otherwise = compile_projection(us_holder, 2, us_exchanges=["LON"])
     typed = replace(level, beside=Beside(FIRST, otherwise, level.beside.at_version))
 
     with pytest.raises(
@@ -343,7 +343,7 @@ def test_a_build_that_did_not_end_is_none_even_where_nothing_was_read_yet(
 ) -> None:
     engine, at_version = (
         followable.read_side.engine,
-        lambda version: row_projection(us_holder, version),
+        lambda version: compile_projection(us_holder, version),
     )
     made = beside.begin_another(engine, "us_holder", at_version)
     with pytest.raises(NotBuilt, match="has no whole version besides v1"):

@@ -55,13 +55,9 @@ class Extreme:
     greatest: bool
 
 
+key, total, any_of = Key, Total, AnyOf  # as an author writes them
 GroupColumn = Key | Count | Total | AnyOf | Extreme
 Counted = Count | Total | AnyOf
-
-
-def key(about: str) -> Key:
-    """Show the group itself. All these functions take the comment of the column."""
-    return Key(about)
 
 
 def count(about: str, /, **where: object) -> Count:
@@ -70,16 +66,6 @@ def count(about: str, /, **where: object) -> Count:
     SQL counts them too when a version is built, so a condition is a value and no function.
     """
     return Count(about, where)
-
-
-def total(field: str, about: str) -> Total:
-    """Show the sum of a field."""
-    return Total(field, about)
-
-
-def any_of(field: str, about: str) -> AnyOf:
-    """Show whether a field of any member is true, or above 0."""
-    return AnyOf(field, about)
 
 
 def minimum(field: str, about: str) -> Extreme:

@@ -32,7 +32,8 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.described import View, described
 from verdict.projection.event_archive import archive_table
 from verdict.projection.masking import for_who_may_see
-from verdict.projection.row_projection import EventSource, RowProjection, version_view
+from verdict.projection.row_projection import RowProjection, version_view
+from verdict.projection.row_source import EventSource
 from verdict.projection.state_field import StateField, state_fields
 from verdict.projection.stored_rows import row_table
 from verdict.projection.versions import COLUMNS

@@ -4,19 +4,19 @@ What `apply` reaches batch by batch, loading and writing rows, is reached here i
 functions over all records of a key, so that each row is written once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any, Generic, NamedTuple, Protocol, runtime_checkable
 
 from sqlalchemy import Connection
 
-from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import Evolve
 from verdict.model.told import told
 from verdict.projection.batch import Delivery, Record, Unreadable
-from verdict.projection.fold import Change, Group, Kept, Key, Remains, Row
-from verdict.projection.projection import Applied, Gap, Projection, Unprojectable
+from verdict.projection.fold import Group, Key, Remains, Row
+from verdict.projection.projection import Gap, Projection, Unprojectable
+from verdict.projection.row_source import EventSource, StateSource
 from verdict.projection.stored_rows import Form
 
 HISTORIES = 100  # that are folded at once; each leaves a row
@@ -68,42 +68,11 @@ class Rebuildable(Projection, Protocol):
         ...
 
 
-class RowFold(Protocol[Row]):
-    """Records onto rows, in memory: of events or of states."""
-
-    changes: dict[Key, Change[Row]]
-
-    def run(self, kept: Mapping[Key, Kept[Row]], deliveries: Iterable[Delivery]) -> Applied:
-        """Apply the records that can be; `changes` has the rows of what they touched."""
-        ...
-
-
-class RowSource(Protocol):
-    """What rows follow from; see `EventSource` and `StateSource`."""
-
-    @property
-    def waits_for_events(self) -> bool: ...
-
-    def fold(
-        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None, /
-    ) -> RowFold[Row]:
-        """Return what folds its records."""
-        ...
-
-    def key(self, delivery: Delivery, /) -> Key:
-        """Return whose record was delivered."""
-        ...
-
-    def keeps(self, kept: Kept[Any]) -> bool:
-        """Return whether the table has a row of what is kept."""
-        ...
-
-
 @dataclass(frozen=True)
 class RowBuilder(Generic[Row]):
     """Folds whole histories; the arguments are those of `RowProjection`, and the table's form."""
 
-    source: RowSource
+    source: EventSource | StateSource
     evolve: Evolve[Row]
     group: Group[Row]
     form: Form[Row]
@@ -196,10 +165,3 @@ def _histories(
     histories = (records for _, records in groupby(deliveries, key))
     for first in histories:
         yield chain(first, chain.from_iterable(islice(histories, HISTORIES - 1)))
-
-
-def aggregate_of(delivery: Delivery) -> Key:
-    """Return whose event was delivered: type and id."""
-    event = delivery.record
-    assert isinstance(event, RecordedEvent), "rows are folded from events only"
-    return event.aggregate_type, event.aggregate_id

@@ -10,7 +10,7 @@ from verdict.model.projection import AnyDeclaration, Declaration, TableProjectio
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
 from verdict.projection.identifiers import check_identifiers
-from verdict.projection.kind_tables import row_projection
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.outcome import outcome
 from verdict.projection.policy_rejection import policy_rejection
 from verdict.projection.projection import Projection
@@ -90,7 +90,7 @@ def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVe
 
     def made(version: int) -> Projection:
         if isinstance(read_model, Declaration):
-            projection: Projection = row_projection(read_model, version, **given)
+            projection: Projection = compile_projection(read_model, version, **given)
         else:
             projection = _with_tables(read_model, version, given)
         check_identifiers(projection)

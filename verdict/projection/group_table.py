@@ -48,7 +48,7 @@ class GroupTable(Generic[Row]):
     Args:
         groups: As they are declared.
         table: From `group_table`.
-        members: The table of the rows, with the indexes of `index_members`.
+        members: The table of the rows, with the indexes of `index_extremes`.
     """
 
     groups: Groups[Row]
@@ -180,7 +180,7 @@ def group_table(name: str, metadata: MetaData, groups: Groups[Any]) -> Table:
     return Table(name, metadata, *(made[column] for column in (*groups.columns, *hidden)))
 
 
-def index_members(members: Table, groups: Groups[Any]) -> None:
+def index_extremes(members: Table, groups: Groups[Any]) -> None:
     """Declare the indexes from which minima and maxima are read."""
     for field in sorted({one.field for one in groups.extremes.values()}):
         Index(f"{members.name}_{field}", members.c.group_key, members.c[field])

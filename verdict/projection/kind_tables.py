@@ -13,18 +13,13 @@ from verdict.model.latest import Latest
 from verdict.model.projection import Declaration, settings_text
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.rows import Evolve, EvolveByType, Rows, row_fields
-from verdict.projection import group_table, latest_table
 from verdict.projection.change_feed import ChangeFeed, feed_table
 from verdict.projection.described import View, described
 from verdict.projection.fold import Group
-from verdict.projection.row_projection import (
-    EventSource,
-    GroupView,
-    RowProjection,
-    StateSource,
-    no_group,
-    version_view,
-)
+from verdict.projection.group_table import GroupTable, group_table, index_extremes
+from verdict.projection.latest_table import LatestTable, index_newest, latest_table
+from verdict.projection.row_projection import RowProjection, no_group, version_view
+from verdict.projection.row_source import EventSource, StateSource
 from verdict.projection.stored_rows import columns_of, row_table
 
 FEED_FORM = 1  # in the name of its table, as all versions of a projection have the same feed
@@ -35,7 +30,7 @@ class _Parts(NamedTuple):
 
     view: View
     group: Group[Any] = no_group
-    shows: GroupView[Any] | None = None
+    shows: GroupTable[Any] | LatestTable[Any] | None = None
     feed: ChangeFeed | None = None
 
 
@@ -50,7 +45,7 @@ class ByType:
         return self.evolves[recorded.aggregate_type](row, recorded)
 
 
-def row_projection(
+def compile_projection(
     declared: Declaration[..., Any], version: int = 1, **settings: object
 ) -> RowProjection[Any]:
     """Return a declared projection with its tables.
@@ -99,9 +94,9 @@ def row_projection(
 def _of_groups(
     declared: Declaration[..., Any], version: int, groups: Groups[Any], rows: Table
 ) -> _Parts:
-    group_table.index_members(rows, groups)
-    table = group_table.group_table(f"{declared.name}_v{version}", rows.metadata, groups)
-    shows = group_table.GroupTable(groups, table, rows)
+    index_extremes(rows, groups)
+    table = group_table(f"{declared.name}_v{version}", rows.metadata, groups)
+    shows = GroupTable(groups, table, rows)
     feed = None
     if groups.feed is not None:
         name, columns = f"{declared.name}_change_v{FEED_FORM}", (groups.key, declared.id_column)
@@ -112,10 +107,10 @@ def _of_groups(
 def _of_latest(
     declared: Declaration[..., Any], version: int, latest: Latest[Any], rows: Table
 ) -> _Parts:
-    latest_table.index_members(rows, latest)
+    index_newest(rows, latest)
     _index(rows, latest.index)
-    table = latest_table.latest_table(f"{declared.name}_v{version}", rows.metadata, latest)
-    shows = latest_table.LatestTable(latest, table, rows)
+    table = latest_table(f"{declared.name}_v{version}", rows.metadata, latest)
+    shows = LatestTable(latest, table, rows)
     view = shows.view(declared.about, declared.type_name or "", declared.id_column)
     group: Callable[[Any], str | None] = itemgetter(latest.row._fields.index(latest.by))
     return _Parts(view, group, shows)

@@ -47,7 +47,7 @@ class LatestTable(Generic[Row]):
     Args:
         latest: As it is declared.
         table: From `latest_table`.
-        members: The table of the rows, with the indexes of `index_members`.
+        members: The table of the rows, with the indexes of `index_newest`.
     """
 
     latest: Latest[Row]
@@ -180,7 +180,7 @@ def latest_table(name: str, metadata: MetaData, latest: Latest[Any]) -> Table:
     )
 
 
-def index_members(members: Table, latest: Latest[Any]) -> None:
+def index_newest(members: Table, latest: Latest[Any]) -> None:
     """Declare the index in which the newest members of a group are neighbours."""
     of = members.c
     Index(f"{members.name}_newest", of.group_key, of[latest.order_by], of.aggregate_id)

@@ -4,111 +4,24 @@ The aggregates may be of several types: a group then has rows of each, such as a
 and positions. What an event is about decides which row it changes, and that row which group.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Protocol
+from typing import Any, Generic
 
 from sqlalchemy import ColumnElement, Connection, Table, Text, literal_column, select
 
 from verdict.model.rows import Evolve
 from verdict.projection.batch import Delivery
-from verdict.projection.builder import RowBuilder, aggregate_of
-from verdict.projection.change_feed import ChangeFeed, Turns
+from verdict.projection.builder import RowBuilder
+from verdict.projection.change_feed import ChangeFeed
 from verdict.projection.described import described
-from verdict.projection.fold import Change, Fold, Group, Kept, Key, Remains, Row
+from verdict.projection.fold import Change, Group, Kept, Key, Remains, Row
+from verdict.projection.group_table import GroupTable
+from verdict.projection.latest_table import LatestTable
 from verdict.projection.projection import Applied, Projection, View
-from verdict.projection.state_fold import StateFold, key_of
+from verdict.projection.row_source import EventSource, StateSource
 from verdict.projection.stored_rows import Form, StoredRows, as_it_is, is_of_types
 from verdict.wire.topics import Topics
-
-
-@dataclass(frozen=True)
-class EventSource:
-    """The events of aggregates, each the next version of its row; a removed row leaves its version.
-
-    Args:
-        types: The types of the aggregates.
-    """
-
-    types: tuple[str, ...]
-
-    waits_for_events: ClassVar[bool] = True
-
-    def fold(
-        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
-    ) -> Fold[Row]:
-        """Return what folds events."""
-        return Fold(evolve, group, remains)
-
-    def key(self, delivery: Delivery) -> Key:
-        """Return whose event was delivered."""
-        return aggregate_of(delivery)
-
-    def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the topics that the aggregates' events are on."""
-        return [topics.events(aggregate_type) for aggregate_type in self.types]
-
-    def keeps(self, kept: Kept[Any]) -> bool:
-        """Return whether the table has a row of an aggregate of which this is kept."""
-        return kept.version > 0
-
-
-@dataclass(frozen=True)
-class StateSource:
-    """The states of a compacted topic, each in the place of its row; a removed row leaves nothing.
-
-    Nothing of it is left in the topic either, once that is compacted: so a table that is built from
-    it then is the same.
-
-    Args:
-        topic: Without the prefix of a deployment; all records of a key are on one partition.
-    """
-
-    topic: str
-
-    types: ClassVar[tuple[str, ...]] = ()
-    waits_for_events: ClassVar[bool] = False
-
-    def fold(
-        self, evolve: Evolve[Row], group: Group[Row], remains: Remains[Row] | None
-    ) -> StateFold[Row]:
-        """Return what folds states; nothing of one remains."""
-        return StateFold(evolve, group)
-
-    def key(self, delivery: Delivery) -> Key:
-        """Return whose state was delivered."""
-        return key_of(delivery)
-
-    def topics(self, topics: Topics) -> Sequence[str]:
-        """Return the one topic."""
-        return (topics.named(self.topic),)
-
-    def keeps(self, kept: Kept[Any]) -> bool:
-        """Return whether the table has a row of a key of which this is kept."""
-        return kept.row is not None
-
-
-class GroupView(Protocol[Row]):
-    """A table that is kept over the groups of rows."""
-
-    @property
-    def table(self) -> Table: ...
-
-    def update(self, connection: Connection, changes: Collection[Change[Row]]) -> Turns:
-        """Bring the table up to date by the difference of the rows before and after.
-
-        Args:
-            connection: In the transaction that has written the rows already.
-            changes: Of the touched aggregates, changed or not.
-
-        Returns:
-            The groups that begin and end by it.
-        """
-        ...
-
-    def fill(self, connection: Connection) -> None:
-        """Fill the table, which is empty, from the rows, which are all there."""
-        ...
 
 
 def no_group(row: tuple[Any, ...]) -> None:
@@ -143,7 +56,7 @@ class RowProjection(Generic[Row]):
     evolve: Evolve[Row]
     group: Group[Row] = no_group
     remains: Remains[Row] | None = None
-    shows: GroupView[Row] | None = None
+    shows: GroupTable[Row] | LatestTable[Row] | None = None
     feed: ChangeFeed | None = None
     views: Mapping[str, View]
     settings: str = ""
