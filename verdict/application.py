@@ -216,7 +216,7 @@ class Application:
             (one.name, (one.aggregate_type,)) for one in self.inbound
         ]
         declared = [one for one in self.read_models if isinstance(one, Declaration)]
-        others += [(one.name, one.of) for one in declared if isinstance(one.of, tuple)]
+        others += [(one.name, one.types) for one in declared]
         for one in declared:
             if isinstance(one.of, StateTopic) and one.of not in self.states:
                 raise Misdeclared(

@@ -43,6 +43,15 @@ class Odd(NamedTuple):
     names: list[str]
 
 
+class Taken(NamedTuple):
+    version: int
+
+
+class Clashing(NamedTuple):
+    position_id: str
+    at: Instant
+
+
 def nothing(row: Any, recorded: Any) -> None:
     """Delete every row."""
 
@@ -116,6 +125,14 @@ def latest() -> Latest[Row]:
     return Latest(3, Row, nothing, by="name", order_by="at")
 
 
+def clashing() -> Latest[Clashing]:
+    return Latest(3, Clashing, nothing, by="position_id", order_by="at")
+
+
+def by_type() -> Rows[Row]:
+    return Rows(Row, {"order": nothing})
+
+
 def with_feed() -> Groups[Position]:
     return us_holder()
 
@@ -127,6 +144,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: projection(of=share_holders)(with_feed), "'with_feed' follows the topic 'share-hold"),
     (lambda: Rows(Row, nothing, index=("nome",)), "Row has no field 'nome': its fields are name, "),
     (lambda: Rows(Odd, nothing), "field 'names' of Odd has the type list.str.: a column holds str"),
+    (lambda: Rows(Taken, nothing), "Taken has a field 'version', and the engine has a column of"),
+    (lambda: projection(of="position")(clashing), "'clashing' has a column 'position_id' of its o"),
+    (lambda: projection(of="position")(by_type), "follows position and has an `evolve` for order:"),
     (lambda: Rows(tuple, nothing), "is no class of typing.NamedTuple: make it one"),
     (lambda: Latest(0, Row, nothing, by="name", order_by="at"), "take a number above 0"),
     (lambda: Latest(3, Row, nothing, by="number", order_by="at"), "'number' of Row is a group: ma"),

@@ -6,6 +6,8 @@ from typing import Generic
 from verdict.model.aggregate import Misdeclared
 from verdict.model.rows import EvolveByType, Row, require_fields
 
+PLACE = "place"  # the column of it
+
 
 @dataclass(frozen=True)
 class Latest(Generic[Row]):

@@ -15,13 +15,14 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, get_origin, get_type_
 from verdict.model.aggregate import NAME, Misdeclared
 from verdict.model.carried_state import StateTopic
 from verdict.model.groups import Groups
-from verdict.model.latest import Latest
+from verdict.model.latest import PLACE, Latest
 from verdict.model.rows import Rows
 
 Settings = ParamSpec("Settings")
 Kind = TypeVar("Kind", bound=Groups[Any] | Latest[Any] | Rows[Any], covariant=True)
 
 UNORDERED = (Collection, Set, set, frozenset)
+FEED = ("seq", "kind", "event_id", "at")  # the columns of a feed, next to group and member
 VERSION = "version"  # the parameter of a `TableProjection` that is no setting
 
 
@@ -45,6 +46,12 @@ class Declaration(Generic[Settings, Kind]):
             )
         settings_text(self.factory, {})  # or it could not be stored
         kind: Any = cast(Any, self.factory)()
+        self._check_names(kind)
+        if isinstance(kind.evolve, Mapping) and {*kind.evolve} != {*self.types}:
+            raise Misdeclared(
+                f"projection {self.name!r} follows {', '.join(self.types) or 'no events'} and has "
+                f"an `evolve` for {', '.join(kind.evolve)}: give one for each type"
+            )
         if isinstance(kind, Latest) and self.type_name is None:
             raise Misdeclared(
                 f"projection {self.name!r} shows the latest rows of several aggregate types, which "
@@ -55,6 +62,19 @@ class Declaration(Generic[Settings, Kind]):
             raise Misdeclared(
                 f"projection {self.name!r} follows the topic {self.of.topic!r}, which has no "
                 "events: drop `feed` and `leaves_behind`, which need the event behind a change"
+            )
+
+    def _check_names(self, kind: Any) -> None:
+        """Return if no column of a view has the name of another one."""
+        if isinstance(kind, Groups):
+            taken, names = ({*FEED} if kind.feed else set()), {kind.key}
+        else:
+            taken, names = {self.id_column}, {*kind.row._fields}
+            taken |= {PLACE} if isinstance(kind, Latest) else set()
+        if clash := sorted(taken & names):
+            raise Misdeclared(
+                f"projection {self.name!r} has a column {clash[0]!r} of its own, and so has the "
+                "engine in the same view: rename yours"
             )
 
     def __call__(self, *args: Settings.args, **settings: Settings.kwargs) -> Kind:
@@ -77,6 +97,11 @@ class Declaration(Generic[Settings, Kind]):
         return tuple(defaults_of(self.factory))
 
     @property
+    def types(self) -> tuple[str, ...]:
+        """The aggregate types whose events it follows."""
+        return () if isinstance(self.of, StateTopic) else self.of
+
+    @property
     def type_name(self) -> str | None:
         """The type of the aggregates: None if there are several, "" if a topic does not say it."""
         if isinstance(self.of, StateTopic):
@@ -97,7 +122,7 @@ class Declaration(Generic[Settings, Kind]):
         if isinstance(kind, Groups):
             return (kind.key,)
         if isinstance(kind, Latest):
-            return kind.by, "place"
+            return kind.by, PLACE
         return ("aggregate_type", self.id_column) if self.type_name is None else (self.id_column,)
 
 

@@ -23,6 +23,9 @@ Evolve = Callable[[Row | None, Any], Row | None]
 EvolveByType = Evolve[Row] | Mapping[str, Evolve[Row]]
 """One function, or one for each aggregate type."""
 
+OF_THE_ENGINE = frozenset(
+    {"aggregate_id", "aggregate_type", "group_key", "left_with", "present", "version"}
+)
 FieldType = Literal["text", "integer", "boolean", "time"]
 PLAIN: Mapping[Any, FieldType] = {str: "text", int: "integer", bool: "boolean"}
 
@@ -101,6 +104,11 @@ def require_fields(row: type[Any], names: Iterable[str]) -> Mapping[str, RowFiel
 
 @cache
 def _fields(row: Any) -> tuple[RowField, ...]:
+    if clash := sorted(OF_THE_ENGINE.intersection(row._fields)):
+        raise Misdeclared(
+            f"{row.__name__} has a field {clash[0]!r}, and the engine has a column of that name in "
+            "the same table: rename the field"
+        )
     hints = get_type_hints(row, include_extras=True)
     return tuple(_field(row, name, hints.get(name, str)) for name in row._fields)
 

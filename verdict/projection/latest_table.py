@@ -30,14 +30,12 @@ from sqlalchemy import (
 )
 
 from verdict.database.statements import is_any_of, put
-from verdict.model.latest import Latest
+from verdict.model.latest import PLACE, Latest
 from verdict.model.rows import row_fields
 from verdict.projection.change_feed import Turns
 from verdict.projection.described import Query, View, described
 from verdict.projection.fold import Change, Row
 from verdict.projection.stored_rows import SQL_TYPES, fields_of
-
-PLACE = "place"
 
 
 @dataclass(frozen=True)
