@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.position import PositionAdjusted
+from tests.application import APPLICATION
 from tests.decision.test_history import OPENED, stored
 from verdict.errors import VerdictError
 from verdict.event_log.chapters import Fields, chapters, nowhere, reached
@@ -16,6 +17,7 @@ from verdict.model.source import Source
 from verdict.wire.decision import Decision, Lost
 
 EVENTS = "order.events"
+RULES = APPLICATION.aggregate("position")
 FIRST_AT = stored(OPENED)[0].event.decided_at
 FIRST, BEHIND = Source(EVENTS, 0, 10), Source(EVENTS, 0, 20)
 
@@ -74,14 +76,26 @@ def test_a_state_goes_on_behind_what_was_passed_over_and_says_so() -> None:
     )
 
     places, snapshot = folded(
-        "position 'p-1'", [first, third], Moment(), lambda: [decided(20, 21)], [], said.append
+        RULES,
+        "position 'p-1'",
+        [first, third],
+        Moment(),
+        lambda: [decided(20, 21)],
+        [],
+        said.append,
     )
 
     assert (snapshot.version, places[3].offset) == (3, 30)
     assert "position 'p-1': version 2 is passed over: ada decided so" in said[0]
     with pytest.raises(VerdictError, match="version 3 follows version 1; no state can be told"):
         folded(
-            "position 'p-1'", [first, third], Moment(), lambda: [decided(31, 32)], [], said.append
+            RULES,
+            "position 'p-1'",
+            [first, third],
+            Moment(),
+            lambda: [decided(31, 32)],
+            [],
+            said.append,
         )
 
 
@@ -107,7 +121,7 @@ def test_a_state_is_deleted_where_nobody_can_tell_it_and_goes_on_from_there(
     said: list[str] = []
 
     for history in ([first, fourth], [first, second, fourth]):
-        _, snapshot = folded("position 'p-1'", history, moment, list, [lost], said.append)
+        _, snapshot = folded(RULES, "position 'p-1'", history, moment, list, [lost], said.append)
         assert (snapshot.version, snapshot.life_cycle) == (version, life_cycle)
 
     told = "position 'p-1': nobody can tell what it was at version 3, up to which events are lost"

@@ -11,26 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.position import PositionAdjusted, PositionClosed, PositionOpened
+from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
 from tests.decision.desk import command_record
 from tests.decision.test_history import OPENED
 from tests.decision.test_history import stored as recorded_history
 from tests.model import Model, Record
 from tests.traffic import Traffic
-from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import Folded, Stand, Stored, snapshots
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decision.handle import Limits
-from verdict.decision.snapshot import snapshot_codec
 from verdict.model.message import Event
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
 from verdict.operator.shard_state import DictState, Entry
-from verdict.wire.records import decode, decode_event, encode_event
+from verdict.wire.records import decode
 from verdict.wire.response import Response
 from verdict.wire.topics import Topics
 
-TOPICS = Topics()
+TOPICS = Topics(APPLICATION)
 ALL = {topic: [10**9] * TOPICS.partitions for topic in TOPICS.every_commands()}  # is decided
 
 
@@ -86,8 +85,10 @@ def test_the_recovered_entries_are_those_of_the_operator(seed: int) -> None:
     limits = Limits(memory_ms=60 * 60 * 1000)
     state, outputs = decided(traffic(seed, 300), limits)
 
-    found = entries(snapshots(stored(outputs, ".events")))
-    found |= entries(outcomes(stored(outputs, ".responses"), limits, since=0, decided=ALL))
+    found = entries(snapshots(APPLICATION, stored(outputs, ".events")))
+    found |= entries(
+        outcomes(APPLICATION, stored(outputs, ".responses"), limits, since=0, decided=ALL)
+    )
 
     assert found == state.entries
 
@@ -96,7 +97,9 @@ def test_outcomes_from_before_a_time_are_not_recovered() -> None:
     _, outputs = decided(traffic(1, 100), Limits())
     responses = stored(outputs, ".responses")
 
-    every, late = (entries(outcomes(responses, Limits(), since, ALL)) for since in (0, 120))
+    every, late = (
+        entries(outcomes(APPLICATION, responses, Limits(), since, ALL)) for since in (0, 120)
+    )
 
     ids = {decode(Response, one.value).command_id for one in responses if one.timestamp >= 120}
     assert late.items() < every.items()
@@ -138,9 +141,9 @@ def test_a_snapshot_says_how_far_events_go_and_a_response_how_far_they_went() ->
     _, outputs = decided(traffic(2, 200), Limits())
     responses = stored(outputs, ".responses")
 
-    folded = {one.key: one.stand for one in snapshots(stored(outputs, ".events"))}
+    folded = {one.key: one.stand for one in snapshots(APPLICATION, stored(outputs, ".events"))}
     said: dict[bytes, Stand] = {}
-    for one in outcomes(responses, Limits(), since=0, decided=ALL):
+    for one in outcomes(APPLICATION, responses, Limits(), since=0, decided=ALL):
         if one.stand is not None and one.stand >= said.get(one.key, one.stand):
             said[one.key] = one.stand
 
@@ -169,7 +172,7 @@ def test_a_missing_event_is_named_by_the_one_behind_it(events: list[Stored]) -> 
     at = next(followed(events))
     behind = events[at + 1]
 
-    found = faults(snapshots([*events[:at], *events[at + 1 :]]))
+    found = faults(snapshots(APPLICATION, [*events[:at], *events[at + 1 :]]))
 
     assert len(found) == 1
     assert found[0].startswith(f"{behind.topic}:0:{behind.offset}, aggregate {behind.key!r}")
@@ -186,16 +189,16 @@ def test_where_one_is_passed_over_the_next_event_counts_whatever_came_before(
 ) -> None:
     """G-03: of an event that nobody can read a person decides, and the versions go on."""
     at = next(at for at in followed(events) if at - 1 in {*followed(events)})
-    whole = by_aggregate(snapshots(events))
+    whole = by_aggregate(snapshots(APPLICATION, events))
     damaged = events[at]._replace(value=b"garbage", passed_over=True)
 
-    found = by_aggregate(snapshots([*events[:at], damaged, *events[at + 1 :]]))
+    found = by_aggregate(snapshots(APPLICATION, [*events[:at], damaged, *events[at + 1 :]]))
 
     assert found.keys() == whole.keys()
     assert [one.fault for one in found.values() if one.fault] == []
-    codec, which = snapshot_codec(damaged.aggregate_type), (damaged.aggregate_type, damaged.key)
+    which = damaged.aggregate_type, damaged.key
     ends = [one[which].entry for one in (found, whole)]
-    mended, sound = (codec.decode(entry.value) for entry in ends if entry is not None)
+    mended, sound = (decode_snapshot(which[0], entry.value) for entry in ends if entry is not None)
     assert (mended.version, mended.last_hash) == (sound.version, sound.last_hash)
 
 
@@ -215,7 +218,7 @@ def test_whatever_is_passed_over_no_version_is_forgotten(
     words = data.draw(st.lists(st.booleans(), min_size=len(history), max_size=len(history)))
     decided = zip(history, words, strict=True)
 
-    found = [*snapshots([each._replace(passed_over=over) for each, over in decided])]
+    found = [*snapshots(APPLICATION, [each._replace(passed_over=over) for each, over in decided])]
 
     told = max((abs(one.stand.version) for one in found if one.stand), default=0)
     assert faults(found) != [] or told == len(history)
@@ -233,7 +236,7 @@ def test_an_event_behind_a_hole_tells_of_its_version_where_no_response_does(
     history = of_one(events)
     behind = [each._replace(passed_over=True) for each in history[-left:]]
 
-    [found] = snapshots(behind)
+    [found] = snapshots(APPLICATION, behind)
     assert (found.entry, found.stand and found.stand.version) == (None, -len(history))
 
 
@@ -250,10 +253,10 @@ def test_a_good_event_behind_what_nobody_can_read_tells_of_its_version(
         for at, one in enumerate(history)
     ]
 
-    told = [one.stand and one.stand.version for one in snapshots(over[: last + 1])]
+    told = [one.stand and one.stand.version for one in snapshots(APPLICATION, over[: last + 1])]
     assert last + 1 in told
     if over[last + 1 :]:
-        assert faults(snapshots(over)) != []
+        assert faults(snapshots(APPLICATION, over)) != []
 
 
 @pytest.mark.proves("C-17", "C-04")
@@ -265,7 +268,7 @@ def test_of_two_that_are_passed_over_with_one_version_either_may_lead_on(
     stray = history[1]._replace(value=encode_event(forged))
     over = [one._replace(passed_over=True) for one in (stray, *history[1:])]
 
-    told, _ = snapshots([history[0], *over])
+    told, _ = snapshots(APPLICATION, [history[0], *over])
 
     assert told.stand is not None
     assert told.stand.version == len(history)
@@ -281,13 +284,13 @@ def test_where_the_rules_fail_behind_what_nobody_can_read_it_counts_as_deleted()
     ]
     over = [history[0], history[1], history[2]._replace(value=b"?", passed_over=True), *history[3:]]
 
-    [refused] = snapshots(over)
+    [refused] = snapshots(APPLICATION, over)
     assert refused.fault is not None
     assert "the rules fail at version 4" in refused.fault
-    [found] = snapshots([one._replace(behind_hole=True) for one in over])
+    [found] = snapshots(APPLICATION, [one._replace(behind_hole=True) for one in over])
     assert (found.fault, found.lost) == (None, 5)
     assert found.entry is not None
-    kept = snapshot_codec("position").decode(found.entry.value)
+    kept = decode_snapshot("position", found.entry.value)
     assert (kept.version, kept.state) == (5, None)
 
 
@@ -301,7 +304,7 @@ def test_behind_what_is_lost_an_event_that_is_passed_over_tells_of_its_version(l
     ]
     over = history[3]._replace(passed_over=True)
 
-    told, *_ = snapshots([*history[:left], over], {("position", "order-1"): 3})
+    told, *_ = snapshots(APPLICATION, [*history[:left], over], {("position", "order-1"): 3})
 
     assert (told.entry, told.stand and told.stand.version) == (None, 4)
 
@@ -313,9 +316,10 @@ def test_what_nobody_can_read_hides_no_good_event_beside_it(events: list[Stored]
     garbage = history[1]._replace(value=b"garbage", passed_over=True)
     good = history[1]._replace(passed_over=True)
 
-    [alone] = snapshots([history[0], garbage, *history[2:]])
+    [alone] = snapshots(APPLICATION, [history[0], garbage, *history[2:]])
     both = [
-        snapshots([history[0], *each, *history[2:]]) for each in ((garbage, good), (good, garbage))
+        snapshots(APPLICATION, [history[0], *each, *history[2:]])
+        for each in ((garbage, good), (good, garbage))
     ]
 
     assert alone.fault is None
@@ -328,7 +332,7 @@ def test_where_a_version_is_there_twice_both_places_are_named(events: list[Store
     forged = decode_event(history[1].aggregate_type, history[1].value)._replace(actor="mallory")
     stray = history[1]._replace(value=encode_event(forged), offset=history[1].offset - 1)
 
-    [found] = snapshots([history[0], stray, *history[1:]])
+    [found] = snapshots(APPLICATION, [history[0], stray, *history[1:]])
 
     assert found.fault is not None
     assert str(history[1].offset) in found.fault
@@ -339,7 +343,7 @@ def test_where_a_version_is_there_twice_both_places_are_named(events: list[Store
 def test_of_two_events_with_one_version_the_stray_one_is_passed_over(events: list[Stored]) -> None:
     """The chain tells which of them verdict wrote, wherever the other one lies."""
     history = of_one(events)
-    [whole] = snapshots(history)
+    [whole] = snapshots(APPLICATION, history)
     first = decode_event(history[1].aggregate_type, history[1].value)
     value = encode_event(first._replace(actor="mallory"))
     stray = history[1]._replace(value=value, passed_over=True)
@@ -347,9 +351,11 @@ def test_of_two_events_with_one_version_the_stray_one_is_passed_over(events: lis
     before, behind = [history[0], stray, *history[1:]], [*history[:2], stray, *history[2:]]
 
     for with_stray in (before, behind, [*history, stray]):
-        [found] = snapshots(with_stray)
+        [found] = snapshots(APPLICATION, with_stray)
         assert (found.fault, found.entry, found.stand) == (None, whole.entry, whole.stand)
-    [genuine, *_] = snapshots([history[0], stray._replace(passed_over=False), *history[2:]])
+    [genuine, *_] = snapshots(
+        APPLICATION, [history[0], stray._replace(passed_over=False), *history[2:]]
+    )
     assert genuine.fault is not None
 
 
@@ -374,17 +380,17 @@ def test_behind_a_hole_nobody_knows_what_an_aggregate_was(
     ]
     behind_hole = [one._replace(behind_hole=True) for one in [placed[0], *placed[2:]]]
 
-    [found] = snapshots(behind_hole)
+    [found] = snapshots(APPLICATION, behind_hole)
 
     assert (found.fault, found.lost) == (None, lost)
     assert found.entry is not None
-    kept = snapshot_codec("position").decode(found.entry.value)
-    anew = None if state is None else current().aggregate("position").evolve(None, state)
+    kept = decode_snapshot("position", found.entry.value)
+    anew = None if state is None else APPLICATION.aggregate("position").evolve(None, state)
     assert (kept.version, kept.state) == (len(told), anew)
     later = [one._replace(behind_hole=False) for one in behind_hole]
-    [again] = snapshots(later, {("position", "order-1"): lost})
+    [again] = snapshots(APPLICATION, later, {("position", "order-1"): lost})
     assert again.entry == found.entry
-    [of_another] = snapshots(later, {("position", "order-2"): lost})
+    [of_another] = snapshots(APPLICATION, later, {("position", "order-2"): lost})
     assert of_another.fault is not None
 
 
@@ -398,16 +404,16 @@ def test_who_began_anew_as_if_deleted_is_folded_from_there(left: int) -> None:
     ]
     history = [*placed[:left], placed[2]]
 
-    [found] = snapshots(history, {("position", "order-1"): 2})
+    [found] = snapshots(APPLICATION, history, {("position", "order-1"): 2})
 
     assert (found.fault, found.lost) == (None, 0)
     assert found.entry is not None
-    kept = snapshot_codec("position").decode(found.entry.value)
-    anew = current().aggregate("position").evolve(None, OPENED)
+    kept = decode_snapshot("position", found.entry.value)
+    anew = APPLICATION.aggregate("position").evolve(None, OPENED)
     assert (kept.version, kept.state) == (3, anew)
     assert kept.last_hash == sha256(placed[2].value).digest()
     if left == 1:
-        [refused] = snapshots(history)
+        [refused] = snapshots(APPLICATION, history)
         assert refused.fault is not None
 
 
@@ -420,7 +426,7 @@ def test_what_answers_a_command_that_is_not_decided_says_that_the_marker_is_olde
     older = {topic: [*ends] for topic, ends in ALL.items()}
     older[place.topic][place.partition] = place.offset
 
-    [fault] = faults(outcomes(responses, Limits(), 0, older))
+    [fault] = faults(outcomes(APPLICATION, responses, Limits(), 0, older))
 
     assert f"answers {place}, and the decider's marker" in fault
     assert f"decided up to {place.offset}: it is an older copy" in fault
@@ -429,11 +435,11 @@ def test_what_answers_a_command_that_is_not_decided_says_that_the_marker_is_olde
 def test_a_response_that_was_deleted_is_named_as_one_that_cannot_be_read() -> None:
     tombstone = Stored("order", "order.responses", 0, 7, b"order-1", None)  # type: ignore[arg-type]
 
-    (found,) = outcomes([tombstone], Limits(), 0, ALL)
+    (found,) = outcomes(APPLICATION, [tombstone], Limits(), 0, ALL)
 
     assert found.fault is not None
     assert found.fault.startswith("order.responses:0:7, aggregate b'order-1': ")
-    assert [*outcomes([tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
+    assert [*outcomes(APPLICATION, [tombstone._replace(passed_over=True)], Limits(), 0, ALL)] == []
 
 
 def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[Stored]) -> None:
@@ -443,7 +449,7 @@ def test_what_is_no_event_is_passed_over_as_if_it_were_not_there(events: list[St
     ]
     with_strange = sorted([*events, *strange], key=lambda one: (one.aggregate_type, one.key or b""))
 
-    assert entries(snapshots(with_strange)) == entries(snapshots(events))
+    assert entries(snapshots(APPLICATION, with_strange)) == entries(snapshots(APPLICATION, events))
 
 
 def test_an_altered_event_breaks_the_chain_of_hashes(events: list[Stored]) -> None:
@@ -452,14 +458,18 @@ def test_an_altered_event_breaks_the_chain_of_hashes(events: list[Stored]) -> No
     event = decode_event(events[at].aggregate_type, events[at].value)
     altered = encode_event(event._replace(correlation_id="somebody else's"))
 
-    found = faults(snapshots([*events[:at], events[at]._replace(value=altered), *events[at + 1 :]]))
+    found = faults(
+        snapshots(
+            APPLICATION, [*events[:at], events[at]._replace(value=altered), *events[at + 1 :]]
+        )
+    )
 
     assert len(found) == 1
     assert "one was altered" in found[0]
 
 
 def test_an_event_under_the_key_of_another_aggregate_is_named(events: list[Stored]) -> None:
-    found = faults(snapshots([events[0]._replace(key=b"another")]))
+    found = faults(snapshots(APPLICATION, [events[0]._replace(key=b"another")]))
 
     assert len(found) == 1
     assert "holds an event of" in found[0]
@@ -468,8 +478,8 @@ def test_an_event_under_the_key_of_another_aggregate_is_named(events: list[Store
 def test_what_cannot_be_decoded_is_named_and_the_others_are_folded(events: list[Stored]) -> None:
     garbage = events[0]._replace(key=b"", value=b"garbage")
 
-    found = list(snapshots([garbage, *events]))
+    found = list(snapshots(APPLICATION, [garbage, *events]))
 
     assert len(faults(found)) == 1
     assert len(found) == 1 + len({(one.aggregate_type, one.key) for one in events})
-    assert len(faults(outcomes([garbage], Limits(), 0, ALL))) == 1
+    assert len(faults(outcomes(APPLICATION, [garbage], Limits(), 0, ALL))) == 1

@@ -1,6 +1,7 @@
 """C-16: a recovery holds the end of each history against what responses say of it."""
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemas.enrolment import LoginRecorded
 from schemas.order import OrderModified
 from schemas.position import PositionAdjusted
+from tests.application import APPLICATION, decode_event, decode_snapshot, encode_event
 from tests.decider.test_fold import ALL, decided, stored, traffic
 from verdict.decider.recovery.folding import compared
 from verdict.decider.recovery.histories import Stored, snapshots
@@ -19,13 +21,13 @@ from verdict.decider.recovery.outcomes import on_record as recorded
 from verdict.decider.recovery.outcomes import outcomes
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, row_of
 from verdict.decision.handle import Limits
-from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot
 from verdict.event_log.decisions import passed_over
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
 from verdict.operator.shard_state import named
 from verdict.wire.decision import Decision, Lost
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 
 OUTPUTS = decided(traffic(7, 150), Limits())[1]
@@ -72,7 +74,7 @@ def altered(topics: Topics) -> Topics:
 def appended(topics: Topics) -> Topics:
     """Return topics with one event more, in which all is as it must be."""
     history = [one for one in topics.events if one.key == LAST.key and one[0] == LAST[0]]
-    snapshot = next(iter(snapshots(history))).stand
+    snapshot = next(iter(snapshots(APPLICATION, history))).stand
     assert snapshot is not None
     assert snapshot.last_hash is not None
     version = EVENT.version + 1
@@ -180,9 +182,9 @@ def entries_of(
         (*row_of(one), shard)
         for shard, (name, topics) in enumerate(cases.items())
         for one in chain(
-            snapshots(topics.events, lost[name]),
-            outcomes(topics.responses, Limits(), 0, ALL, lost[name]),
-            map(recorded, made[name]),
+            snapshots(APPLICATION, topics.events, lost[name]),
+            outcomes(APPLICATION, topics.responses, Limits(), 0, ALL, lost[name]),
+            map(partial(recorded, APPLICATION), made[name]),
         )
     ]
     return compared(spark.createDataFrame(rows, f"{FOLDED_SCHEMA}, shard int"), whole)
@@ -243,7 +245,7 @@ def test_whose_last_event_is_nowhere_is_as_if_deleted_once_that_is_accepted(
 
     [row] = [row for row in rows if named(bytes(row.key)) == LOST]
     assert (row.lost.partition, row.lost.version) == (LAST.partition, EVENT.version)
-    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    kept = decode_snapshot(LAST.aggregate_type, bytes(row.entry))
     at = kept.decided_at
     assert kept == Snapshot(EVENT.version, None, sha256(LAST.value).digest(), at)
     assert at >= EVENT.decided_at  # of its last answer
@@ -270,8 +272,9 @@ def test_what_is_on_record_as_lost_stays_so_though_no_response_tells_of_it(
     entries = entries_of(spark, cases, whole=False, on_record=on_record)
 
     rows = [row for row in entries.collect() if named(bytes(row.key)) == LOST]
-    codec = snapshot_codec(LAST.aggregate_type)
-    kept = {[*cases][row.shard]: codec.decode(bytes(row.entry)) for row in rows}
+    kept = {
+        [*cases][row.shard]: decode_snapshot(LAST.aggregate_type, bytes(row.entry)) for row in rows
+    }
     gone = Snapshot(EVENT.version, None, b"", 5)
     assert (kept["cut off"], kept["gone"]) == (gone, gone)
     assert [row.lost.version for row in rows] == [EVENT.version] * 2
@@ -291,7 +294,7 @@ def test_what_is_on_record_as_lost_keeps_the_hash_that_is_told_of_it(
     rows = entries_of(spark, {name: WHOLE[name]}, whole=True, on_record={name: made}).collect()
 
     [row] = [row for row in rows if named(bytes(row.key)) == LOST]
-    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    kept = decode_snapshot(LAST.aggregate_type, bytes(row.entry))
     digest = sha256(LAST.value).digest()
     assert (row.fault, kept.version, kept.state, kept.last_hash) == (
         None, EVENT.version, None, digest,
@@ -315,7 +318,7 @@ def test_who_lacks_a_last_event_that_was_passed_over_is_lost_up_to_it(
     rows = entries_of(spark, {name: WHOLE[name]}, whole=True).collect()
 
     [row] = [row for row in rows if named(bytes(row.key)) == LOST]
-    kept = snapshot_codec(LAST.aggregate_type).decode(bytes(row.entry))
+    kept = decode_snapshot(LAST.aggregate_type, bytes(row.entry))
     assert (row.lost.version, kept.version, kept.state) == (version, version, None)
 
 

@@ -19,16 +19,17 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stubs h
 from pydantic import SecretStr
 from pyspark.sql import Row, SparkSession
 
+from tests.application import APPLICATION, decode_snapshot
 from tests.audit.books import PARTITIONS, Books
 from tests.audit.books import PLACE as BOUGHT
 from tests.decision.desk import PLACE, command
+from verdict.configuration.loading import load_settings
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.folding import BrokenHistory
 from verdict.decider.recovery.recovering import RecoveryStep, recover
 from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
-from verdict.decision.snapshot import snapshot_codec
 from verdict.errors import VerdictError
 from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.decisions import read_decisions
@@ -191,7 +192,7 @@ def test_events_that_nobody_has_are_named_until_somebody_accepts_that(
     again = recover(ground, settings)  # it is on record
     assert again.aggregates == 2
     entries = snapshots(ground, settings, again.generation)
-    kept = {key[-3:]: snapshot_codec("order").decode(one) for key, one in entries.items()}
+    kept = {key[-3:]: decode_snapshot("order", one) for key, one in entries.items()}
     assert {name: (one.version, one.life_cycle) for name, one in kept.items()} == {
         b"o-1": (1, LifeCycle.DELETED),
         b"o-2": (1, LifeCycle.ACTIVE),
@@ -278,7 +279,7 @@ def test_a_good_event_that_is_passed_over_is_lost_or_stays(
 
     found = snapshots(ground, books.settings, recovered.generation).items()
     [entry] = [value for key, value in found if b"o-1" in key]
-    assert snapshot_codec("order").decode(entry)[:2] == (2, None)
+    assert decode_snapshot("order", entry)[:2] == (2, None)
     assert books.read_side.select("SELECT id, version FROM order_state") == [("o-2", 1)]
     decided = read_decisions(books.options, books.topics)
     books.close()
@@ -379,7 +380,7 @@ def test_events_that_kafka_has_compacted_come_from_the_archive_or_stay_a_hole_on
     assert recover(ground, settings, wish=accepted).aggregates == after.aggregates
     again = recover(ground, settings)  # it is on record
     [entry] = [snapshots(ground, settings, again.generation)[key] for key in was if b"o-1" in key]
-    kept = snapshot_codec("order").decode(entry)
+    kept = decode_snapshot("order", entry)
     assert (kept.version, kept.life_cycle) == (3, LifeCycle.DELETED)
 
 
@@ -435,7 +436,9 @@ def seeded(ground: Foundation, settings: Settings, generation: int) -> list[Row]
 
 def settings_of(name: str, data_dir: Path) -> Settings:
     """Return settings with few partitions, each of which is a task of Spark."""
-    return Settings(deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1)
+    return load_settings(
+        APPLICATION, deployment=name, topic_prefix=f"{name}-", data_dir=data_dir, partitions=1
+    )
 
 
 def write(ground: Foundation, topic: str, value: bytes | None, headers: Headers = ()) -> str:

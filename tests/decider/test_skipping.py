@@ -9,16 +9,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas.position import PositionAdjusted, PositionClosed
+from tests.application import decode_event, decode_snapshot, encode_event
 from tests.decider.test_last_event import HEALTHY, Topics, entries_of
 from tests.decision.test_history import OPENED
 from tests.decision.test_history import stored as recorded_history
 from verdict.decider.recovery.histories import Stored
-from verdict.decision.snapshot import snapshot_codec
 from verdict.model.message import Event
 from verdict.model.source import Source
 from verdict.operator.shard_state import FOR_EVER
 from verdict.wire.decision import Decision, Lost
-from verdict.wire.records import decode, decode_event, encode, encode_event
+from verdict.wire.records import decode, encode
 from verdict.wire.response import Response
 
 LIFE: Sequence[Event] = (
@@ -119,10 +119,10 @@ def test_no_version_that_anybody_has_seen_is_given_again(spark: SparkSession, fi
     rows = entries_of(spark, topics, whole=False, on_record=on_record).collect()
 
     refused = {row.shard for row in rows if row.fault is not None}
-    codec, reached = snapshot_codec("position"), dict[int, int]()
+    reached = dict[int, int]()
     for row in rows:
         if row.entry is not None and row.shard not in refused and row.keep_ms == FOR_EVER:
-            reached[row.shard] = codec.decode(bytes(row.entry)).version
+            reached[row.shard] = decode_snapshot("position", bytes(row.entry)).version
     wrong = [
         (name, seen(case), reached.get(shard, 0))
         for shard, (name, case) in enumerate(cases.items())

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
 
+from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
 from verdict.projection import creation, filling
 from verdict.projection.amended import amended
@@ -48,7 +49,7 @@ def compared(
         built: Version 2, if the application does not declare the projection.
     """
     deliveries = [*deliveries]
-    live, built = read_side.projections[name], built or declared()[name](BESIDE)
+    live, built = read_side.projections[name], built or declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
@@ -69,7 +70,7 @@ def held_in_one_go(name: str, deliveries: Iterable[Delivery]) -> Rows:
 
     Type, id, version needed, version seen and error, as `projection_held` has them.
     """
-    built = declared()[name](BESIDE)
+    built = declared(APPLICATION)[name](BESIDE)
     assert isinstance(built, Rebuildable)
     gaps = [one.gap for one in built.builder(sorted(deliveries, key=_order)) if one.gap]
     return [

@@ -11,6 +11,7 @@ from projections.us_holder import us_holder
 from schemas.enrolment import LoginRecorded, ParticipantDeactivated, ParticipantEnrolled
 from schemas.order import OrderFilled, OrderModified, OrderPlaced
 from schemas.position import PositionClosed, PositionRelisted
+from tests.application import APPLICATION
 from tests.projection.beside import compared
 from tests.projection.event_log import START, EventLog, opened
 from tests.projection.read_side import ReadSide
@@ -169,11 +170,11 @@ def kept(
 
 def from_the_beginning(projection: str, made: Losing, random: Random) -> list[object]:
     """Return what the tables hold where somebody follows the whole log, in batches of any cut."""
-    engine, version = create_engine("sqlite://"), declared()[projection](2)
+    engine, version = create_engine("sqlite://"), declared(APPLICATION)[projection](2)
     with engine.begin() as connection:
         creation.create(connection, [version])
         lost.copy(connection, made.decisions)
-    applier = Applier(engine, version, Topics(), live=False)
+    applier = Applier(engine, version, Topics(APPLICATION), live=False)
     left = dict.fromkeys(made.log.partitions, 0)
     while any(left[place] < made.log.ends[place] for place in left):
         ends = {
@@ -250,7 +251,7 @@ def test_as_of_a_time_it_is_so_once_that_was_decided_and_behind_a_hole_before(
     holders = {"ada": 1} if millis < START else {}
 
     class Said:
-        topics = Topics()
+        topics = Topics(APPLICATION)
         before = staticmethod(lambda ends: iter(made.log.deliveries))
         in_force = Records.in_force
         archive = staticmethod(read_side.reader)

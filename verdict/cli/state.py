@@ -100,7 +100,8 @@ def _folded(
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
         history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
         decisions = partial(_decisions, settings)
-        places, snapshot = folded(about, history, moment, decisions, lost, note)
+        rules = settings.application.aggregate(aggregate)
+        places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "
@@ -148,7 +149,8 @@ def _answers(
         history = chain.from_iterable(one for _, one in found)
         about, lost = f"{aggregate_type} {name!r}", events.lost(aggregate_type, name)
         try:
-            places, snapshot = folded(about, history, moment, decisions, lost, note)
+            rules = settings.application.aggregate(aggregate_type)
+            places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
         except VerdictError as error:
             note(str(error))
             broken.append(name)

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable
 from hashlib import sha256
 from typing import Any
 
-from verdict.application import current
 from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot
+from verdict.model.aggregate import Aggregate
 
 
 class Broken(Exception):
@@ -17,7 +17,7 @@ class RulesFail(Broken):
     """The rules do not take an event where it lies."""
 
 
-def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
+def after(rules: Aggregate[Any], snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
     """Return the aggregate after its next event.
 
     Raises:
@@ -32,7 +32,7 @@ def after(snapshot: Snapshot[Any], stored: StoredEvent) -> Snapshot[Any]:
             f"event before it, which has {snapshot.last_hash.hex()[:16]}: one was altered"
         )
     try:
-        state = current().aggregate(event.aggregate_type).evolve(snapshot.state, event.payload)
+        state = rules.evolve(snapshot.state, event.payload)
     except Exception as error:  # `evolve` is total over what was decided by these rules
         raise RulesFail(f"the rules fail at version {event.version}: {error!r}") from error
     return Snapshot(event.version, state, sha256(stored.value).digest(), event.decided_at)
@@ -50,6 +50,7 @@ def twice(version: int, one: str, other: str) -> str:
 
 
 def fold(
+    rules: Aggregate[Any],
     history: Iterable[StoredEvent],
     at_version: int | None = None,
     at: int | None = None,
@@ -59,6 +60,7 @@ def fold(
     """Return what one aggregate is after its events, or was.
 
     Args:
+        rules: Of the aggregate.
         history: Its events from the first one on, in order; one that was there before is passed
             over. No more of them are taken than are needed.
         at_version: Stop after this version.
@@ -89,7 +91,7 @@ def fold(
             if at_version is not None and stored.event.version > at_version:
                 break
             snapshot = right_before(snapshot, stored)
-        snapshot = after(snapshot, stored)
+        snapshot = after(rules, snapshot, stored)
         if snapshot.version == at_version:
             break
     return snapshot

@@ -10,6 +10,7 @@ from verdict.errors import VerdictError
 from verdict.event_log.chapters import in_ranges
 from verdict.event_log.decided import by_decision, in_words, lost_in_words
 from verdict.event_log.placed import Placed
+from verdict.model.aggregate import Aggregate
 from verdict.model.source import Source
 from verdict.wire.decision import Decision
 
@@ -27,7 +28,8 @@ class Moment(NamedTuple):
         return is_so and (self.until is None or self.until >= made.decided_at)
 
 
-def folded(
+def folded(  # noqa: PLR0913  (a fold, and all that may stand in for what it lacks)
+    rules: Aggregate[Any],
     about: str,
     history: Iterable[Placed],
     moment: Moment,
@@ -40,6 +42,7 @@ def folded(
     What people decided is asked for where a version is missing only, and told.
 
     Args:
+        rules: Of the aggregate.
         about: The aggregate, for people.
         history: Its events.
         moment: Which of them count.
@@ -64,7 +67,7 @@ def folded(
             yield placed.stored
 
     try:
-        return places, fold(noted(), *moment, jumped, start)
+        return places, fold(rules, noted(), *moment, jumped, start)
     except Broken as broken:
         raise VerdictError(f"{about}: {broken}; no state can be told") from broken
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import cast
 
-from verdict.application import current, of_the_application
 from verdict.model.aggregate import Misdeclared
+from verdict.model.application import Application
 from verdict.model.projection import AnyDeclaration, Declaration, TableProjection, settings_text
 from verdict.projection.aggregate_state import state_views
 from verdict.projection.event_archive import event_archive
@@ -19,64 +20,76 @@ FIRST = 1
 
 AtVersion = Callable[[int], Projection]
 
-OF_EVERY_APPLICATION = (
-    TableProjection(name="event_archive", key=("global_position",), factory=event_archive),
-    TableProjection(name="outcome", key=("topic", "partition", "offset"), factory=outcome),
-    TableProjection(
-        name="policy_rejection",
-        key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
-        factory=policy_rejection,
-    ),
-)
+
+def of_every_application(application: Application) -> tuple[TableProjection, ...]:
+    """Return the read models that the engine brings along."""
+    return (
+        TableProjection(
+            name="event_archive",
+            key=("global_position",),
+            factory=partial(event_archive, application),
+        ),
+        TableProjection(name="outcome", key=("topic", "partition", "offset"), factory=outcome),
+        TableProjection(
+            name="policy_rejection",
+            key=("decided_at", "aggregate_type", "aggregate_id", "command_id"),
+            factory=partial(policy_rejection, application),
+        ),
+    )
 
 
-@of_the_application
-def read_models() -> Mapping[str, AnyDeclaration]:
+def read_models(application: Application) -> Mapping[str, AnyDeclaration]:
     """Return the read models by name, in the order in which a batch updates them.
 
     Raises:
         Misdeclared: The application calls one of its own as the engine calls one.
     """
-    own = {one.name: one for one in OF_EVERY_APPLICATION}
-    states = state_views(current().aggregates)
-    of_application = {one.name: one for one in current().read_models}
+    own = {one.name: one for one in of_every_application(application)}
+    states = state_views(application.aggregates)
+    of_application = {one.name: one for one in application.read_models}
     if clash := sorted({*own, *states} & {*of_application}):
         raise Misdeclared(
-            f"{current().name} has a read model {clash[0]!r}, and so has every application: "
+            f"{application.name} has a read model {clash[0]!r}, and so has every application: "
             "rename yours"
         )
     return own | of_application | states
 
 
-def declared(chosen: Mapping[str, object] | None = None) -> Mapping[str, AtVersion]:
+def declared(
+    application: Application, chosen: Mapping[str, object] | None = None
+) -> Mapping[str, AtVersion]:
     """Return the read models, as functions of their version.
 
     Args:
+        application: Whose.
         chosen: The application's settings by name; what is missing has its default.
     """
-    return {name: at_version(one, chosen or {}) for name, one in read_models().items()}
+    return {name: at_version(one, chosen or {}) for name, one in read_models(application).items()}
 
 
 def projections(
-    chosen: Mapping[str, object] | None = None, live: Mapping[str, int] | None = None
+    application: Application,
+    chosen: Mapping[str, object] | None = None,
+    live: Mapping[str, int] | None = None,
 ) -> list[Projection]:
     """Return the read models at the versions that readers see.
 
     Args:
+        application: Whose.
         chosen: The application's settings by name; what is missing has its default.
         live: By name; one that is missing has its first version.
     """
     known = live or {}
-    return [at(known.get(name, FIRST)) for name, at in declared(chosen).items()]
+    return [at(known.get(name, FIRST)) for name, at in declared(application, chosen).items()]
 
 
-@of_the_application
-def first_versions() -> Sequence[Projection]:
+@lru_cache(maxsize=16)
+def first_versions(application: Application) -> Sequence[Projection]:
     """Return the read models for who asks what there is: topics, views and their columns.
 
     Nothing is chosen, as that changes rows, and neither topics nor views.
     """
-    return tuple(projections())
+    return tuple(projections(application))
 
 
 def at_version(read_model: AnyDeclaration, chosen: Mapping[str, object]) -> AtVersion:

@@ -14,7 +14,6 @@ from sqlalchemy import (
     select,
 )
 
-from verdict.application import current
 from verdict.database.instant import InstantType
 from verdict.projection.answered import Outcome
 from verdict.projection.append_projection import AppendProjection
@@ -30,7 +29,9 @@ def _row(record: Record) -> Outcome:
 
 def every_responses(topics: Topics) -> Sequence[str]:
     """Return the responses topics of all aggregates."""
-    return [topics.responses(aggregate_type) for aggregate_type in current().aggregate_types]
+    return [
+        topics.responses(aggregate_type) for aggregate_type in topics.application.aggregate_types
+    ]
 
 
 def _shown(table: Table) -> View:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import Stored, snapshots
 from verdict.decider.recovery.outcomes import on_record, outcomes
@@ -126,7 +125,7 @@ class Folding:
             entries = entries.unionByName(self._on_record())
             keys = shard_keys(self._spark, shards)
             placed = entries.withColumn("shard", shard_of("of", keys)).repartition(shards, "shard")
-            answers = {*map(self._topics.responses, current().aggregate_types)}
+            answers = {*map(self._topics.responses, self._topics.application.aggregate_types)}
             whole = not any(kept.start for place, kept in bounds.items() if place.topic in answers)
             (
                 compared(placed, whole)
@@ -138,7 +137,7 @@ class Folding:
         return self._checked(folder)
 
     def _snapshots(self, bounds: Spans, archived: Path | None) -> DataFrame:
-        one = partial(snapshots, lost=self._passed_over.lost_versions())
+        one = partial(snapshots, self._topics.application, lost=self._passed_over.lost_versions())
         fold = partial(folded, one, self._counts.events, self._counts.aggregates)
         return (
             self._stored(self._topics.events, bounds, archived)
@@ -150,7 +149,8 @@ class Folding:
     def _on_record(self) -> DataFrame:
         """Return what is lost since a recovery of before, whatever responses tell of it by now."""
         made = (one for each in self._passed_over.lost.values() for one in each)
-        rows = [row_of(one) for one in map(on_record, made)]
+        known = partial(on_record, self._topics.application)
+        rows = [row_of(one) for one in map(known, made)]
         return self._spark.createDataFrame(rows, FOLDED_SCHEMA)
 
     def _outcomes(self, bounds: Spans) -> DataFrame:
@@ -160,6 +160,7 @@ class Folding:
         since = remembered_since(hours, outcome_entry(b"", self._limits).keep_ms)
         remembered = partial(
             outcomes,
+            self._topics.application,
             limits=self._limits,
             since=since,
             decided=self._decided,
@@ -180,7 +181,7 @@ class Folding:
         self, topic_of: Callable[[str], str], bounds: Spans, archived: Path | None = None
     ) -> DataFrame:
         """Return the columns of `Stored` for the committed records of all aggregate types."""
-        types = {topic_of(name): name for name in current().aggregate_types}
+        types = {topic_of(name): name for name in self._topics.application.aggregate_types}
         ends = offsets.ends({p: kept for p, kept in bounds.items() if p.topic in types})
         records = stored(
             self._spark,

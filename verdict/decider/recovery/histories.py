@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from verdict.decision import history
 from verdict.decision.history import Broken, RulesFail
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
+from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, encode_snapshot
+from verdict.model.application import Application
 from verdict.model.source import Source
 from verdict.model.told import told
 from verdict.operator.shard_state import Entry, snapshot_key
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.records import decode_event
 
 
@@ -100,7 +102,9 @@ class Passed(NamedTuple):
         return Passed(told, far)
 
 
-def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> Iterator[Folded]:
+def snapshots(
+    application: Application, events: Iterable[Stored], lost: Lost = MappingProxyType({})
+) -> Iterator[Folded]:
     """Yield the snapshot of each aggregate; holds one event and one state at a time.
 
     A record that is passed over is as if it were not there, and no version is given twice by that:
@@ -108,6 +112,7 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
     nobody can read the versions move on, without effect: the next event counts.
 
     Args:
+        application: Whose rules fold them.
         events: By aggregate, each one's by partition and offset.
         lost: What is on record as lost, since a recovery of before.
 
@@ -120,22 +125,23 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
     by_aggregate = attrgetter("aggregate_type", "key")
     for (aggregate_type, name), events_of_one in groupby(events, key=by_aggregate):
         last, reached, passed = None, Reached(), Passed()
+        context = catalog_of(application)[aggregate_type]
         known = lost.get((aggregate_type, (name or b"").decode(errors="replace")), 0)
         try:
             for last in events_of_one:
                 if last.passed_over:
-                    passed = _passed(passed, max(reached.snapshot.version, known), last)
+                    passed = _passed(context, passed, max(reached.snapshot.version, known), last)
                 else:
                     unreadable = passed.unreadable if passed.told is None else 0
-                    reached = after(reached, last, unreadable, known)
+                    reached = after(context, reached, last, unreadable, known)
                     passed = passed.beyond(reached.snapshot.version)
             assert last is not None  # a group has at least one
             key = key_of(last)
-            yield from _told(last, key, passed, known)
+            yield from _told(context, last, key, passed, known)
             snapshot, gone, *_ = reached
             if snapshot.version == 0:
                 continue  # all of it was passed over
-            entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
+            entry = Entry(encode_snapshot(context, snapshot))
             stand = Stand(snapshot.version, snapshot.last_hash)
             yield Folded(last, key, entry, stand=stand, lost=gone)
         except Exception as error:
@@ -143,10 +149,13 @@ def snapshots(events: Iterable[Stored], lost: Lost = MappingProxyType({})) -> It
             yield Folded(last, key_of(last), None, f"{last}: {_said(error)}")
 
 
-def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0) -> Reached:
+def after(
+    context: AggregateContext, reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0
+) -> Reached:
     """Return the aggregate after its next event.
 
     Args:
+        context: Of the aggregate.
         reached: What it was before.
         stored: The event.
         unreadable: How many records right before it are passed over that nobody can read.
@@ -156,7 +165,7 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
         Broken: The event does not follow on the ones before it.
         Exception: It cannot be decoded, or the rules fail.
     """
-    found = _event_in(stored)
+    found = _event_in(context, stored)
     event = found.event
     snapshot, lost, place, was_unread = reached
     here = Source(stored.topic, stored.partition, stored.offset)
@@ -174,21 +183,26 @@ def after(reached: Reached, stored: Stored, unreadable: int = 0, known: int = 0)
         snapshot = snapshot._replace(state=None)
     lost = event.version - 1 if hole else lost
     try:
-        return Reached(history.after(snapshot, found), lost, here, unread or was_unread)
+        return Reached(
+            history.after(context.aggregate, snapshot, found),
+            lost,
+            here,
+            unread or was_unread,
+        )
     except RulesFail:
         if not ((lost or unread or was_unread) and stored.behind_hole):
             raise
         return Reached(_as_deleted(found), event.version, here)
 
 
-def deleted(aggregate_type: str, version: int, last_hash: bytes, decided_at: int) -> bytes:
+def deleted(context: AggregateContext, version: int, last_hash: bytes, decided_at: int) -> bytes:
     """Return the bytes of the snapshot of an aggregate of which nobody can tell what it is."""
     lost: Snapshot[Any] = Snapshot(version, None, last_hash, decided_at)
-    return snapshot_codec(aggregate_type).encode(lost)
+    return encode_snapshot(context, lost)
 
 
-def _event_in(stored: Stored) -> StoredEvent:
-    event = decode_event(stored.aggregate_type, stored.value or b"")  # one may be deleted
+def _event_in(context: AggregateContext, stored: Stored) -> StoredEvent:
+    event = decode_event(context, stored.value or b"")  # one may be deleted
     if (event.aggregate_type, event.aggregate_id.encode()) != (stored.aggregate_type, stored.key):
         raise Broken(f"holds an event of {event.aggregate_type} {event.aggregate_id!r}")
     return StoredEvent(event, stored.value)
@@ -199,17 +213,18 @@ def _as_deleted(found: StoredEvent) -> Snapshot[Any]:
     return Snapshot(found.event.version, None, digest, found.event.decided_at)
 
 
-def _passed(passed: Passed, reached: int, stored: Stored) -> Passed:
+def _passed(context: AggregateContext, passed: Passed, reached: int, stored: Stored) -> Passed:
     """Return what is known of records that are passed over, with one more of them.
 
     Args:
+        context: Of the aggregate.
         passed: What was known.
         reached: The version of the last event that counts, or is on record as lost.
         stored: The record. Its version is the next one, for who looks at nothing else, be there as
             many before it that nobody can read.
     """
     try:
-        found = _event_in(stored)
+        found = _event_in(context, stored)
     except Exception:
         return passed._replace(unreadable=passed.unreadable + 1)
     before = reached if passed.told is None else passed.told.event.version
@@ -220,7 +235,9 @@ def _passed(passed: Passed, reached: int, stored: Stored) -> Passed:
     return passed._replace(far=found) if is_far else passed
 
 
-def _told(of: Stored, key: bytes, passed: Passed, known: int) -> Iterator[Folded]:
+def _told(
+    context: AggregateContext, of: Stored, key: bytes, passed: Passed, known: int
+) -> Iterator[Folded]:
     """Yield which versions events that are passed over tell of.
 
     Of one that nothing leads to responses know better, if there are any: as none tells of a
@@ -232,7 +249,7 @@ def _told(of: Stored, key: bytes, passed: Passed, known: int) -> Iterator[Folded
         version, digest, instead = one.event.version, sha256(one.value).digest(), None
         if of.behind_hole or version == known:
             # what the next event follows on, as it is lost, by this recovery or one of before
-            instead = deleted(of.aggregate_type, version, digest, one.event.decided_at)
+            instead = deleted(context, version, digest, one.event.decided_at)
         yield Folded(of, key, None, stand=Stand(sign * version, digest), instead=instead)
 
 

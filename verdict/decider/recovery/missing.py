@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from verdict.application import current
 from verdict.decider.generation import newest_generation
 from verdict.errors import VerdictError
 from verdict.exactly_once.markers import holds_records
@@ -72,7 +71,7 @@ def answered(ground: Ground, topics: Topics, commands: Iterable[str]) -> Offsets
 
 def _answered(ground: Ground, topics: Topics, kept: Spans) -> list[tuple[str, int, int]]:
     """Return (topic, partition, last offset) of the commands that have an answer."""
-    answers = [topics.dead_letters, *map(topics.responses, current().aggregate_types)]
+    answers = [topics.dead_letters, *map(topics.responses, topics.application.aggregate_types)]
     records = stored(
         ground.spark, ground.source, subscribe=",".join(answers), includeHeaders="true"
     )

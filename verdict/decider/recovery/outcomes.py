@@ -6,10 +6,12 @@ from types import MappingProxyType
 from verdict.decider.recovery.histories import Folded, Lost, Stand, Stored, deleted
 from verdict.decision.handle import Limits
 from verdict.kafka.offsets import Offsets, at
+from verdict.model.application import Application
 from verdict.model.reason import Reason
 from verdict.model.source import Source
 from verdict.operator.batch import outcome_entry
 from verdict.operator.shard_state import outcome_key, snapshot_key
+from verdict.wire.catalog import catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.decision import Decision
 from verdict.wire.records import decode
@@ -17,6 +19,7 @@ from verdict.wire.response import Response
 
 
 def outcomes(
+    application: Application,
     responses: Iterable[Stored],
     limits: Limits,
     since: int,
@@ -29,6 +32,7 @@ def outcomes(
     later response counts.
 
     Args:
+        application: Whose responses they are.
         responses: In any order.
         limits: How long an outcome is remembered.
         since: A time of Kafka's, in milliseconds: the outcomes of responses from before it are
@@ -58,22 +62,22 @@ def outcomes(
         if response.to_version is not None:
             said = Stand(response.to_version, response.last_hash)
             is_lost = stored.behind_hole or response.to_version == lost.get(identity)
-            instead = _as_deleted(response) if is_lost else None
+            instead = _as_deleted(application, response) if is_lost else None
             yield Folded(stored, snapshot_key(*identity), None, stand=said, instead=instead)
 
 
-def on_record(made: Decision) -> Folded:
+def on_record(application: Application, made: Decision) -> Folded:
     """Return what stands for an aggregate that is lost since a recovery of before."""
     of, place = made.lost, made.source
     assert of is not None
     name = of.aggregate_id.encode()
     stored = Stored(of.aggregate_type, place.topic, place.partition, place.offset, name, b"")
-    instead = deleted(of.aggregate_type, of.version, b"", made.decided_at)
+    instead = deleted(catalog_of(application)[of.aggregate_type], of.version, b"", made.decided_at)
     key = snapshot_key(of.aggregate_type, of.aggregate_id)
     return Folded(stored, key, None, instead=instead, lost=of.version)
 
 
-def _as_deleted(response: Response) -> bytes | None:
+def _as_deleted(application: Application, response: Response) -> bytes | None:
     """Return the snapshot of an aggregate whose last event nobody has, so no version comes twice.
 
     What the rules made of it nobody can tell.
@@ -81,7 +85,8 @@ def _as_deleted(response: Response) -> bytes | None:
     if not (version := response.to_version):
         return None
     last_hash, decided_at = response.last_hash or b"", response.decided_at
-    return deleted(response.aggregate_type, version, last_hash, decided_at)
+    context = catalog_of(application)[response.aggregate_type]
+    return deleted(context, version, last_hash, decided_at)
 
 
 def _ahead(source: Source, end: int) -> str:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum, auto
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.coverage import decided, forgotten, left_over, refuse_gone
 from verdict.decider.generation import Generation, generation_of
@@ -132,7 +131,9 @@ def recover_outdated(ground: Foundation, settings: Settings, tell: Tell) -> None
 def _why_outdated(ground: Foundation, settings: Settings) -> str | None:
     marker, topics = ground.marker, settings.topics
     known = set[str]() if marker is None else decided(marker, topics)
-    if outdated := generation_of(settings.durable_dir, marker).outdated(known):
+    if outdated := generation_of(settings.durable_dir, marker).outdated(
+        settings.application, known
+    ):
         return f"the rules store {', '.join(outdated)} in another format, or it is not stored"
     if marker is None:
         return None
@@ -175,7 +176,7 @@ def _decided(
         VerdictError: What is asked for cannot be passed over, or commands are lost.
     """
     topics, kafka = settings.topics, ground.kafka
-    names = current().aggregate_types
+    names = topics.application.aggregate_types
     events = [*map(topics.events, names)]
     folded = [*events, *map(topics.responses, names)]
     # no recovery needs these: the reactions pass over what others sent, the audit what is rejected
@@ -220,7 +221,9 @@ def _seeded(
     with told(tell, "recovering", counts):
         seeded = seeding.write(passed_over(decided), accept_lost=wish.accept_lost)
     on_step(RecoveryStep.FOLDED)
-    generation.complete(aggregates=seeded.aggregates, remembered=seeded.remembered)
+    generation.complete(
+        settings.application, aggregates=seeded.aggregates, remembered=seeded.remembered
+    )
     on_step(RecoveryStep.SEEDED)
     ends = ((seeding.end_of(one), one.aggregate) for one in seeded.lost)
     recovered = Recovered(

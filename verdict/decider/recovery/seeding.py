@@ -7,7 +7,6 @@ over only when a person has accepted that.
 
 import logging
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.decider.generation import Generation
 from verdict.decider.recovery.archived import lay_archived
@@ -36,7 +35,7 @@ class Seeding:
     """
 
     def __init__(self, ground: Ground, settings: Settings, new: Marker, counts: Counts) -> None:
-        topics, names = settings.topics, current().aggregate_types
+        topics, names = settings.topics, settings.application.aggregate_types
         events = [*map(topics.events, names)]
         self._bounds = bounds_of(ground.kafka, [*events, *map(topics.responses, names)])
         self._kept = {place: one for place, one in self._bounds.items() if place.topic in events}
