@@ -1,6 +1,7 @@
 """What came behind a gap is applied as soon as the missing event has come, from the archive."""
 
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -312,10 +313,11 @@ class TestWhatCannotBeApplied:
         [(name, needed, seen, error)] = followed.read_side.select(waits)
         assert (name, needed, seen) == ("p-1", 3, 3)
         assert error.startswith("record position.events:")
-        assert error.endswith(
-            ":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
-            "(tests/projection/test_release.py, line 295)"
-        )  # of the event behind the gap
+        of_the_event_behind_the_gap = (
+            r":1: PositionAdjusted, version 3 of position 'p-1': ZeroDivisionError: a bug "
+            r"\(tests/projection/test_release\.py, line \d+\)$"
+        )
+        assert re.search(of_the_event_behind_the_gap, error)
 
     @pytest.mark.proves("A-05")
     def test_one_whose_archived_row_was_altered_holds_its_aggregate_until_it_is_passed_over(

@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
@@ -200,7 +201,7 @@ def test_what_the_code_cannot_apply_is_held_too(new_database: NewDatabase) -> No
     shown = Shown(read_side)
 
     assert shown.after(("1", ("mallory", "NYSE")), ("2", ("ada", "NYSE"))) == [("ada", 1)]
-    assert "py, line 193); the next" in read_side.select(HELD)[0][-1]
+    assert re.search(r"py, line \d+\); the next", read_side.select(HELD)[0][-1])
 
     read_side.projections[NAME] = compile_projection(us_holder_from_state)
     mended = compared(read_side, NAME, shown.log.deliveries)
