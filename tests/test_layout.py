@@ -37,6 +37,7 @@ FLOORS = [
     "local",
     "database",
     "projection",
+    "projections",
     "configuration",
     "kafka",
     "exactly_once",
@@ -69,6 +70,7 @@ FLOORS = [
 FACES = (verdict, verdict.projections, verdict.testing)
 OURS = {*MAY_IMPORT, "verdict", "tests", "bootstrap"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc"}
+PUBLIC = {"verdict", "verdict.projections", "verdict.testing"}
 INFRASTRUCTURE = {"pyspark", "confluent_kafka", "sqlalchemy", "pandas", "pyarrow", "lmdb"}
 OF_A_BUSINESS = re.compile(
     r"(?<![A-Za-z])(US|POS|PRIME|NASDAQ|us_holders?|invoices?|loyalty|enrolments?|tickers?"
@@ -271,10 +273,7 @@ def engine_s_imports(name: str, code: str) -> set[str]:
     nodes = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom)]
     found = {node.module or "" for node in nodes}
     engine = {one for one in found if one.partition(".")[0] == "verdict"}
-    return {
-        f"{name} imports {one}"
-        for one in engine - {"verdict", "verdict.projections", "verdict.testing"}
-    }
+    return {f"{name} imports {one}" for one in engine - PUBLIC}
 
 
 def test_an_application_imports_the_public_face_of_the_engine_alone() -> None:

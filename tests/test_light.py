@@ -68,6 +68,20 @@ print(encode_command(catalog_of(app)["order"], envelope, CancelOrder())[:1])
 
 
 @pytest.mark.process
+def test_who_declares_a_projection_loads_no_database_no_kafka_and_no_spark() -> None:
+    script = """
+import compose.application
+from verdict.projections import Groups, Latest, Rows
+print(len(compose.application.app.read_models), compose.application.app.read_models[0].settings)
+heavy = {"sqlalchemy", "confluent_kafka", "pyspark"}
+print(sorted(heavy & {*sys.modules}))
+"""
+    ran = run(script)
+
+    assert (ran.stdout, ran.stderr) == ("5 ('us_exchanges',)\n[]\n", "")
+
+
+@pytest.mark.process
 def test_who_asks_which_views_there_are_loads_no_dialect() -> None:
     """Two of SQLAlchemy's take a tenth of a verb; a table that names one loads it."""
     script = """

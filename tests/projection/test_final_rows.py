@@ -12,6 +12,7 @@ from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
 from verdict.projection.amendments import Changed
 from verdict.projection.builder import Rebuildable
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.batches import final_rows
 from verdict.read_models.batches.final_rows import (
     CHUNK,
@@ -41,7 +42,7 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
         for d, key in zip(log.deliveries, POSITIONS, strict=True)
     ]
     columns = [pa.array(values) for values in zip(*found, strict=True)]
-    yield from made_of(columns, us_holder())
+    yield from made_of(columns, compile_projection(us_holder))
 
 
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
@@ -85,7 +86,7 @@ def test_a_state_that_cannot_be_read_leaves_the_row_of_its_key_and_a_gap_with_th
     offsets = range(7, 7 + len(records))
     columns = [pa.array(c) for c in ([topic] * 6, [2] * 6, offsets, keys, values)]
 
-    [rows] = made_of(columns, us_holder_from_state())
+    [rows] = made_of(columns, compile_projection(us_holder_from_state))
 
     assert rows.column("aggregate_id").to_pylist() == ["1", None, None]
     assert rows.column("version").to_pylist() == [8, None, None]

@@ -116,7 +116,7 @@ def test_a_version_beside_takes_what_was_decided_in_any_batch(
     lot.beside().apply(lot.log.everything())
 
     tables = lot.read_side.dump()
-    assert tables["us_holder_position_v2"] == tables["us_holder_position_v1"] != []
+    assert tables["us_holder_row_v2"] == tables["us_holder_row_v1"] != []
     assert tables["us_holder_v2"] == tables["us_holder_v1"] != []
     assert lot.read_side.select("SELECT * FROM projection_held") == []
 

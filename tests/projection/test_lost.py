@@ -23,6 +23,7 @@ from verdict.projection.applier import Applier
 from verdict.projection.batch import NOTHING, Delivery
 from verdict.projection.comparison import content
 from verdict.projection.declared import declared
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.row_projection import RowProjection
 from verdict.projection.stand_in import AsIfDeleted
 from verdict.read_models.as_of.filling import Records, fold
@@ -261,10 +262,10 @@ def test_as_of_a_time_it_is_so_once_that_was_decided_and_behind_a_hole_before(
         assert isinstance(event, RecordedEvent)
         return event.payload.__class__ is not AsIfDeleted or event.decided_at <= millis
 
-    fold(engine, us_holder(), cast(Records, Said()), ends, wanted, millis)
+    fold(engine, compile_projection(us_holder), cast(Records, Said()), ends, wanted, millis)
 
     with engine.connect() as connection:
-        assert holding.load(connection, us_holder()) == {}
+        assert holding.load(connection, compile_projection(us_holder)) == {}
         found = connection.exec_driver_sql("SELECT client, positions FROM us_holder").all()
     assert dict(map(tuple, found)) == holders
 

@@ -35,6 +35,7 @@ from verdict.model.reason import Reason
 from verdict.projection import creation, letter, migrations, versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.declared import projections
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.layout import TABLES
 from verdict.projection.migrations import MIGRATIONS, Migration, add_column, bring_forward
 from verdict.projection.own_views import OWN_VIEWS
@@ -166,8 +167,8 @@ def test_what_four_tables_said_of_versions_is_said_by_one(old: str) -> None:
     assert raw(old, seen) == [live, stopped, mine]
     with engine.begin() as connection:
         known = versions.every(connection, "us_holder")
-        versions.check_live(connection, us_holder(version=2))
-        assert versions.is_build(connection, us_holder(version=3), "abc")
+        versions.check_live(connection, compile_projection(us_holder, 2))
+        assert versions.is_build(connection, compile_projection(us_holder, 3), "abc")
         assert versions.every(connection, "program_tally")[2].role == Role.BUILT
     assert [(n, one.role, one.error) for n, one in sorted(known.items())] == [
         (1, Role.KEPT, None),

@@ -36,6 +36,7 @@ from verdict.model.message import LARGEST, Event, iso_time
 from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
+from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.as_of.filling import Records, fold
 from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
@@ -351,7 +352,7 @@ def test_live_built_again_and_as_of_any_position_it_is_what_the_events_say(
 
 def as_of(log: EventLog, ends: Mapping[Partition, int], until: int = 2**62) -> Rows:
     """Return what is told as of a position, or of a time."""
-    projection, engine = client_overview(), create_engine("sqlite://")
+    projection, engine = compile_projection(client_overview), create_engine("sqlite://")
 
     def wanted(delivery: Delivery) -> bool:
         return cast(RecordedEvent, delivery.record).decided_at <= until

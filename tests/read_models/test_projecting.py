@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, make_url
 
-from projections.us_holder import OpenPosition, us_holder
+from projections.us_holder import Position, us_holder
 from schemas.position import PositionClosed, PositionTransferred
 from tests.postgresql import LET_GO, Server
 from tests.projection.event_log import opened
@@ -27,6 +27,7 @@ from verdict.projection import missing_events as releasing
 from verdict.projection.applier import Applier
 from verdict.projection.batch import Batch
 from verdict.projection.database import create_read_side, open_database
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.versions import Superseded
 from verdict.read_models.running import PassedOverSince, Projecting
 from verdict.unhandled.held import NothingWaits
@@ -41,7 +42,7 @@ PATIENCE_S = 120
 FOLLOWERS = ["client_overview", "event_archive", "position_state", "us_holder"]  # of positions
 
 
-def fails(_: object, event: RecordedEvent) -> OpenPosition | None:
+def fails(_: object, event: RecordedEvent) -> Position | None:
     raise ZeroDivisionError("a bug")
 
 
@@ -153,7 +154,7 @@ def test_all_that_waits_is_applied_after_a_start_though_nothing_else_happens(
     names = [f"p-{number}" for number in range(5)]
     happened = [deployment.happens(name, opened(name)) for name in names]
     deployment.write(*(record for one in happened for record in one))
-    broken = running(declared=[*others, replace(us_holder(), evolve=fails)])
+    broken = running(declared=[*others, replace(compile_projection(us_holder), evolve=fails)])
     at_fault = "SELECT count(*) FROM projection_held WHERE error IS NOT NULL"
     reaches(broken, lambda: deployment.select(at_fault) == [(len(names),)])
     reaches(broken, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(5,)])
@@ -170,7 +171,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     deployment: Deployment, running: Callable[..., Projecting], engine: Engine
 ) -> None:
     """As after a swap to a version that was built with what the service is not set to."""
-    create_read_side(engine, [us_holder(us_exchanges=["LON"])])
+    create_read_side(engine, [compile_projection(us_holder, us_exchanges=["LON"])])
     deployment.write(*deployment.happens("p-1", opened("ada")))
     projecting = running()
     reaches(projecting, lambda: deployment.select("SELECT count(*) FROM event_archive") == [(1,)])
@@ -180,7 +181,7 @@ def test_who_was_built_with_other_settings_waits_for_a_version_that_fits_and_the
     assert deployment.select(stopped) == [("us_holder", 1)]
     assert deployment.select("SELECT * FROM us_holder") == []
 
-    fitting = us_holder(version=2)
+    fitting = compile_projection(us_holder, 2)
     with engine.begin() as connection:
         creation.create(connection, [fitting])
         versions.show(connection, fitting)

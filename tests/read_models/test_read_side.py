@@ -14,6 +14,7 @@ from verdict.kafka.access import Kafka
 from verdict.projection import versions
 from verdict.projection.database import create_read_side, open_database
 from verdict.projection.event_archive import event_archive
+from verdict.projection.kind_tables import compile_projection
 from verdict.projection.projection import Projection
 from verdict.read_models.batches.source import KafkaBatches
 from verdict.read_models.running import Opened, Projecting
@@ -22,7 +23,7 @@ from verdict.spark.source import Ground
 from verdict.wire.spans import Spans
 from verdict.wire.topics import Topics
 
-READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), us_holder()]
+READ_MODELS: Sequence[Projection] = [event_archive(APPLICATION), compile_projection(us_holder)]
 
 
 def ended_by(ending: Exception, engine: Engine, path: Path) -> Supervisor:

@@ -118,7 +118,8 @@ def test_who_is_stopped_is_named_with_why() -> None:
         "missing",
         "projection c v2 holds 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
         "be applied: odd",
-        "2 aggregates have commands on several partitions, the first: order 'o-2' on 3",
+        "2 aggregates of the newest 5,000 commands have commands on several partitions, the first: "
+        "order 'o-2' on 3",
         "1 dead letters are parked, and are not tried again: see why with "
         "`verdict dead-letters list`",
     ]

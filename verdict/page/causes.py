@@ -93,7 +93,7 @@ def _followers(app: Application) -> Iterator[Follower]:
 
 
 def _read_models(app: Application, chosen: Mapping[str, object]) -> Iterator[Follower]:
-    topics, own = Topics(app), {one.name for one in app.loaded_read_models}
+    topics, own = Topics(app), {one.name for one in app.read_models}
     source = {topics.events(name): name for name in app.aggregate_types}
     source |= {topics.named(one.topic): one.topic for one in app.states}
     for model in projections(app, chosen):

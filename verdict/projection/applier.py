@@ -21,6 +21,7 @@ from verdict.projection.lost import Losing
 from verdict.projection.narrowing import Apply, narrowly, refuses_values
 from verdict.projection.position import AnotherRunner
 from verdict.projection.projection import Applied, Projection, StoppedAt, Unprojectable
+from verdict.projection.row_projection import without_feed
 from verdict.projection.versions import BuiltOtherwise, Superseded
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
@@ -79,7 +80,7 @@ class Applier:
         live: bool = True,
         missing: Missing = nothing_missing,
     ) -> None:
-        self.projection = projection if live else projection.unannounced()
+        self.projection = projection if live else without_feed(projection)
         self.topics = projection.topics(topics)
         self._states = frozenset(topics.states)
         self._engine = engine

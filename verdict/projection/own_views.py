@@ -67,7 +67,7 @@ OWN_VIEWS: Mapping[str, View] = {
         projection=OF_WHOM,
         version=VERSION,
         role="What it is there for: `live` (readers see it), `kept`, `built` or `building`.",
-        settings="What its tables were filled with, in words; empty when they depend on nothing.",
+        settings="The settings that its tables were filled with, as JSON; empty when it has none.",
         error="Why it is stopped, if it is.",
         stopped_at="Since when it is stopped.",
     ),
@@ -94,7 +94,7 @@ OWN_VIEWS: Mapping[str, View] = {
         "With which settings the tables of each version were filled.",
         projection=OF_WHOM,
         version=VERSION,
-        settings="In words; empty when they depend on none.",
+        settings="As JSON; empty when it has none.",
     ),
     "letter": described(
         select(letter.table),

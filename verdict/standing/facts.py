@@ -123,7 +123,7 @@ class ScatteredAggregate:
 
 @dataclass(frozen=True, slots=True)
 class ScatteredKeys:
-    """How many aggregates have commands on several partitions, and one of them."""
+    """How many aggregates of the newest commands have some on several partitions, and one."""
 
     aggregates: int
     first: ScatteredAggregate | None

@@ -167,8 +167,8 @@ def _why(held: HeldAggregate) -> str:
 def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:
     if first := scattered.first:
         yield (
-            f"{scattered.aggregates} aggregates have commands on several partitions, "
-            f"the first: {first.aggregate_type} {first.aggregate_id!r} on "
+            f"{scattered.aggregates} aggregates of the newest 5,000 commands have commands on "
+            f"several partitions, the first: {first.aggregate_type} {first.aggregate_id!r} on "
             f"{first.partitions}; their order of sending is not kept: let every sender use "
             "murmur2 (librdkafka: partitioner=murmur2_random)"
         )

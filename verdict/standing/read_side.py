@@ -49,10 +49,25 @@ VERIFIED = """\
 SELECT ended_at, aggregate_type, aggregate_id, clean, findings FROM verification
 ORDER BY CASE WHEN aggregate_type IS NULL OR findings > 0 THEN 0 ELSE 1 END, seq DESC LIMIT 1"""
 LETTERS = "SELECT status, count(*) FROM letter GROUP BY status"
-# not where a person has accepted partitions that were added: keys have moved to others then
+# of the newest commands, as the view `scattered_key` reads an index of all there ever were; and not
+# where a person has accepted partitions that were added: keys have moved to others then
 SCATTERED = """\
-SELECT count(*) OVER (), aggregate_type, aggregate_id, partitions FROM scattered_key
-WHERE NOT EXISTS (
+WITH newest AS (
+  SELECT DISTINCT aggregate_type, aggregate_id FROM (
+    SELECT aggregate_type, aggregate_id FROM outcome WHERE from_version IS NOT NULL
+    ORDER BY decided_at DESC LIMIT 5000
+  ) AS decided
+)
+SELECT count(*) OVER (), aggregate_type, aggregate_id, (
+  SELECT count(DISTINCT "partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) FROM newest WHERE (
+  SELECT min("partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) < (
+  SELECT max("partition") FROM outcome AS one WHERE from_version IS NOT NULL
+  AND one.aggregate_type = newest.aggregate_type AND one.aggregate_id = newest.aggregate_id
+) AND NOT EXISTS (
   SELECT 1 FROM decision WHERE "offset" = 0 AND until = 0
   AND topic LIKE '%' || aggregate_type || '.commands'
 ) ORDER BY 2, 3 LIMIT 1"""

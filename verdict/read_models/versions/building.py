@@ -16,6 +16,7 @@ from verdict.projection.holding import Held, TooManyAtFault
 from verdict.projection.narrowing import refuses_values
 from verdict.projection.position import Positions
 from verdict.projection.projection import Applied, Projection
+from verdict.projection.row_projection import without_feed
 from verdict.read_models.batches.final_rows import ERROR, GAP, gap_of
 from verdict.read_models.versions.errors import AnotherBuild, Stopped
 from verdict.read_models.versions.folds import Fold
@@ -123,7 +124,7 @@ def _complete(connection: Connection, projection: Rebuildable, ends: Positions, 
     projection.complete(connection)
     if projection.waits_for_events:
         gone = lost.load(connection, {place.topic for place in ends}).values()
-        applied = projection.unannounced().apply(connection, [*gone])
+        applied = without_feed(projection).apply(connection, [*gone])
         holding.record(connection, projection, applied, wall_clock(), held, seen=False)
     position.advance(connection, projection, {}, ends)
     versions.finish(connection, projection)

@@ -1,13 +1,15 @@
-"""Records of a compacted topic onto what is kept of their keys, in memory; pure.
+"""States of a compacted topic onto rows, in memory; pure.
 
-Each record is all that is known of its key. So one at fault matters until the next one of its key
-comes, and no other key waits for it.
+Each record is all that is known of its key, and its offset + 1 is the version of the row. There is
+no gap to be seen: what compaction removes was replaced. So a record at fault matters until the next
+one of its key comes, and no other key waits for it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Generic
 
+from verdict.model.rows import Evolve
 from verdict.model.told import told
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.fold import Change, Group, Kept, Key, Row
@@ -15,15 +17,16 @@ from verdict.projection.projection import Applied, Gap, Unprojectable
 
 
 @dataclass(slots=True)
-class NewestStates(Generic[Row]):
+class StateFold(Generic[Row]):
     """What records do to the rows of their keys.
 
     Args:
-        shown: State → row.
+        evolve: (None, state) → row. The row before is not given: when compaction has removed the
+            state that made it, a version that is built then would not be the same.
         group: The group that a row belongs to, None for none.
     """
 
-    shown: Callable[[Any], Row]
+    evolve: Evolve[Row]
     group: Group[Row]
     changes: dict[Key, Change[Row]] = field(default_factory=dict)
     _applied: int = 0
@@ -77,8 +80,8 @@ class NewestStates(Generic[Row]):
         if isinstance(state, Unreadable):
             return _fault(delivery, f"not readable: {state.error}")
         try:
-            row = self.shown(state)
-            return Kept(version, row, self.group(row))
+            row = self.evolve(None, state)
+            return Kept(version, row, None if row is None else self.group(row))
         except Exception as error:
             fault = _fault(delivery, told(error))
             fault.__cause__ = error
@@ -87,7 +90,9 @@ class NewestStates(Generic[Row]):
 
 def carried(delivery: Delivery) -> Carried:
     """Return the record of a delivery from a topic that carries states."""
-    assert isinstance(delivery.record, Carried), "a state projection follows carried states only"
+    assert isinstance(delivery.record, Carried), (
+        "a projection of a state topic follows nothing else"
+    )
     return delivery.record
 
 
