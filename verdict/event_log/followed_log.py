@@ -18,7 +18,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.projection import decision, followed, lost, position
+from verdict.projection import decision, followed, position, quarantined
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.layout import tables_schema
 from verdict.wire.decision import Decision
@@ -174,9 +174,10 @@ def _filled(connection: Connection) -> Filled:
 
 
 def _decisions(connection: Connection) -> list[Decision]:
-    """Return those that were copied; one of before lacks the tables."""
+    """Return those that were copied, quarantines too; a database may lack the tables."""
     found = decision.load(connection) if _has(connection, decision.table) else []
-    return [*found, *(lost.decisions(connection) if _has(connection, lost.table) else ())]
+    has = _has(connection, quarantined.table)
+    return [*found, *(quarantined.load(connection) if has else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:
