@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,7 @@ FIRST, SECOND, THIRD = EVENTS
 TOPIC, KEY = FIRST.topic, FIRST.key
 
 
-def forged(event: Stored, **changed: object) -> Stored:
+def forged(event: Stored, **changed: Any) -> Stored:
     """Return a record with another event than verdict wrote."""
     found = decode_event(event.aggregate_type, event.value or b"")
     return event._replace(value=encode_event(found._replace(actor="mallory", **changed)))

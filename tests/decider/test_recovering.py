@@ -29,7 +29,6 @@ from verdict.decision.handle import Limits
 from verdict.decision.received import dead_letter
 from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.errors import VerdictError
-from verdict.event_log.copied_decisions import copied_decisions
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.passing import Wish, read_log, see_that_records_are_there
 from verdict.exactly_once.checkpoint import FRESH
