@@ -203,6 +203,20 @@ def test_a_damaged_history_is_named_with_the_first_damaged_version(
 
 
 @pytest.mark.proves("C-17")
+def test_a_skip_excuses_the_damage_that_it_causes_and_no_other() -> None:
+    """Who skips an event has decided about its aggregate; the place tells."""
+    stray = skipped(forged(SECOND)._replace(offset=SECOND.offset + 1))
+
+    caused, other = (
+        next(one.decision for one in fold_histories([*RESPONSES, *events], MEMORY) if one.decision)
+        for events in ([FIRST, skipped(SECOND), THIRD], [FIRST, SECOND, stray])
+    )
+
+    assert caused.source == SECOND.place
+    assert other.source != stray.place
+
+
+@pytest.mark.proves("C-17")
 def test_a_damaged_history_is_that_of_one_aggregate_only() -> None:
     _, outputs = decided(traffic(7, 200), Limits())
     records = stored(outputs)
