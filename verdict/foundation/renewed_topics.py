@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from verdict.application import current
 from verdict.configuration.settings import Settings
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import write_decisions
@@ -148,7 +147,7 @@ def _renewable(name: str, topics: Topics) -> Topic:
             f"{name} needs no renewal: `verdict up` creates it; where it asks for a marker, see "
             "`verdict recover --help`"
         )
-    types = current().aggregate_types
+    types = topics.application.aggregate_types
     folded = {*map(topics.events, types), *map(topics.responses, types), *topics.states}
     if name in folded:
         raise VerdictError(
@@ -164,7 +163,7 @@ def _refused(topic: Topic, topics: Topics, kafka: Kafka) -> dict[Partition, int]
 
     Each lies in the partition of its response, and was written in the same transaction.
     """
-    if topic.name not in map(topics.rejected, current().aggregate_types):
+    if topic.name not in map(topics.rejected, topics.application.aggregate_types):
         return {}
     responses = topics.responses(topics.aggregate_of(topic.name))
     with KafkaLog(kafka.settings, kafka.transaction_timeout_s) as log:

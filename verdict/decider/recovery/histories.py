@@ -14,13 +14,15 @@ from typing import Any, NamedTuple
 from verdict.decider.recovery.outcomes import Memory, derived, is_remembered
 from verdict.decision.history import Broken, fold
 from verdict.decision.recording import StoredEvent
-from verdict.decision.snapshot import Snapshot, snapshot_codec
+from verdict.decision.snapshot import Snapshot, encode_snapshot
 from verdict.kafka.offsets import at
+from verdict.model.application import Application
 from verdict.model.command_envelope import aggregate_id_rule
 from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.model.told import told
 from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
+from verdict.wire.catalog import AggregateContext, catalog_of
 from verdict.wire.codec import Undecodable
 from verdict.wire.decision import DamagedAggregate, Decision, Kind
 from verdict.wire.records import decode, decode_event
@@ -91,26 +93,31 @@ class End(NamedTuple):
     last_hash: bytes | None
 
 
-def fold_histories(records: Iterable[Stored], memory: Memory) -> Iterator[Folded]:
+def fold_histories(
+    application: Application, records: Iterable[Stored], memory: Memory
+) -> Iterator[Folded]:
     """Yield the entries of the decider's state, byte for byte as the operator would store them.
 
     Args:
+        application: Whose records they are.
         records: By aggregate, each one's by rank, partition and offset.
         memory: What is known of all responses together.
     """
+    catalog = catalog_of(application)
     for (aggregate_type, key), of_one in groupby(records, key=attrgetter("aggregate_type", "key")):
         name = _id_of(key)
         if name is None:
             yield from _of_nobody(of_one)
         else:
-            yield from _History(aggregate_type, name, memory).fold(of_one)
+            yield from _History(catalog[aggregate_type], name, memory).fold(of_one)
 
 
 class _History:
     """Folds the records of one aggregate; holds one event and one state at a time."""
 
-    def __init__(self, aggregate_type: str, name: str, memory: Memory) -> None:
-        self._identity = aggregate_type, name
+    def __init__(self, context: AggregateContext, name: str, memory: Memory) -> None:
+        self._context = context
+        self._identity = context.name, name
         self._memory = memory
         self._quarantine: Decision | None = None
         self._end: End | None = None  # as responses say
@@ -179,7 +186,7 @@ class _History:
 
     def _fold_events(self, events: Iterator[Stored]) -> Snapshot[Any]:
         try:
-            return fold(self._counted(events))
+            return fold(self._context.aggregate, self._counted(events))
         except Exception as error:  # whatever a damaged record makes its reader raise
             place, version = self._place, self._greatest + 1
             for one in events:  # they tell how far the history went
@@ -227,7 +234,7 @@ class _History:
         return any(event.version in versions for versions in self._untold)
 
     def _event_in(self, stored: Stored) -> StoredEvent:
-        event = decode_event(stored.aggregate_type, stored.value or b"")
+        event = decode_event(self._context, stored.value or b"")
         if (event.aggregate_type, event.aggregate_id) != self._identity:
             raise Broken(
                 f"the record at {stored.place} holds an event of {event.aggregate_type} "
@@ -306,9 +313,9 @@ class _History:
         return self._folded(Snapshot(version, quarantined=True), decision)
 
     def _folded(self, snapshot: Snapshot[Any], decision: Decision | None) -> Folded:
-        aggregate_type, name = self._identity
-        entry = Entry(snapshot_codec(aggregate_type).encode(snapshot))
-        return Folded(name.encode(), snapshot_key(*self._identity), entry, decision=decision)
+        entry = Entry(encode_snapshot(self._context, snapshot))
+        key = self._identity[1].encode()
+        return Folded(key, snapshot_key(*self._identity), entry, decision=decision)
 
 
 def _of_nobody(records: Iterable[Stored]) -> Iterator[Folded]:
