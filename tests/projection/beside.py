@@ -7,15 +7,13 @@ from sqlalchemy import Connection, create_engine
 
 from tests.application import APPLICATION
 from tests.projection.read_side import ReadSide, Rows
-from verdict.projection import creation, filling
+from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
-from verdict.projection.amendments import in_force
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content
 from verdict.projection.declared import declared
 from verdict.projection.projection import Projection
-from verdict.projection.row_projection import without_feed
 
 BESIDE = 2
 
@@ -53,11 +51,8 @@ def compared(
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        topics = {one.topic for one in deliveries}
-        decided = in_force(reading, name, topics)
+        decided = intervention.in_force(reading, name)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
-        if decided.lost:
-            without_feed(built).apply(connection, [*decided.lost.values()])
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

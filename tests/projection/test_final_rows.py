@@ -10,7 +10,6 @@ from projections.us_holder_from_state import us_holder_from_state
 from tests.application import APPLICATION
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
-from verdict.projection.amendments import Changed
 from verdict.projection.builder import Rebuildable
 from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.batches import final_rows
@@ -48,9 +47,7 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
     """Yield what a task makes of `KAFKA_COLUMNS`."""
     table = projection.tables[0]
-    task = FinalRows(
-        Decoder(Topics(APPLICATION)), projection.builder, schema_of(table), Changed({}, {})
-    )
+    task = FinalRows(Decoder(Topics(APPLICATION)), projection.builder, schema_of(table), {})
     for made in task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))])):
         assert made.num_rows == 1
         yield opened(made.column(CHUNK)[0].as_buffer())

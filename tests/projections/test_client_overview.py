@@ -38,7 +38,6 @@ from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
 from verdict.projection.kind_tables import compile_projection
 from verdict.read_models.as_of.filling import Records, fold
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -286,9 +285,6 @@ class Said:
 
     def in_force(self, projection: object) -> dict[Any, Any]:
         return {}
-
-    def lost(self) -> list[Decision]:
-        return []
 
 
 def history(random: Random, count: int) -> EventLog:

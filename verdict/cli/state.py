@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from verdict.database.time_text import wall_clock
 from verdict.decision.shown import state_shown
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
+from verdict.event_log.decided import quarantine_in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
@@ -25,7 +25,7 @@ from verdict.model.message import iso_time
 from verdict.model.source import Source
 from verdict.page.asked import values
 from verdict.reading.reader import Sees, reader_of
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, active_quarantines
 
 app = typer.Typer(add_completion=False)
 
@@ -80,7 +80,7 @@ def state(
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
-    if not (places or snapshot.version) and at_version != 0:
+    if not places and at_version != 0:
         raise VerdictError(
             f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
             f"`verdict history {aggregate} {id}` tells whether it ever had one"
@@ -104,13 +104,14 @@ def _folded(
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return what `folded` does, if events go as far as outcomes tell."""
     about, is_now = f"{aggregate} {name!r}", moment == Moment()
+    quarantine = active_quarantines(_decisions(settings)).get((aggregate, name)) if is_now else None
+    if quarantine is not None:
+        note(quarantine_in_words(quarantine))
     with ExitStack() as parts:
         events = event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
-        history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
-        decisions = partial(_decisions, settings)
         rules = settings.application.aggregate(aggregate)
-        places, snapshot = folded(rules, about, history, moment, decisions, lost, note)
+        places, snapshot = folded(rules, about, events.history(aggregate, name), moment)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "

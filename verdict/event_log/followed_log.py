@@ -21,7 +21,7 @@ from verdict.kafka.log_identity import (
     require_same_ids,
     require_same_log,
 )
-from verdict.projection import decision, followed, lost, position
+from verdict.projection import decision, followed, position, quarantined
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.event_archive import archive_table
 from verdict.projection.layout import tables_schema
@@ -229,8 +229,10 @@ def _filled(connection: Connection) -> Filled:
 
 
 def _decisions(connection: Connection) -> list[Decision]:
+    """Return those that were copied, quarantines too; a database may lack the tables."""
     found = decision.load(connection) if _has(connection, decision.table) else []
-    return [*found, *(lost.decisions(connection) if _has(connection, lost.table) else ())]
+    has = _has(connection, quarantined.table)
+    return [*found, *(quarantined.load(connection) if has else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:

@@ -4,13 +4,11 @@ import logging
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Altered, Archive
 from verdict.event_log.chapters import Fields, chapters, missing
-from verdict.event_log.decisions import read_decisions
 from verdict.event_log.folding import Moment, folded
 from verdict.model.application import Application
 from verdict.model.message import LARGEST, Message
@@ -28,6 +26,9 @@ from verdict.page.asked import (
 from verdict.reading.reader import Reader, Sees, reader_of
 from verdict.wire.catalog import catalog_of
 
+QUARANTINE = """\
+SELECT version, error, operator, reason FROM aggregate_quarantined
+WHERE aggregate_type = :aggregate_type AND aggregate_id = :aggregate_id"""
 MOST_EVENTS = 10_000  # of a page; more is some fault's doing
 LOG = logging.getLogger("verdict.page")
 
@@ -86,8 +87,17 @@ def history(
     commands = [*chapters(map(response, reversed(newest)), events)]
     is_whole = not (more or offset or cut)
     lacking = missing(commands, altered) if is_whole else ()
-    said = (*altered.values(), *lacking)
+    said = (*altered.values(), *lacking, *_quarantine(reader, aggregate_type, aggregate_id))
     return History(commands, more, said, is_whole and not said)
+
+
+def _quarantine(reader: Reader, aggregate_type: str, aggregate_id: str) -> Iterable[str]:
+    about = {"aggregate_type": aggregate_type, "aggregate_id": aggregate_id}
+    return (
+        f"{aggregate_type} {aggregate_id!r} is quarantined: its history is damaged from version "
+        f"{one['version']} on ({one['error']}); {one['operator']} decided so ({one['reason']})"
+        for one in rows(reader, QUARANTINE, **about)
+    )
 
 
 def _checked(
@@ -122,12 +132,9 @@ def state_at(
         version: 0: before its first event.
         until: Count what was decided then or before, in epoch milliseconds.
 
-    Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
-    asked for these decisions where a version is missing.
-
     Raises:
         NotThere: The archive has no such version, or nothing of the aggregate.
-        VerdictError: Its events do not hold together.
+        VerdictError: Its history is damaged.
         Unreachable: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
@@ -137,17 +144,8 @@ def state_at(
         archive = Archive(reader)
         context = catalog_of(settings.application)[aggregate_type]
         placed = [*archive.history(context, aggregate_id)]
-        lost = archive.lost(aggregate_type, aggregate_id)
-    places, snapshot = folded(
-        context.aggregate,
-        about,
-        placed,
-        Moment(version, until),
-        lambda: read_decisions(kafka_options(settings), settings.topics),
-        lost,
-        LOG.warning,
-    )
-    if not (placed or lost):
+    places, snapshot = folded(context.aggregate, about, placed, Moment(version, until))
+    if not placed:
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         when = "archived up to" if until is None else "at that time at"
