@@ -68,7 +68,7 @@ def _index_what_is_asked_for(connection: Connection) -> None:
     add_index(connection, "event_archive", "time", "decided_at")
     add_index(connection, "event_archive", "correlation", field[connection.dialect.name])
     add_index(connection, "outcome", "time", "decided_at")
-    add_index(connection, "client_recent_order_order", "status", "status")
+    add_index(connection, "client_recent_order_row", "status", "status")
 
 
 def _spell_out_archived_nul(connection: Connection) -> None:
