@@ -13,7 +13,7 @@ from verdict.configuration.found import Service, announce
 from verdict.configuration.loading import SettingsInvalid, load_settings
 from verdict.errors import EnvironmentIncomplete
 from verdict.operator.local_copy import executor_folder
-from verdict.service.roles import alone, with_kafka
+from verdict.service.role_set import alone, with_kafka
 from verdict.spark.location import on_disk
 from verdict.storage.object_store import hadoop_options
 

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from verdict.configuration.settings import Settings
 from verdict.decider.running import Deciding
-from verdict.exactly_once.errors import TakenOver
+from verdict.exactly_once.errors import FencedError
 from verdict.kafka.access import Kafka
 from verdict.spark.source import Ground
 
@@ -17,7 +17,7 @@ class Watched:
     """A watch of the owner, who was replaced while the query was stopped."""
 
     def look(self) -> None:
-        raise TakenOver("decider was taken over by owner b")
+        raise FencedError("decider was taken over by owner b")
 
 
 @pytest.mark.proves("C-18", "F-20")
@@ -33,5 +33,5 @@ def test_a_query_that_was_stopped_does_not_begin_again_when_another_process_is_t
     deciding._watch = cast(Any, Watched())
 
     deciding.stop()
-    with pytest.raises(TakenOver):
+    with pytest.raises(FencedError):
         deciding.start()
