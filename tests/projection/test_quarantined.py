@@ -1,5 +1,7 @@
 """C-17: projections keep the rows of a quarantined aggregate, and show that it waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.projection.event_log import EventLog, opened
@@ -63,6 +65,14 @@ def test_a_quarantined_aggregate_waits_in_all_that_follow_it_and_keeps_its_rows(
         assert [one.aggregate for one in quarantined.load(connection)] == [
             DamagedAggregate("position", "p-1", 2, 3, "version 3 follows version 1\\0")
         ]
+
+
+def test_one_without_any_event_waits_in_all_that_would_follow_its_events(
+    read_side: ReadSide,
+) -> None:
+    decide(read_side, replace(MADE, source=Source("position.responses", 0, 3)))
+
+    assert [row[0] for row in read_side.select(HELD)] == ["position_state", "us_holder"]
 
 
 def test_a_quarantine_that_is_lifted_is_shown_no_more(read_side: ReadSide) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     delete,
     exists,
+    func,
     select,
 )
 
@@ -95,6 +96,8 @@ def held() -> Select[*tuple[object, ...]]:
     The archive keeps every event that comes, and holds none.
     """
     of, live, follows, other = table.c, versions.table.c, followed_by.table.c, holding.table.c
+    # of an aggregate without any event, a response shows the damage
+    events = func.replace(of.topic, ".responses", ".events")
     is_held = exists().where(
         other.projection == live.projection,
         other.projection_version == live.version,
@@ -112,7 +115,7 @@ def held() -> Select[*tuple[object, ...]]:
             of.decided_at.label("found_at"),
             ("its history is damaged, so it is quarantined: " + of.error).label("error"),
         )
-        .join_from(table, followed_by.table, follows.topic == of.topic)
+        .join_from(table, followed_by.table, follows.topic == events)
         .join(
             versions.table,
             and_(live.projection == follows.projection, live.role == Role.LIVE),

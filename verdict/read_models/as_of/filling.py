@@ -73,7 +73,7 @@ class Records:
         return {
             (kind, name): Hold(version, version, 0, error)
             for topic, kind, name, version, error in rows
-            if topic in followed
+            if topic.replace(".responses", ".events") in followed
         }
 
     def accepted(self, projection: Projection) -> set[EventKey]:
