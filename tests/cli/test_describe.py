@@ -84,7 +84,7 @@ def test_an_aggregate_is_told_with_topics_fields_and_views(run: Run) -> None:
 
     assert "topics: order.commands, order.events, order.responses, order.rejected" in lines
     assert "command PlaceOrder to one that never existed" in lines
-    assert "client string minLength 1, maxLength 256, pattern ^[^\\x00]+$ required" in lines
+    assert "client string minLength 1, maxLength 256 required" in lines
     assert "event OrderDeleted" in lines
     assert "status text OPEN, PARTIALLY_FILLED, COMPLETED or CANCELLED." in lines
     assert any(line.startswith("view client_overview ") for line in lines)

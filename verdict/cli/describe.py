@@ -13,7 +13,7 @@ from verdict.configuration.settings import Settings
 from verdict.model.aggregate import Aggregate
 from verdict.model.command import Command
 from verdict.model.life_cycle import LifeCycle
-from verdict.model.message import Message
+from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
 from verdict.projection.declared import of_every_application, projections
 from verdict.projection.described import View, ViewColumn, about_view, columns_of
@@ -31,6 +31,7 @@ BOUNDS = (
     "exclusiveMinimum", "minimum", "exclusiveMaximum", "maximum", "minLength", "maxLength",
     "minItems", "maxItems", "pattern",
 )  # fmt: skip
+OF_ALL = (LARGEST, r"^[^\x00]+$")  # each integer and text of a message has this bound
 Schema = Mapping[str, Any]
 
 Parts = Iterator[Table | Text | str]
@@ -171,7 +172,9 @@ def fields_of(kind: type[Message]) -> Iterator[Field]:
         yield Field(
             name,
             type_of(one),
-            ", ".join(f"{bound} {one[bound]}" for bound in BOUNDS if bound in one),
+            ", ".join(
+                f"{bound} {one[bound]}" for bound in BOUNDS if one.get(bound, LARGEST) not in OF_ALL
+            ),
             "none" if default is None else str(default),
             "; ".join(filter(None, about)),
         )
