@@ -37,7 +37,6 @@ FLOORS = [
     "local",
     "database",
     "projection",
-    "projections",
     "configuration",
     "kafka",
     "exactly_once",

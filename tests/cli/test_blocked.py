@@ -43,7 +43,7 @@ def test_what_is_held_is_listed_with_how_many_wait(blocked: Blocked) -> None:
         (P7, "PositionTransferred, version 2", 1),
         (P8, "PositionAdjusted, version 3", 0),
     ]
-    assert "AssertionError: the position is not open" in listed.lines[1]["error"]
+    assert "NoRowError: there is no row for this event to change" in listed.lines[1]["error"]
     assert P7 in table.stdout
     assert (table.exit_code, table.stderr) == (0, "")
 

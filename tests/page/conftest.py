@@ -49,7 +49,14 @@ DECIDED: dict[str, list[dict[str, Any]]] = {
         | {"at": THEN.format(2), "sha256": "00"},
     ],
     "decision_v1": [
-        {"topic": "order.events", "partition": 0, "offset": 5, "until": 6, "who": "ada"}
+        {
+            "topic": "order.events",
+            "partition": 0,
+            "offset": 5,
+            "until": 6,
+            "who": "ada",
+            "kind": "SKIPPED",
+        }
         | {"why": "torn", "decided_at": THEN.format(1)},
     ],
     "projection_held_v1": [
