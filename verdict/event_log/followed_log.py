@@ -18,34 +18,30 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.identity import AnotherLog, Identities, Identity
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, at, by_topic
-from verdict.projection import decision, followed, lost, position
+from verdict.projection import followed, position
 from verdict.projection.database import failing_in_words, opened, snapshot
 from verdict.projection.layout import tables_schema
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 
 LOST = (
     "Nothing was changed. If this is the wrong Kafka or the wrong database, start with the two "
-    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as "
-    "one that does not flush may in a power failure, keep this database: its archive still has the "
-    "missing events, with their bytes and hashes. Then do one of three things: bring back Kafka's "
-    "directory (of the embedded Kafka: `broker` in the data directory) from a replica or a backup "
-    "that goes as far; or restore Kafka and this database together from one backup, without what "
-    "came after it; or begin a new log, with a topic_prefix, a data_dir and a database_url that "
-    "were never used, and read what was before in this database. An empty database on this Kafka "
-    "is no way out: the offsets of the missing events would be given a second time"
+    "that belong together (bootstrap_servers, database_url). If Kafka has lost records, as one "
+    "that does not flush may in a power failure, run `verdict recover --restore-events --why …`: "
+    "it appends the lost events again from the archive in this database. To bring back Kafka's "
+    "directory (of the embedded Kafka: `broker` in the data directory) from a backup that goes as "
+    "far is better still. Never go on with an empty database: versions and offsets of the lost "
+    "events would be given a second time"
 )
 
 
 class Filled(NamedTuple):
-    """How far a read side was filled, from which topics, and the decisions that it has copied."""
+    """How far a read side was filled, and from which topics."""
 
     reached: position.Positions
     noted: followed.Followed
-    decisions: list[Decision]
 
 
-NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}), [])
+NOT_FILLED = Filled({}, followed.Followed(frozenset(), {}))
 
 
 def follow_this_log(engine: Engine, kafka: Kafka, topics: Collection[str]) -> None:
@@ -120,12 +116,18 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
         raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
 
 
+def has_archive(engine: Engine) -> bool:
+    """Tell whether a database has an archive, and positions in the log."""
+    with failing_in_words(engine), snapshot(engine) as connection:
+        # one table alone is somebody else's, as whoever makes ours will say
+        return _has(connection, ARCHIVE) and _has(connection, position.table)
+
+
 def refuse_another_filling(settings: Settings, kafka: Kafka, filling: Filled) -> None:
     """Return if what a database was filled with is of these topics; raises as above."""
     whose = f"the read side {shown(parse(database_url(settings)))}"
     topics = settings.topics.of_the_log()
-    reached, noted, _ = filling
-    _refuse(whose, topics, (reached, noted), _there_is(kafka, topics, reached, noted))
+    _refuse(whose, topics, filling, _there_is(kafka, topics, *filling))
 
 
 def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
@@ -158,9 +160,9 @@ def _last_archived(settings: Settings) -> Archived:
     with _database_if_any(settings) as engine:
         if engine is None:
             return {}
+        if not has_archive(engine):
+            return {}
         with failing_in_words(engine), snapshot(engine) as connection:
-            if not (_has(connection, ARCHIVE) and _has(connection, position.table)):
-                return {}  # one table alone is somebody else's, as whoever makes ours will say
             return last_archived(connection, position.furthest(connection))
 
 
@@ -169,14 +171,7 @@ def _filled(connection: Connection) -> Filled:
     return Filled(
         position.furthest(connection) if _has(connection, position.table) else {},
         followed.load(connection) if _has(connection, followed.table) else NOT_FILLED.noted,
-        _decisions(connection),
     )
-
-
-def _decisions(connection: Connection) -> list[Decision]:
-    """Return those that were copied; one of before lacks the tables."""
-    found = decision.load(connection) if _has(connection, decision.table) else []
-    return [*found, *(lost.decisions(connection) if _has(connection, lost.table) else ())]
 
 
 def _has(connection: Connection, table: Table) -> bool:

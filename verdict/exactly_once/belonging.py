@@ -35,7 +35,7 @@ def refuse_other_topics(
     A marker without ids knows topics by the aggregates it has read.
 
     Raises:
-        AnotherLog: Something is; all of it is named, so that it can be renewed at once.
+        AnotherLog: Something is; all of it is named.
         Unreachable: Kafka does not answer.
     """
     if not markers:

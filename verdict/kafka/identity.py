@@ -12,13 +12,12 @@ from verdict.errors import Unreachable, VerdictError
 from verdict.kafka.access import ClientLog, Kafka
 from verdict.kafka.errors import kafka_failed, settings_refused
 
-SHOWN = 12  # topics: whoever renews them has to name each
+SHOWN = 12  # topics
 A_NEW_LOG = (
     "Check bootstrap_servers. A topic's id comes back with the files of its brokers only: start "
-    "the Kafka that has it, from a backup if need be. If it is gone for good, a new one can stand "
-    "in its place, unless events, responses or states were on it: `verdict recover --renew TOPIC "
-    "--why …`; else begin a new log beside this one, with a topic_prefix, a data_dir and a "
-    "database_url of its own"
+    "the Kafka that has it, from a backup if need be. If it is gone for good, `verdict recover` "
+    "creates it again, unless events, responses or states were on it; else begin a new log beside "
+    "this one, with a topic_prefix, a data_dir and a database_url of its own"
 )
 
 

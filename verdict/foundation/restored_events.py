@@ -1,0 +1,323 @@
+"""Events that Kafka lost at the end of its topics are appended again, from the archive.
+
+The order of steps lets a repetition finish what an interrupted run began. What is appended follows
+from what the archive and the topic hold, so no event is appended twice.
+
+1. Fence the command processor.
+2. Use up the offsets that anybody has read, on each topic that ends below them. So no offset stands
+   for two records, and no reader anywhere misses what is appended. A transaction of the command
+   processor whose end was lost is aborted by that.
+3. Append the missing events, and a decision for each partition.
+4. Correct the progress records of policies and lake; then, in one transaction, the places in the
+   archive and all positions in the database. Until then every start is refused.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from sqlalchemy import Connection, Engine
+
+from verdict.application import current
+from verdict.configuration.found import database_url
+from verdict.configuration.settings import Settings
+from verdict.database.address import shown
+from verdict.errors import VerdictError
+from verdict.event_log import archived_places
+from verdict.event_log.archived_places import StoredEvent
+from verdict.event_log.decisions import read_decisions, write_decisions
+from verdict.event_log.followed_log import has_archive
+from verdict.event_log.passing import Wish
+from verdict.event_log.placed import event_in, laid
+from verdict.event_log.restoration import EventPlace, Restoration, compare
+from verdict.exactly_once.decider_query import decider_query
+from verdict.exactly_once.markers import settled_marker
+from verdict.exactly_once.owner import own
+from verdict.exactly_once.ownership import refuse_another_owner
+from verdict.exactly_once.query import DECIDER, Query
+from verdict.foundation.read_positions import ReadPositions, read_positions
+from verdict.kafka.access import Kafka
+from verdict.kafka.appending import Appender, Record
+from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import AnyOffsets, Offsets
+from verdict.model.source import Source
+from verdict.projection import position
+from verdict.projection.database import failing_in_words, opened, snapshot
+from verdict.wire.cloud_events import event_headers
+from verdict.wire.decision import Decision, Kind
+from verdict.wire.marker import Marker
+from verdict.wire.records import decode_event
+from verdict.wire.spans import Partition, Span
+from verdict.wire.topics import Topics
+
+LOG = logging.getLogger("verdict.recovery")
+SHOWN = 12  # conflicts
+
+Restorations = Mapping[Partition, Restoration]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """How many events were lost at the end of each partition, and how many were appended now."""
+
+    lost: Mapping[Partition, int]
+    appended: int
+
+    def __str__(self) -> str:
+        if not self.lost:
+            return "no archived event was lost"
+        places = ", ".join(f"{count} of {place}" for place, count in sorted(self.lost.items()))
+        return f"Kafka had lost {places}; {self.appended} events were appended now"
+
+
+def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
+    """Append the archived events again that Kafka has lost, and correct all positions.
+
+    Args:
+        settings: Of the deployment, which must not run; its database has the archive.
+        kafka: Where the topics are.
+        wish: Who decides it, and why.
+
+    Raises:
+        VerdictError: There is no archive, a row of it was altered, or Kafka holds other events
+            under the versions of lost ones; nothing was changed.
+        OwnedByAnother, NotPublished: Somebody else uses the topics, or starts meanwhile.
+        Unreachable: Kafka or the database does not answer.
+    """
+    refuse_another_owner(settings.topics, kafka)
+    url = database_url(settings)
+    with opened(url) as engine, failing_in_words(engine):
+        if not has_archive(engine):
+            raise VerdictError(
+                f"{shown(engine.url)} has no archive of events: name the database that has it with "
+                "--database-url"
+            )
+        return _Restoring(settings, kafka, engine).run(wish)
+
+
+class _Restoring:
+    """What all steps of a restoration need."""
+
+    def __init__(self, settings: Settings, kafka: Kafka, engine: Engine) -> None:
+        self._topics: Topics = settings.topics
+        self._kafka = kafka
+        self._engine = engine
+        self._positions: ReadPositions = read_positions(settings, kafka)
+        self._decider = decider_query(self._topics, settings.shards)
+
+    def run(self, wish: Wish) -> Restored:
+        for query, marker in self._positions.markers:
+            if query.name == DECIDER:
+                own(query, self._kafka, lambda marker=marker: marker).close()
+        self._report_lost_beyond_archive()
+        appender = Appender(self._kafka, self._decider.transactional_id)
+        appender.use_up(self._unread())
+        found = self._compared()
+        _refuse_conflicts(found)
+        # one offset between, so that no position is both before and after the restoration
+        appender.use_up({place: 1 for place, one in found.items() if one.missing})
+        appended = appender.append(self._records(found))
+        self._record(found, wish)
+        found = self._compared()
+        for query, _ in self._positions.markers:
+            if query.name != DECIDER:
+                self._correct_progress(query, found)
+        with self._engine.begin() as connection:
+            for place, one in found.items():
+                archived_places.move(connection, place, one.moved)
+                position.move(connection, place, one.position)
+        return Restored({place: len(one.archived) for place, one in found.items()}, appended)
+
+    def _compared(self) -> dict[Partition, Restoration]:
+        """Return what there is about each partition of which Kafka has lost archived events."""
+        found = {}
+        with KafkaLog(self._kafka.settings) as log, snapshot(self._engine) as connection:
+            places = log.places(map(self._topics.events, current().aggregate_types))
+            log.await_settled(places, "events cannot be restored")
+            for place, kept in log.bounds(places).items():
+                start, archived = _from_first_lost(connection, log, place, kept)
+                if archived:
+                    there = self._kept(log, place, Span(start, kept.end))
+                    found[place] = compare(start, archived, there)
+        return found
+
+    def _kept(self, log: KafkaLog, place: Partition, span: Span) -> Iterator[EventPlace]:
+        aggregate_type = self._topics.aggregate_of(place.topic)
+        for record in map(laid, log.read({place: span})):
+            value, key = record.value or b"", (record.key or b"").decode(errors="replace")
+            event = event_in(aggregate_type, key, value)
+            identity = (
+                None if isinstance(event, str) else (aggregate_type, key, event.event.version)
+            )
+            yield EventPlace(identity, sha256(value).hexdigest(), record.offset)
+
+    def _unread(self) -> dict[Partition, int]:
+        """Return how many offsets have to be used up on each partition, if any."""
+        reached = self._positions.reached()
+        with KafkaLog(self._kafka.settings) as log:
+            there = log.topics()
+            written = log.written([place for place in reached if place.topic in there])
+            hidden = log.hidden(written)
+        lacking = {place: reached[place] - end for place, end in written.items()}
+        return {
+            place: max(count, int(place in hidden))
+            for place, count in lacking.items()
+            if count > 0 or place in hidden
+        }
+
+    def _records(self, found: Restorations) -> Iterator[Record]:
+        with snapshot(self._engine) as connection:
+            for place, one in found.items():
+                missing = {event.offset for event in one.missing}
+                for event in archived_places.stored_from(connection, place, one.archived[0].offset):
+                    if event.offset in missing:
+                        yield _record(place, event)
+
+    def _record(self, found: Restorations, wish: Wish) -> None:
+        """Write down who restored what, unless that was done before the run was interrupted."""
+        decisions = [
+            Decision(
+                kind=Kind.RESTORED,
+                source=Source(*place, one.archived[0].offset),
+                until=one.archived[-1].offset + 1,
+                who=wish.who,
+                why=wish.why,
+                decided_at=wish.at,
+            )
+            for place, one in found.items()
+        ]
+        before = read_decisions(self._kafka.settings, self._topics)
+        known = {(one.source, one.until) for one in before if one.kind == Kind.RESTORED}
+        new = [one for one in decisions if (one.source, one.until) not in known]
+        write_decisions(self._kafka.settings, self._topics, new)
+
+    def _correct_progress(self, query: Query, found: Restorations) -> None:
+        """Let policies, or the lake, go on at the first event that they have not read."""
+        marker = settled_marker(self._kafka, query)
+        if marker is None or marker == (corrected := _corrected(marker, found)):
+            return
+        again = [
+            str(place)
+            for place, one in found.items()
+            if place.topic in query.inputs and not one.is_in_order
+        ]
+        if again:
+            LOG.warning(
+                "%s reads events of %s a second time, as others were appended after the loss",
+                query.name, ", ".join(again),
+            )  # fmt: skip
+        own(query, self._kafka, lambda: corrected).close()
+
+    def _report_lost_beyond_archive(self) -> None:
+        """Name who has read events that neither Kafka nor the archive has."""
+        with snapshot(self._engine) as connection:
+            every = position.every(connection)
+        archived = {place: at for name, _, place, at in every if name == "event_archive"}
+        with KafkaLog(self._kafka.settings) as log:
+            there = log.topics()
+            kept = log.bounds([place for place in archived if place.topic in there])
+        for name, version, place, at in every:
+            known = max(archived.get(place, at), kept[place].end if place in kept else at)
+            if at > known:
+                LOG.error(
+                    "projection %s v%s has read %s up to offset %s, and the archive and Kafka have "
+                    "it up to %s only: what it holds of the events between is in no log; build it "
+                    "again with `verdict projection rebuild %s`",
+                    name, version, place, at, known, name,
+                )  # fmt: skip
+
+
+def _from_first_lost(
+    connection: Connection, log: KafkaLog, place: Partition, kept: Span
+) -> tuple[int, list[EventPlace]]:
+    """Return the archived events of a partition from the first on that Kafka has not at its place.
+
+    It looks back page by page, until all of one is there. What Kafka dropped at the beginning of
+    the partition is not lost.
+
+    Returns:
+        The offset after the last event before the loss, and the events; none if none is lost.
+    """
+    looked_at: list[EventPlace] = []
+    first: int | None = None
+    for page in archived_places.newest_first(connection, place):
+        looked_at += page
+        lost = _lost(page, log, place, kept)
+        first = min(lost, default=first)
+        if not lost:
+            break
+    if first is None:
+        return kept.end, []
+    before = [event.offset + 1 for event in looked_at if event.offset < first]
+    archived = [event for event in reversed(looked_at) if event.offset >= first]
+    return max([kept.start, *before]), archived
+
+
+def _lost(page: Sequence[EventPlace], log: KafkaLog, place: Partition, kept: Span) -> list[int]:
+    """Return the offsets of archived events, newest first, that Kafka has not at their places."""
+    span = Span(max(page[-1].offset, kept.start), min(page[0].offset + 1, kept.end))
+    records = log.read({place: span}) if span.start < span.end else ()
+    there = {one.offset(): sha256(one.value() or b"").hexdigest() for one in records}
+    return [
+        event.offset
+        for event in page
+        if event.offset >= kept.start and there.get(event.offset) != event.hash
+    ]
+
+
+def _refuse_conflicts(found: Restorations) -> None:
+    said = [
+        f"version {event.identity[2]} of {event.identity[0]} {event.identity[1]!r} was archived at "
+        f"{place}:{event.offset} with the SHA-256 {event.hash[:16]}…, and {place}:{other.offset} "
+        f"has other bytes ({other.hash[:16]}…)"
+        for place, one in found.items()
+        for event, other in one.conflicts
+        if event.identity is not None
+    ]
+    if said:
+        more = f"; and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+        raise VerdictError(
+            f"events were appended after Kafka had lost others, under the same versions: "
+            f"{'; '.join(said[:SHOWN])}{more}. Nothing was restored. Decide which of the two "
+            "counts: to keep the archived ones, bring back Kafka's files from a backup without the "
+            "others; to keep those in Kafka, go on with a database from before the loss, or an "
+            "empty one"
+        )
+
+
+def _record(place: Partition, event: StoredEvent) -> Record:
+    """Return the record of an archived event.
+
+    Raises:
+        VerdictError: The row is not what was archived.
+    """
+    if (found := sha256(event.value).hexdigest()) != event.hash:
+        raise VerdictError(
+            f"version {event.version} of {event.aggregate_type} {event.aggregate_id!r} in "
+            f"event_archive was altered: its value has the SHA-256 {found[:16]}…, its hash says "
+            f"{event.hash[:16]}…; restore the row from a backup of the database"
+        )
+    headers = event_headers(decode_event(event.aggregate_type, event.value))
+    return {
+        **place._asdict(),
+        "key": event.aggregate_id.encode(),
+        "value": event.value,
+        "headers": [*headers.items()],
+    }
+
+
+def _corrected(marker: Marker, found: Restorations) -> Marker:
+    return replace(marker, offsets=_moved(marker.offsets, found), left=_moved(marker.left, found))
+
+
+def _moved(offsets: AnyOffsets, found: Restorations) -> Offsets:
+    return {
+        topic: [
+            found[place].position(offset)
+            if (place := Partition(topic, number)) in found
+            else offset
+            for number, offset in enumerate(of)
+        ]
+        for topic, of in offsets.items()
+    }
