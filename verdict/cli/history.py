@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from typing import Any
 
 import typer
@@ -22,16 +23,10 @@ from verdict.event_log.chapters import (
     chapters,
     nowhere,
     place_of,
-    reached,
     unended,
     with_ends,
 )
-from verdict.event_log.decided import (
-    by_decision,
-    in_words,
-    lost_in_words,
-    undecided_in_words,
-)
+from verdict.event_log.decided import quarantine_in_words, undecided_in_words
 from verdict.event_log.decisions import jumping, passed_over, read_decisions
 from verdict.event_log.event_log import Gone
 from verdict.event_log.opened import event_log
@@ -41,7 +36,7 @@ from verdict.kafka.offsets import AnyOffsets
 from verdict.model.source import Source
 from verdict.reading.reader import reader_of
 from verdict.standing.markers import decider_marker
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, active_quarantines
 from verdict.wire.readable import readable
 
 app = typer.Typer(add_completion=False)
@@ -56,8 +51,8 @@ def history(
     """Show every command to one aggregate in the order of the verdicts, and its events.
 
     Events come from the archive as far as it goes, then from Kafka; outcomes from Kafka, and those
-    that it has dropped from the view `outcome`; dead letters from Kafka. What is nowhere is said,
-    with exit code 1; what people decided to pass over is said, too, and is no fault. A command that
+    that it has dropped from the view `outcome`; dead letters from Kafka. What is nowhere, and a
+    quarantine, is named with exit code 1; skipped commands are named, too. A command that
     was sent again is shown once, with the places of its repetitions. With --json one object per
     command record: `command` (null when Kafka has dropped it), `response` (null when
     it has none), `events`, the dead `letter` (or null), and `decided` (false: its end is to come).
@@ -100,7 +95,6 @@ class _Told:
         self._identity = aggregate_type, aggregate_id
         self._lacking = list[str]()
         self._altered = set[int]()
-        self._places: dict[int, Source] = {}
 
     def told(self) -> tuple[list[Fields], list[str]]:
         """Return what was asked, with its outcome and its events; and what is nowhere.
@@ -125,20 +119,13 @@ class _Told:
         found = [*chapters(commands.records, self._outcomes(responses), self._events())]
         found = with_ends(found, letters, before)
         self._judge(unended(found), decisions)
-        for lost in decisions:
-            is_near = (lost.source.topic, lost.source.partition) == commands.place
-            if is_near and lost.source.offset < lost.until <= commands.earliest:
-                note(f"whose command this was nobody knows: {undecided_in_words(lost)}")
-        place = self._settings.topics.events(self._identity[0]), responses.place[1]
-        of_it = [d for d in decisions if (d.source.topic, d.source.partition) == place]
-        gone = passed_over(decisions).lost.get(self._identity, ())
-        for one in gone:
-            note(lost_in_words(one))
-        decided = by_decision(self._places, reached(found), of_it, gone)
-        for version, decision in decided.items():
-            if decision not in gone:
-                note(in_words(str(version), decision))
-        return found, [*self._lacking, *nowhere(found, self._altered | {*decided})]
+        for skip in decisions:
+            is_near = (skip.source.topic, skip.source.partition) == commands.place
+            if is_near and skip.source.offset < skip.until <= commands.earliest:
+                note(f"whose command this was nobody knows: {undecided_in_words(skip)}")
+        if (quarantine := active_quarantines(decisions).get(self._identity)) is not None:
+            self._lacking.append(quarantine_in_words(quarantine))
+        return found, [*self._lacking, *nowhere(found, self._altered)]
 
     def _before(self) -> AnyOffsets:
         """Return before which offsets commands are decided; nothing where that cannot be read."""
@@ -184,20 +171,18 @@ class _Told:
             return Outcomes(0, [])
 
     def _events(self) -> list[Fields]:
-        found: dict[int, Fields] = {}
+        found, digests = dict[int, Fields](), dict[int, bytes]()
         with ExitStack() as parts:
             log = event_log(self._settings, parts, tell=note)
             for placed in log.history(*self._identity, self._passed_over):
-                if placed.version:  # else it cannot be read
-                    self._places[placed.version] = placed.place
                 if isinstance(placed.content, str):
                     self._lacking.append(placed.content)
                     self._altered.add(placed.version)
                     continue
-                event = found.setdefault(placed.version, _fields(placed))
-                if event["event_id"] != placed.stored.event.event_id:
-                    ids = event["event_id"], placed.stored.event.event_id
-                    self._lacking.append(twice(placed.version, *ids))
+                digest = sha256(placed.stored.value).digest()
+                if digests.setdefault(placed.version, digest) != digest:
+                    self._lacking.append(twice(placed.version, digests[placed.version], digest))
+                found.setdefault(placed.version, _fields(placed))
         return [found[version] for version in sorted(found)]
 
     def _passed_over(self, gone: Gone) -> None:

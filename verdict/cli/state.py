@@ -2,10 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import cache, partial
-from heapq import merge
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -19,13 +16,14 @@ from verdict.database.time_text import wall_clock
 from verdict.decision.shown import state_shown
 from verdict.decision.snapshot import Snapshot
 from verdict.errors import VerdictError
+from verdict.event_log.decided import quarantine_in_words
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.event_log import EventLog
 from verdict.event_log.folding import Moment, folded
 from verdict.event_log.opened import event_log
 from verdict.model.message import iso_time
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, active_quarantines
 
 app = typer.Typer(add_completion=False)
 
@@ -71,7 +69,7 @@ def state(
         raise VerdictError(
             f"{aggregate} {id!r} is at version {snapshot.version}, there is no {at_version} yet"
         )
-    if not (places or snapshot.version) and at_version != 0:
+    if not places and at_version != 0:
         raise VerdictError(
             f"there is no {aggregate} {id!r}: neither the archive nor Kafka has an event of it; "
             f"`verdict history {aggregate} {id}` tells whether it ever had one"
@@ -95,12 +93,13 @@ def _folded(
 ) -> tuple[dict[int, Source], Snapshot[Any]]:
     """Return what `folded` does, if events go as far as outcomes tell."""
     about, is_now = f"{aggregate} {name!r}", moment == Moment()
+    quarantine = active_quarantines(_decisions(settings)).get((aggregate, name)) if is_now else None
+    if quarantine is not None:
+        note(quarantine_in_words(quarantine))
     with ExitStack() as parts:
         events = event_log(settings, parts, tell=note)
         answered = events.answered(aggregate, name) if is_now else 0  # before what it tells of
-        history, lost = events.history(aggregate, name), events.lost(aggregate, name, not is_now)
-        decisions = partial(_decisions, settings)
-        places, snapshot = folded(about, history, moment, decisions, lost, note)
+        places, snapshot = folded(about, events.history(aggregate, name), moment)
     if snapshot.version < answered:
         raise VerdictError(
             f"{about}: an outcome tells of version {answered}, and events end with version "
@@ -141,14 +140,13 @@ def _answers(
     broken: list[str],
 ) -> Iterator[dict[str, Any]]:
     """Yield what is told of each aggregate that existed then; name those of which nothing can."""
-    decisions, moment = cache(partial(_decisions, settings)), Moment(until=until)
-    lost_as_a_whole = ((name, ()) for name in events.every_lost(aggregate_type))
-    both = merge(events.every(aggregate_type), lost_as_a_whole, key=itemgetter(0))
-    for name, found in groupby(both, key=itemgetter(0)):
-        history = chain.from_iterable(one for _, one in found)
-        about, lost = f"{aggregate_type} {name!r}", events.lost(aggregate_type, name)
+    moment = Moment(until=until)
+    quarantines = active_quarantines(_decisions(settings))
+    for name, history in events.every(aggregate_type):
+        if (quarantine := quarantines.get((aggregate_type, name))) is not None:
+            note(quarantine_in_words(quarantine))
         try:
-            places, snapshot = folded(about, history, moment, decisions, lost, note)
+            places, snapshot = folded(f"{aggregate_type} {name!r}", history, moment)
         except VerdictError as error:
             note(str(error))
             broken.append(name)

@@ -5,7 +5,7 @@ Kafka drops records before they are read, the archive is asked again; what neith
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from verdict.event_log.key_places import place_of
 from verdict.event_log.placed import Laid, Placed, laid, placed
 from verdict.kafka.errors import NotThereYet, RecordsDropped
 from verdict.kafka.log import KafkaLog
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition, Span
 from verdict.wire.topics import Topics
 
@@ -71,23 +70,6 @@ class EventLog:
         self._tell = tell
         self._without: Unreachable | None = None
 
-    def lost(
-        self, aggregate_type: str, aggregate_id: str, of_the_past: bool = False
-    ) -> Sequence[Decision]:
-        """Return by which decisions an aggregate counts as deleted.
-
-        Args:
-            aggregate_type: Of the aggregate.
-            aggregate_id: Its id.
-            of_the_past: What the archive knows of them is enough, and needs no Kafka.
-
-        Raises:
-            Unreachable: Kafka, which knows all, does not answer.
-        """
-        if of_the_past and (archive := self._archive()) is not None:
-            return archive.lost(aggregate_type, aggregate_id)
-        return self._log().passed_over.lost.get((aggregate_type, aggregate_id), ())
-
     def answered(self, aggregate_type: str, aggregate_id: str) -> int:
         """Return the last version of an aggregate that an outcome tells of, as far as SQL has it.
 
@@ -95,10 +77,6 @@ class EventLog:
         """
         archive = self._archive()
         return 0 if archive is None else archive.answered(aggregate_type, aggregate_id)
-
-    def every_lost(self, aggregate_type: str) -> list[str]:
-        """Return the ids of all of a type that are, sorted."""
-        return sorted(name for kind, name in self._log().passed_over.lost if kind == aggregate_type)
 
     def read(self, starts: Places, ends: Places) -> Iterator[Laid]:
         """Yield the records from some offsets (else 0) up to others, each partition's in order.

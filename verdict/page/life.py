@@ -4,13 +4,11 @@ import logging
 from functools import partial
 from typing import Any
 
-from verdict.configuration.found import kafka_options
 from verdict.configuration.settings import Settings
 from verdict.decision.shown import state_shown
 from verdict.errors import VerdictError
 from verdict.event_log.archive import Archive
 from verdict.event_log.chapters import Fields, chapters, nowhere, place_of
-from verdict.event_log.decisions import read_decisions
 from verdict.event_log.folding import Moment, folded
 from verdict.model.message import LARGEST, Message
 from verdict.model.personal import personal_paths
@@ -111,28 +109,17 @@ def state_at(
         version: 0: before its first event.
         until: Count what was decided then or before, in epoch milliseconds.
 
-    Versions that people decided to pass over are none to it, as for `verdict state`; Kafka is
-    asked for these decisions where a version is missing.
-
     Raises:
         NotThere: The archive has no such version, or nothing of the aggregate.
-        VerdictError: Its events do not hold together.
+        VerdictError: Its history is damaged.
         Unreachable: The read side cannot be asked.
     """
     about = f"{aggregate_type} {aggregate_id!r}"
     with reader_of(settings, Sees.AUDITOR) as reader:
         archive = Archive(reader)
         placed = [*archive.history(aggregate_type, aggregate_id)]
-        lost = archive.lost(aggregate_type, aggregate_id)
-    places, snapshot = folded(
-        about,
-        placed,
-        Moment(version, until),
-        lambda: read_decisions(kafka_options(settings), settings.topics),
-        lost,
-        LOG.warning,
-    )
-    if not (placed or lost):
+    places, snapshot = folded(about, placed, Moment(version, until))
+    if not placed:
         raise NotThere(f"there is no {about}: the archive has no event of it")
     if snapshot.version < (version or 0):
         when = "archived up to" if until is None else "at that time at"

@@ -18,7 +18,7 @@ from verdict.kafka.access import Kafka
 from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import Offsets, ends, shown, starts
 from verdict.model.source import Source
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.marker import Marker
 from verdict.wire.records import encode
 from verdict.wire.topics import Topics
@@ -88,4 +88,5 @@ def _decision(kafka: Kafka, markers: str, why: str, wish: Wish) -> Decision:
         who=wish.who,
         why=why,
         decided_at=wish.at,
+        kind=Kind.ACCEPTED,
     )

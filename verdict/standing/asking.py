@@ -63,6 +63,7 @@ def standing_of(settings: Settings, patience: Patience | None = None) -> Standin
             found = replace(
                 found,
                 projections=reads.projections,
+                quarantines=reads.quarantines,
                 scattered=reads.scattered,
                 letters=reads.letters,
                 events=reads.events,

@@ -130,6 +130,24 @@ class ScatteredKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedAggregate:
+    """An aggregate whose history is damaged from `version` on; its commands are rejected."""
+
+    aggregate_type: str
+    aggregate_id: str
+    version: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantines:
+    """How many aggregates are quarantined, and one of them."""
+
+    aggregates: int
+    first: QuarantinedAggregate | None
+
+
+@dataclass(frozen=True, slots=True)
 class LettersStanding:
     """How many letters wait and are parked, and how many offsets are not taken in yet."""
 
@@ -197,6 +215,7 @@ class Standing:
     commands: tuple[CommandsStanding, ...] | None = None
     processors: tuple[ProcessorStanding, ...] | None = None
     projections: tuple[ProjectionStanding, ...] | None = None
+    quarantines: Quarantines | None = None
     scattered: ScatteredKeys | None = None
     letters: LettersStanding | None = None
     problems: tuple[Problem, ...] = ()

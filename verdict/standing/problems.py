@@ -9,6 +9,7 @@ from verdict.standing.facts import (
     PolicyRejections,
     Problem,
     ProjectionStanding,
+    Quarantines,
     ScatteredKeys,
     Standing,
 )
@@ -25,6 +26,8 @@ def _of_readers(found: Standing) -> Iterator[str]:
     for one in found.projections or ():
         if one.role == "live":
             yield from _stopped(one)
+    if found.quarantines is not None:
+        yield from _quarantined(found.quarantines)
     if found.scattered is not None:
         yield from _out_of_order(found.scattered)
     if found.letters is not None:
@@ -80,6 +83,16 @@ def _stopped(one: ProjectionStanding) -> Iterator[str]:
 
 def _why(held: HeldAggregate) -> str:
     return f"which cannot be applied: {held.error}" if held.error else "which is missing"
+
+
+def _quarantined(quarantines: Quarantines) -> Iterator[str]:
+    if first := quarantines.first:
+        yield (
+            f"{quarantines.aggregates} aggregates are quarantined, the first: "
+            f"{first.aggregate_type} {first.aggregate_id!r}, damaged from version {first.version} "
+            f"on: {first.error}; see all in the view aggregate_quarantined; bring their events "
+            "back, then stop the service and run `verdict recover`"
+        )
 
 
 def _out_of_order(scattered: ScatteredKeys) -> Iterator[str]:

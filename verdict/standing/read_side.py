@@ -20,6 +20,8 @@ from verdict.standing.facts import (
     PolicyRejections,
     PositionStanding,
     ProjectionStanding,
+    QuarantinedAggregate,
+    Quarantines,
     ScatteredAggregate,
     ScatteredKeys,
     VerificationStanding,
@@ -58,12 +60,18 @@ WHERE NOT EXISTS (
 ) ORDER BY 2, 3 LIMIT 1"""
 
 
+QUARANTINED = """\
+SELECT count(*) OVER (), aggregate_type, aggregate_id, version, error FROM aggregate_quarantined
+ORDER BY 2, 3 LIMIT 1"""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadSideStanding:
-    """Every version of every projection, keys on several partitions, letters, archived events, how
-    the commands of the last minute were answered, and rejected commands of policies."""
+    """Every version of every projection, quarantines, keys on several partitions, letters, archived
+    events, how the commands of the last minute were answered, and rejected commands of policies."""
 
     projections: tuple[ProjectionStanding, ...]
+    quarantines: Quarantines
     scattered: ScatteredKeys
     letters: LettersStanding
     events: int
@@ -119,6 +127,7 @@ class Told:
         self._letters: dict[str, int] = dict(_rows(reader, LETTERS))
         [(self.events,)] = _rows(reader, EVENTS)
         self.scattered = _scattered(*_rows(reader, SCATTERED))
+        self.quarantines = _quarantines(*_rows(reader, QUARANTINED))
         since = {"since": iso_time(wall_clock() - ANSWERED_MS)}
         self.answered: dict[str, int] = dict(reader.select(ANSWERED, since).rows)
         self.refused: dict[str, int] = dict(reader.select(REFUSED, since).rows)
@@ -130,6 +139,7 @@ class Told:
         ends = _ends(log, self.topics())
         return ReadSideStanding(
             tuple(self.projection(name, version, ends) for name, version in self.versions),
+            self.quarantines,
             self.scattered,
             self.letters(ends),
             self.events,
@@ -194,6 +204,11 @@ def _position(row: Row, ends: Ends) -> PositionStanding:
 def _scattered(first: Row = (0,)) -> ScatteredKeys:
     aggregates, *about = first
     return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
+
+
+def _quarantines(first: Row = (0,)) -> Quarantines:
+    aggregates, *about = first
+    return Quarantines(aggregates, QuarantinedAggregate(*about) if about else None)
 
 
 def _verified(reader: Reader) -> VerificationStanding | None:
