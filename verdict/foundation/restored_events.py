@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 from verdict.application import current
 from verdict.configuration.found import database_url
@@ -53,6 +53,9 @@ from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
 SHOWN = 12  # conflicts
+
+# the progress record may be of an earlier time than the database
+COMMANDS = 'SELECT topic, "partition", max("offset") + 1 FROM outcome GROUP BY topic, "partition"'
 
 Restorations = Mapping[Partition, Restoration]
 
@@ -155,6 +158,8 @@ class _Restoring:
     def _unread(self) -> dict[Partition, int]:
         """Return how many offsets have to be used up on each partition, if any."""
         reached = self._positions.reached()
+        for place, offset in self._commands().items():
+            reached[place] = max(reached.get(place, 0), offset)
         with KafkaLog(self._kafka.settings) as log:
             there = log.topics()
             written = log.written([place for place in reached if place.topic in there])
@@ -165,6 +170,12 @@ class _Restoring:
             for place, count in lacking.items()
             if count > 0 or place in hidden
         }
+
+    def _commands(self) -> dict[Partition, int]:
+        """Return the offsets after the last commands whose outcomes the database has."""
+        with snapshot(self._engine) as connection:
+            rows = connection.execute(text(COMMANDS)).all()
+        return {Partition(topic, number): offset for topic, number, offset in rows}
 
     def _records(self, found: Restorations) -> Iterator[Record]:
         with snapshot(self._engine) as connection:
