@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from verdict.application import current
 from verdict.decider.recovery.bounds import HOUR_MS, remembered_since
 from verdict.decider.recovery.histories import DECISION, EVENT, RESPONSE, Stored
-from verdict.decider.recovery.outcomes import Memory
+from verdict.decider.recovery.outcomes import Memory, Unanswered
 from verdict.decider.recovery.tasks import FOLDED_SCHEMA, ROWS, Taken, folded
 from verdict.decision.handle import Limits
 from verdict.exactly_once.checkpoint import starting_offsets
@@ -98,7 +98,7 @@ class Folding:
         folder: Path,
         quarantines: Quarantines,
         archived: Path | None = None,
-        answered: offsets.Offsets | None = None,
+        unanswered: Unanswered | None = None,
     ) -> Seeded:
         """Write the seed of every shard as Parquet files into `folder`.
 
@@ -108,11 +108,11 @@ class Folding:
             folder: Where to.
             quarantines: The active ones.
             archived: A file with events that Kafka has dropped, and perhaps others.
-            answered: How far commands have an answer; None if nobody looked.
+            unanswered: Decided commands without an answer; None if nobody looked.
         """
         with _small_batches(self._spark):
             records = self._records(bounds, quarantines, archived)
-            memory = self._memory(bounds, answered)
+            memory = self._memory(bounds, unanswered)
             keys = shard_keys(self._spark, shards)
             (
                 self._folded(records, memory, self._tasks(bounds, archived))
@@ -148,7 +148,7 @@ class Folding:
             return records
         return records.unionByName(self._spark.createDataFrame(rows, STORED_SCHEMA))
 
-    def _memory(self, bounds: Spans, answered: offsets.Offsets | None) -> Memory:
+    def _memory(self, bounds: Spans, unanswered: Unanswered | None) -> Memory:
         responses = self._topic_of(RESPONSE)
         hour = F.floor(F.col("timestamp") / HOUR_MS).alias("hour")
         hours = self._stored(bounds, RESPONSE).select(hour).distinct().collect()
@@ -157,7 +157,7 @@ class Folding:
             limits=self._limits,
             since=remembered_since((row.hour for row in hours), keep_ms),
             decided=self._decided,
-            answered=answered,
+            unanswered=unanswered,
             whole=not any(kept.start for place, kept in bounds.items() if place.topic in responses),
         )
 

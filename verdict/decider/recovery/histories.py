@@ -17,6 +17,7 @@ from verdict.decision.recording import StoredEvent
 from verdict.decision.snapshot import NEVER_EXISTED, Snapshot, snapshot_codec
 from verdict.kafka.offsets import at
 from verdict.model.command_envelope import aggregate_id_rule
+from verdict.model.recorded_event import RecordedEvent
 from verdict.model.source import Source
 from verdict.model.told import told
 from verdict.operator.shard_state import Entry, outcome_key, snapshot_key
@@ -113,11 +114,13 @@ class _History:
         self._memory = memory
         self._quarantine: Decision | None = None
         self._end: End | None = None  # as responses say
-        self._response_skipped = False
+        self._told = 0  # up to which version responses say who caused it
+        self._untold = list[range]()  # versions before that of which none does
         self._skipped = list[tuple[Source, int | None]]()  # places of events, and their versions
         self._place = Source("", 0, 0)  # of the last record that counts
         self._greatest = 0  # version of an event
-        self._unanswered = False
+        self._unanswered = False  # whether the response to that event is lost
+        self._last_version = 0  # of an event whose response is lost
         self._derived = list[Folded]()
 
     def fold(self, records: Iterable[Stored]) -> Iterator[Folded]:
@@ -135,15 +138,15 @@ class _History:
                     yield from self._take_response(one)
         snapshot, problem = self._fold_events(events)
         problem = problem or self._contradiction(snapshot)
-        yield from self._derived
         if problem is not None:
             yield self._damaged(problem)
-        elif snapshot.version or self._quarantine:
+            return
+        yield from self._derived
+        if snapshot.version or self._quarantine:
             yield self._whole(snapshot)
 
     def _take_response(self, stored: Stored) -> Iterator[Folded]:
         if stored.passed_over:
-            self._response_skipped = True
             return
         try:
             response = decode(Response, stored.value or b"")
@@ -154,14 +157,23 @@ class _History:
         if source.offset >= end:
             yield _fault(stored, f"{stored} {_ahead(source, end)}")
         identity = response.aggregate_type, response.aggregate_id
-        if response.to_version is not None and identity == self._identity:
-            said = End(response.to_version, response.last_hash)
-            if self._end is None or said.version >= self._end.version:
-                self._end = said
+        if identity == self._identity:
+            self._take_versions(response)
         if is_remembered(response) and stored.timestamp >= self._memory.since:
             key = outcome_key(*identity, response.command_id)
             entry = self._memory.entry(stored.value or b"")
             yield Folded(stored.key or b"", key, entry, stored.offset)
+
+    def _take_versions(self, response: Response) -> None:
+        start, end = response.from_version, response.to_version
+        if start is None or end is None:
+            return
+        if self._end is None or end >= self._end.version:
+            self._end = End(end, response.last_hash)
+        if start < end and not response.duplicate:
+            if start > self._told:
+                self._untold.append(range(self._told + 1, start + 1))
+            self._told = max(self._told, end)
 
     def _fold_events(self, events: Iterator[Stored]) -> tuple[Snapshot[Any], Broken | None]:
         try:
@@ -197,13 +209,20 @@ class _History:
         is_unanswered = self._memory.is_unanswered(event.source)
         if event.version >= self._greatest:
             self._greatest, self._unanswered = event.version, is_unanswered
+        if is_unanswered:
+            self._last_version = max(self._last_version, event.version)
         is_young = (stored.timestamp or event.decided_at) >= self._memory.since
-        is_lost = is_unanswered or self._response_skipped
-        if event.index + 1 == event.count and is_young and is_lost:
+        if event.index + 1 == event.count and is_young and self._is_untold(event):
             key = outcome_key(*self._identity, event.command_id)
             entry = self._memory.entry(derived(found))
             self._derived.append(Folded(stored.key or b"", key, entry, offset=-1))
         return found
+
+    def _is_untold(self, event: RecordedEvent) -> bool:
+        """Whether the response to the command of this event is lost."""
+        if event.version > self._told:
+            return self._memory.is_unanswered(event.source)
+        return any(event.version in versions for versions in self._untold)
 
     def _event_in(self, stored: Stored) -> StoredEvent:
         event = decode_event(stored.aggregate_type, stored.value or b"")
@@ -224,7 +243,7 @@ class _History:
                 found + 1,
             )
         must_be_told = self._memory.whole or self._end is not None
-        if found > end.version and must_be_told and not self._is_derived:
+        if found > end.version and must_be_told and not self._unanswered:
             return Broken(
                 f"events end with version {found}, and its last response tells of version "
                 f"{end.version}: verdict did not write the events after that",
@@ -233,11 +252,6 @@ class _History:
         if found == end.version and end.last_hash not in (None, snapshot.last_hash):
             return Broken(f"version {found}, the last one, was altered", found)
         return self._not_without_skipped(snapshot) or self._not_lifted(snapshot)
-
-    @property
-    def _is_derived(self) -> bool:
-        """Whether the response to the last event may be lost."""
-        return self._unanswered or self._response_skipped
 
     def _not_without_skipped(self, snapshot: Snapshot[Any]) -> Broken | None:
         """Return why skipped events leave a gap at the end, which no later event shows."""
@@ -266,12 +280,10 @@ class _History:
 
     def _damaged(self, problem: Broken) -> Folded:
         known = self._quarantine.aggregate if self._quarantine else None
-        end, greatest = self._end, self._greatest
         version = problem.version
         assert version is not None, "fold and contradiction tell"
-        versions = [version - 1, end.version if end else 0, known.last_version if known else 0]
-        if end is None or self._is_derived:
-            versions.append(greatest)
+        versions = [self._last_version, known.last_version if known else 0]
+        versions.append(self._end.version if self._end else 0)
         aggregate = DamagedAggregate(
             *self._identity, version, max(versions), str(problem)[:ERROR_CHARS]
         )

@@ -1,11 +1,14 @@
 """Which outcomes a recovered state remembers: those of responses, and of events without one."""
 
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import NamedTuple
 
 from verdict.decision.handle import Limits
 from verdict.decision.recording import StoredEvent
-from verdict.kafka.offsets import Offsets, at
+from verdict.kafka.offsets import Offsets
 from verdict.model.reason import Reason
 from verdict.model.recorded_event import event_id
 from verdict.model.source import Source
@@ -13,6 +16,9 @@ from verdict.operator.batch import outcome_entry
 from verdict.operator.shard_state import Entry
 from verdict.wire.records import encode
 from verdict.wire.response import Response, Status
+from verdict.wire.spans import Partition, Span
+
+Unanswered = Mapping[Partition, Sequence[Span]]
 
 
 class Memory(NamedTuple):
@@ -22,21 +28,21 @@ class Memory(NamedTuple):
         limits: How long an outcome is remembered.
         since: A time of Kafka's, in milliseconds; older outcomes are not remembered.
         decided: How far commands are decided, by the marker.
-        answered: How far commands have an answer; None if nobody looked.
+        unanswered: Decided commands without an answer, in order; None if nobody looked.
         whole: Whether Kafka dropped no response, so that each aggregate must have one.
     """
 
     limits: Limits
     since: int
     decided: Offsets
-    answered: Offsets | None = None
+    unanswered: Unanswered | None = None
     whole: bool = True
 
     def is_unanswered(self, source: Source) -> bool:
-        """Tell whether the answers to this command and to all later ones are lost."""
-        if self.answered is None:
-            return False
-        return at(self.answered, source) <= source.offset < at(self.decided, source)
+        """Tell whether the answer to this command, which was decided, is lost."""
+        spans = (self.unanswered or {}).get(Partition.of(source), ())
+        number = bisect_right(spans, source.offset, key=attrgetter("start"))
+        return number > 0 and source.offset < spans[number - 1].end
 
     def entry(self, response: bytes) -> Entry:
         """Return the entry of the state for an outcome."""

@@ -15,13 +15,13 @@ from verdict.decider.generation import Generation
 from verdict.decider.recovery.archived import lay_archived, require_archived
 from verdict.decider.recovery.bounds import bounds_of
 from verdict.decider.recovery.folding import Folding, Seeded
-from verdict.decider.recovery.missing import answered
+from verdict.decider.recovery.missing import unanswered
+from verdict.decider.recovery.outcomes import Unanswered
 from verdict.decider.recovery.progress import Counts
 from verdict.decider.running import limits_of
 from verdict.errors import Unreachable, VerdictError
 from verdict.event_log.decisions import passed_over
 from verdict.event_log.passing import Wish
-from verdict.kafka.offsets import Offsets
 from verdict.spark.source import Ground
 from verdict.wire.decision import Decision, Kind, active_quarantines
 from verdict.wire.marker import Marker
@@ -106,10 +106,8 @@ class Seeding:
             LOG.warning("histories are damaged: folding again, with all that the archive has")
             self._counts.begin_anew()
             whole = {place: Span(0, kept.end) for place, kept in self._events.items()}
-            commands = self._settings.topics.every_commands()
-            seeded = self._folded(
-                decisions, whole, answered(self._ground, self._settings.topics, commands)
-            )
+            lacking = unanswered(self._ground, self._settings.topics, self._new.offsets)
+            seeded = self._folded(decisions, whole, lacking)
         made = [self._completed(one, decisions, wish) for one in seeded.decisions]
         if missing := [one for one in made if not one.who]:
             raise DamagedHistoriesError(missing, self._without_archive)
@@ -138,7 +136,7 @@ class Seeding:
         return made
 
     def _folded(
-        self, decisions: Sequence[Decision], archived: Spans, answers: Offsets | None = None
+        self, decisions: Sequence[Decision], archived: Spans, lacking: Unanswered | None = None
     ) -> Seeded:
         file = self._generation.folder / "archived.parquet"
         folding = Folding(
@@ -153,7 +151,7 @@ class Seeding:
         try:
             laid = self._laid(archived, file)
             seeded = folding.write(
-                self._bounds, shards, folder, active_quarantines(decisions), laid, answers
+                self._bounds, shards, folder, active_quarantines(decisions), laid, lacking
             )
         finally:
             file.unlink(missing_ok=True)
