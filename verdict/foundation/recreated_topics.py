@@ -68,7 +68,7 @@ def recreate_topics(settings: Settings, kafka: Kafka, wish: Wish) -> list[str]:
             f"{', '.join(gone)} {_is_are(gone)} gone, and so is the progress record that says how "
             "far they were read: restore the broker's files from a backup"
         )
-    _refuse_needed(gone, settings.topics)
+    _check_recreatable(gone, settings.topics)
     begins = _begins(positions, settings.topics, gone)
     _make(kafka, settings.topics, begins)
     _continue(kafka, settings, begins)
@@ -92,7 +92,7 @@ def _gone(positions: ReadPositions, kafka: Kafka, declared: Collection[str]) -> 
     )
 
 
-def _refuse_needed(gone: Collection[str], topics: Topics) -> None:
+def _check_recreatable(gone: Collection[str], topics: Topics) -> None:
     types = current().aggregate_types
     needed = {*map(topics.events, types), *map(topics.responses, types), *topics.states}
     if lost := sorted({*needed, topics.decisions} & {*gone}):

@@ -117,7 +117,7 @@ class _Restoring:
         appender = Appender(self._kafka, self._decider.transactional_id)
         appender.use_up(self._unread())
         found = self._compared()
-        _refuse_conflicts(found)
+        _check_conflicts(found)
         # one offset between, so that no position is both before and after the restoration
         appender.use_up({place: 1 for place, one in found.items() if one.missing})
         appended = appender.append(self._records(found))
@@ -277,7 +277,7 @@ def _lost(page: Sequence[EventPlace], log: KafkaLog, place: Partition, kept: Spa
     ]
 
 
-def _refuse_conflicts(found: Restorations) -> None:
+def _check_conflicts(found: Restorations) -> None:
     said = [
         f"version {event.identity[2]} of {event.identity[0]} {event.identity[1]!r} was archived at "
         f"{place}:{event.offset} with the SHA-256 {event.hash[:16]}…, and {place}:{other.offset} "
