@@ -77,7 +77,7 @@ def filled(settings: Settings) -> Filled:
         VerdictError: The database is none that verdict knows, or of a newer version.
         Unreachable: It does not answer.
     """
-    with _database_if_any(settings) as engine:
+    with database_if_any(settings) as engine:
         if engine is None:
             return NOT_FILLED
         with failing_in_words(engine), snapshot(engine) as connection:
@@ -86,7 +86,7 @@ def filled(settings: Settings) -> Filled:
 
 def follow_instead(settings: Settings, found: Identity) -> None:
     """Let the read side follow these topics in the place of those that bore their names."""
-    with _database_if_any(settings) as engine:
+    with database_if_any(settings) as engine:
         if engine is None:
             return
         with failing_in_words(engine), engine.begin() as connection:
@@ -147,7 +147,8 @@ def beyond(reached: Mapping[Partition, int], ends: Offsets) -> list[str]:
 
 
 @contextmanager
-def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
+def database_if_any(settings: Settings) -> Iterator[Engine | None]:
+    """Give the database; None where there is no such file yet."""
     url = database_url(settings)
     if (file := file_of(url)) is not None and not file.exists():
         yield None
@@ -157,7 +158,7 @@ def _database_if_any(settings: Settings) -> Iterator[Engine | None]:
 
 
 def _last_archived(settings: Settings) -> Archived:
-    with _database_if_any(settings) as engine:
+    with database_if_any(settings) as engine:
         if engine is None:
             return {}
         if not has_archive(engine):

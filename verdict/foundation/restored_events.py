@@ -15,6 +15,7 @@ from what the archive and the topic hold, so no event is appended twice.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 
 from sqlalchemy import Connection, Engine, text
@@ -22,12 +23,12 @@ from sqlalchemy import Connection, Engine, text
 from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
-from verdict.database.address import shown
+from verdict.database.address import parse, shown
 from verdict.errors import VerdictError
 from verdict.event_log import archived_places
 from verdict.event_log.archived_places import StoredEvent
 from verdict.event_log.decisions import read_decisions, write_decisions
-from verdict.event_log.followed_log import has_archive
+from verdict.event_log.followed_log import database_if_any, has_archive
 from verdict.event_log.passing import Wish
 from verdict.event_log.placed import event_in, laid
 from verdict.event_log.restoration import EventPlace, Restoration, compare
@@ -43,7 +44,7 @@ from verdict.kafka.log import KafkaLog
 from verdict.kafka.offsets import AnyOffsets, Offsets
 from verdict.model.source import Source
 from verdict.projection import position
-from verdict.projection.database import failing_in_words, opened, snapshot
+from verdict.projection.database import failing_in_words, snapshot
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.decision import Decision, Kind
 from verdict.wire.marker import Marker
@@ -89,14 +90,14 @@ def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
         Unreachable: Kafka or the database does not answer.
     """
     refuse_another_owner(settings.topics, kafka)
-    url = database_url(settings)
-    with opened(url) as engine, failing_in_words(engine):
-        if not has_archive(engine):
+    with database_if_any(settings) as engine:
+        if engine is None or not has_archive(engine):
             raise VerdictError(
-                f"{shown(engine.url)} has no archive of events: name the database that has it with "
-                "--database-url"
+                f"{shown(parse(database_url(settings)))} has no archive of events: name the "
+                "database that has it with --database-url"
             )
-        return _Restoring(settings, kafka, engine).run(wish)
+        with failing_in_words(engine):
+            return _Restoring(settings, kafka, engine).run(wish)
 
 
 class _Restoring:
@@ -110,9 +111,8 @@ class _Restoring:
         self._decider = decider_query(self._topics, settings.shards)
 
     def run(self, wish: Wish) -> Restored:
-        for query, marker in self._positions.markers:
-            if query.name == DECIDER:
-                own(query, self._kafka, lambda marker=marker: marker).close()
+        for former in (one for query, one in self._positions.markers if query.name == DECIDER):
+            own(self._decider, self._kafka, partial(_unchanged, former)).close()
         self._report_lost_beyond_archive()
         appender = Appender(self._kafka, self._decider.transactional_id)
         appender.use_up(self._unread())
@@ -218,7 +218,7 @@ class _Restoring:
                 "%s reads events of %s a second time, as others were appended after the loss",
                 query.name, ", ".join(again),
             )  # fmt: skip
-        own(query, self._kafka, lambda: corrected).close()
+        own(query, self._kafka, partial(_unchanged, corrected)).close()
 
     def _report_lost_beyond_archive(self) -> None:
         """Name who has read events that neither Kafka nor the archive has."""
@@ -332,3 +332,7 @@ def _moved(offsets: AnyOffsets, found: Restorations) -> Offsets:
         ]
         for topic, of in offsets.items()
     }
+
+
+def _unchanged(marker: Marker) -> Marker:
+    return marker
