@@ -13,14 +13,13 @@ from what the archive and the topic hold, so no event is appended twice.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
-from verdict.application import current
 from verdict.configuration.found import database_url
 from verdict.configuration.settings import Settings
 from verdict.database.address import parse, shown
@@ -29,27 +28,24 @@ from verdict.event_log import archived_places
 from verdict.event_log.archived_places import StoredEvent
 from verdict.event_log.decisions import read_decisions, write_decisions
 from verdict.event_log.followed_log import database_if_any, has_archive
+from verdict.event_log.lost_events import compared
 from verdict.event_log.passing import Wish
-from verdict.event_log.placed import event_in, laid
-from verdict.event_log.restoration import EventPlace, Restoration, compare
 from verdict.exactly_once.decider_query import decider_query
-from verdict.exactly_once.markers import settled_marker
 from verdict.exactly_once.owner import own
 from verdict.exactly_once.ownership import refuse_another_owner
-from verdict.exactly_once.query import DECIDER, Query
+from verdict.exactly_once.query import DECIDER
 from verdict.foundation.read_positions import ReadPositions, read_positions
+from verdict.foundation.restored_progress import Restorations, correct_progress, unchanged
 from verdict.kafka.access import Kafka
 from verdict.kafka.appending import Appender, Record
 from verdict.kafka.log import KafkaLog
-from verdict.kafka.offsets import AnyOffsets, Offsets
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import failing_in_words, snapshot
 from verdict.wire.cloud_events import event_headers
 from verdict.wire.decision import Decision, Kind
-from verdict.wire.marker import Marker
 from verdict.wire.records import decode_event
-from verdict.wire.spans import Partition, Span
+from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
 LOG = logging.getLogger("verdict.recovery")
@@ -57,8 +53,6 @@ SHOWN = 12  # conflicts
 
 # the progress record may be of an earlier time than the database
 COMMANDS = 'SELECT topic, "partition", max("offset") + 1 FROM outcome GROUP BY topic, "partition"'
-
-Restorations = Mapping[Partition, Restoration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +98,7 @@ class _Restoring:
     """What all steps of a restoration need."""
 
     def __init__(self, settings: Settings, kafka: Kafka, engine: Engine) -> None:
+        self._settings = settings
         self._topics: Topics = settings.topics
         self._kafka = kafka
         self._engine = engine
@@ -112,48 +107,25 @@ class _Restoring:
 
     def run(self, wish: Wish) -> Restored:
         for former in (one for query, one in self._positions.markers if query.name == DECIDER):
-            own(self._decider, self._kafka, partial(_unchanged, former)).close()
+            own(self._decider, self._kafka, partial(unchanged, former)).close()
         self._report_lost_beyond_archive()
         appender = Appender(self._kafka, self._decider.transactional_id)
         appender.use_up(self._unread())
-        found = self._compared()
+        found = compared(self._engine, self._kafka, self._topics)
         _check_conflicts(found)
         # one offset between, so that no position is both before and after the restoration
         appender.use_up({place: 1 for place, one in found.items() if one.missing})
         appended = appender.append(self._records(found))
         self._record(found, wish)
-        found = self._compared()
+        found = compared(self._engine, self._kafka, self._topics)
         for query, _ in self._positions.markers:
             if query.name != DECIDER:
-                self._correct_progress(query, found)
+                correct_progress(self._settings, self._kafka, query, found)
         with self._engine.begin() as connection:
             for place, one in found.items():
                 archived_places.move(connection, place, one.moved)
                 position.move(connection, place, one.position)
         return Restored({place: len(one.archived) for place, one in found.items()}, appended)
-
-    def _compared(self) -> dict[Partition, Restoration]:
-        """Return what there is about each partition of which Kafka has lost archived events."""
-        found = {}
-        with KafkaLog(self._kafka.settings) as log, snapshot(self._engine) as connection:
-            places = log.places(map(self._topics.events, current().aggregate_types))
-            log.await_settled(places, "events cannot be restored")
-            for place, kept in log.bounds(places).items():
-                start, archived = _from_first_lost(connection, log, place, kept)
-                if archived:
-                    there = self._kept(log, place, Span(start, kept.end))
-                    found[place] = compare(start, archived, there)
-        return found
-
-    def _kept(self, log: KafkaLog, place: Partition, span: Span) -> Iterator[EventPlace]:
-        aggregate_type = self._topics.aggregate_of(place.topic)
-        for record in map(laid, log.read({place: span})):
-            value, key = record.value or b"", (record.key or b"").decode(errors="replace")
-            event = event_in(aggregate_type, key, value)
-            identity = (
-                None if isinstance(event, str) else (aggregate_type, key, event.event.version)
-            )
-            yield EventPlace(identity, sha256(value).hexdigest(), record.offset)
 
     def _unread(self) -> dict[Partition, int]:
         """Return how many offsets have to be used up on each partition, if any."""
@@ -203,23 +175,6 @@ class _Restoring:
         new = [one for one in decisions if (one.source, one.until) not in known]
         write_decisions(self._kafka.settings, self._topics, new)
 
-    def _correct_progress(self, query: Query, found: Restorations) -> None:
-        """Let policies, or the lake, go on at the first event that they have not read."""
-        marker = settled_marker(self._kafka, query)
-        if marker is None or marker == (corrected := _corrected(marker, found)):
-            return
-        again = [
-            str(place)
-            for place, one in found.items()
-            if place.topic in query.inputs and not one.is_in_order
-        ]
-        if again:
-            LOG.warning(
-                "%s reads events of %s a second time, as others were appended after the loss",
-                query.name, ", ".join(again),
-            )  # fmt: skip
-        own(query, self._kafka, partial(_unchanged, corrected)).close()
-
     def _report_lost_beyond_archive(self) -> None:
         """Name who has read events that neither Kafka nor the archive has."""
         with snapshot(self._engine) as connection:
@@ -237,44 +192,6 @@ class _Restoring:
                     "again with `verdict projection rebuild %s`",
                     name, version, place, at, known, name,
                 )  # fmt: skip
-
-
-def _from_first_lost(
-    connection: Connection, log: KafkaLog, place: Partition, kept: Span
-) -> tuple[int, list[EventPlace]]:
-    """Return the archived events of a partition from the first on that Kafka has not at its place.
-
-    It looks back page by page, until all of one is there. What Kafka dropped at the beginning of
-    the partition is not lost.
-
-    Returns:
-        The offset after the last event before the loss, and the events; none if none is lost.
-    """
-    looked_at: list[EventPlace] = []
-    first: int | None = None
-    for page in archived_places.newest_first(connection, place):
-        looked_at += page
-        lost = _lost(page, log, place, kept)
-        first = min(lost, default=first)
-        if not lost:
-            break
-    if first is None:
-        return kept.end, []
-    before = [event.offset + 1 for event in looked_at if event.offset < first]
-    archived = [event for event in reversed(looked_at) if event.offset >= first]
-    return max([kept.start, *before]), archived
-
-
-def _lost(page: Sequence[EventPlace], log: KafkaLog, place: Partition, kept: Span) -> list[int]:
-    """Return the offsets of archived events, newest first, that Kafka has not at their places."""
-    span = Span(max(page[-1].offset, kept.start), min(page[0].offset + 1, kept.end))
-    records = log.read({place: span}) if span.start < span.end else ()
-    there = {one.offset(): sha256(one.value() or b"").hexdigest() for one in records}
-    return [
-        event.offset
-        for event in page
-        if event.offset >= kept.start and there.get(event.offset) != event.hash
-    ]
 
 
 def _check_conflicts(found: Restorations) -> None:
@@ -316,23 +233,3 @@ def _record(place: Partition, event: StoredEvent) -> Record:
         "value": event.value,
         "headers": [*headers.items()],
     }
-
-
-def _corrected(marker: Marker, found: Restorations) -> Marker:
-    return replace(marker, offsets=_moved(marker.offsets, found), left=_moved(marker.left, found))
-
-
-def _moved(offsets: AnyOffsets, found: Restorations) -> Offsets:
-    return {
-        topic: [
-            found[place].position(offset)
-            if (place := Partition(topic, number)) in found
-            else offset
-            for number, offset in enumerate(of)
-        ]
-        for topic, of in offsets.items()
-    }
-
-
-def _unchanged(marker: Marker) -> Marker:
-    return marker
