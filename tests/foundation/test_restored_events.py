@@ -10,7 +10,7 @@ from sqlalchemy import text
 from tests.audit.books import PLACE, Books
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
-from verdict.event_log.followed_log import refuse_another_database
+from verdict.event_log.followed_log import follow_this_log, refuse_another_database
 from verdict.event_log.passing import Wish
 from verdict.foundation import restored_events
 from verdict.foundation.restored_events import Restored, restore_events
@@ -175,6 +175,22 @@ def test_other_events_under_the_same_versions_are_named_and_nothing_is_appended(
 
     said = r"version 3 of order 'o-1' was archived at .* has other bytes"
     with pytest.raises(VerdictError, match=said):
+        power.restore()
+
+    assert power.events() == before
+
+
+@pytest.mark.proves("G-01")
+def test_nothing_is_appended_to_another_kafka(power: PowerFailure) -> None:
+    """The topics have the same names there."""
+    engine, topics = power.books.read_side.engine, power.books.topics.of_the_log()
+    follow_this_log(engine, power.kafka, topics)
+    power.fail()
+    before = power.events()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE followed_topic_v1 SET cluster_id = 'another one'"))
+
+    with pytest.raises(AnotherLog, match="the cluster's id was another one and is"):
         power.restore()
 
     assert power.events() == before

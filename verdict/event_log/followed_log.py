@@ -116,6 +116,19 @@ def refuse_another_database(settings: Settings, kafka: Kafka) -> None:
         raise AnotherLog(f"{whose} belongs to another log: {'; '.join(said)}. {LOST}")
 
 
+def check_same_topics(settings: Settings, kafka: Kafka, filling: Filled) -> None:
+    """Return if a database was filled from these topics, however far they go now.
+
+    Raises:
+        AnotherLog: It was filled from another cluster, or from topics that are no more.
+        Unreachable: Kafka does not answer.
+    """
+    topics = settings.topics.of_the_log()
+    found = Identities(kafka).identity({*topics, *filling.noted.topic_ids})
+    whose = f"the read side {shown(parse(database_url(settings)))}"
+    refuse_other_topics(whose, *filling.noted, topics, found)
+
+
 def has_archive(engine: Engine) -> bool:
     """Tell whether a database has an archive, and positions in the log."""
     with failing_in_words(engine), snapshot(engine) as connection:

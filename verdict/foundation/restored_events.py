@@ -27,13 +27,14 @@ from verdict.errors import VerdictError
 from verdict.event_log import archived_places
 from verdict.event_log.archived_places import StoredEvent
 from verdict.event_log.decisions import read_decisions, write_decisions
-from verdict.event_log.followed_log import database_if_any, has_archive
+from verdict.event_log.followed_log import check_same_topics, database_if_any, has_archive
 from verdict.event_log.lost_events import compared
 from verdict.event_log.passing import Wish
 from verdict.exactly_once.decider_query import decider_query
 from verdict.exactly_once.owner import own
 from verdict.exactly_once.ownership import refuse_another_owner
 from verdict.exactly_once.query import DECIDER
+from verdict.foundation.known_markers import refuse_another_log
 from verdict.foundation.read_positions import ReadPositions, read_positions
 from verdict.foundation.restored_progress import Restorations, correct_progress, unchanged
 from verdict.kafka.access import Kafka
@@ -80,10 +81,14 @@ def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
     Raises:
         VerdictError: There is no archive, a row of it was altered, or Kafka holds other events
             under the versions of lost ones; nothing was changed.
+        AnotherLog: The database is of another Kafka.
         OwnedByAnother, NotPublished: Somebody else uses the topics, or starts meanwhile.
         Unreachable: Kafka or the database does not answer.
     """
+    refuse_another_log(settings, kafka)
     refuse_another_owner(settings.topics, kafka)
+    positions = read_positions(settings, kafka)
+    check_same_topics(settings, kafka, positions.read_side)
     with database_if_any(settings) as engine:
         if engine is None or not has_archive(engine):
             raise VerdictError(
@@ -91,18 +96,20 @@ def restore_events(settings: Settings, kafka: Kafka, wish: Wish) -> Restored:
                 "database that has it with --database-url"
             )
         with failing_in_words(engine):
-            return _Restoring(settings, kafka, engine).run(wish)
+            return _Restoring(settings, kafka, engine, positions).run(wish)
 
 
 class _Restoring:
     """What all steps of a restoration need."""
 
-    def __init__(self, settings: Settings, kafka: Kafka, engine: Engine) -> None:
+    def __init__(
+        self, settings: Settings, kafka: Kafka, engine: Engine, positions: ReadPositions
+    ) -> None:
         self._settings = settings
         self._topics: Topics = settings.topics
         self._kafka = kafka
         self._engine = engine
-        self._positions: ReadPositions = read_positions(settings, kafka)
+        self._positions = positions
         self._decider = decider_query(self._topics, settings.shards)
 
     def run(self, wish: Wish) -> Restored:
