@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from random import Random
+from typing import Any
 
 from commands.position import AdjustPosition, OpenPosition
 from tests.decision.desk import OPEN, command
@@ -115,7 +116,7 @@ class World:
         return command_id in {one.command_id for one in first}
 
     @property
-    def snapshot(self) -> Snapshot[object]:
+    def snapshot(self) -> Snapshot[Any]:
         """What the decider knows of the aggregate."""
         kept = self.state.get(snapshot_key("position", KEY.decode()))
         return NEVER_EXISTED if kept is None else snapshot_codec("position").decode(kept)

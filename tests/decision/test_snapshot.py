@@ -42,6 +42,7 @@ def snapshots(
         state=st.none() | states,
         last_hash=HASHES,
         decided_at=INSTANTS,
+        quarantined=st.just(False),
     )
 
 
@@ -66,6 +67,12 @@ def test_nothing_but_the_version_hash_and_time_is_left_of_a_deleted_aggregate() 
     assert deleted.life_cycle is LifeCycle.DELETED
     assert deleted.state is None
     assert len(snapshot_codec("order").encode(deleted)) == 1 + 8 + 8 + 1 + 1 + 32
+
+
+def test_of_a_quarantined_aggregate_the_first_damaged_version_is_kept() -> None:
+    codec, quarantined = snapshot_codec("order"), Snapshot[Any](7, quarantined=True)
+
+    assert codec.decode(codec.encode(quarantined)) == quarantined
 
 
 def test_an_aggregate_is_a_few_dozen_bytes() -> None:

@@ -1,10 +1,12 @@
 """From bytes to bytes, and the plain way through objects: every output and entry is the same."""
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,11 +22,12 @@ from tests.wire.arbitrary import AGGREGATES, EXPECTED, INSTANTS, NO_NUL, TEXTS, 
 from verdict.application import current, using
 from verdict.decision.handle import Limits
 from verdict.decision.received import CommandRecord
+from verdict.decision.snapshot import Snapshot, snapshot_codec
 from verdict.model.command_envelope import CommandEnvelope
 from verdict.model.refused import Refused
 from verdict.operator.batch import ShardBatch
 from verdict.operator.output import Output
-from verdict.operator.shard_state import DictState
+from verdict.operator.shard_state import DictState, Entry, snapshot_key
 from verdict.wire.commands import encode_command
 from verdict.wire.topics import Topics
 
@@ -73,12 +76,22 @@ def short(text: str) -> bool:
     return len(text) <= 128
 
 
-def assert_same(log: list[CommandRecord], limits: Limits, cut: int) -> list[Output]:
-    """Decide a log in both ways, in batches of `cut` records; return the outputs."""
+def assert_same(
+    log: list[CommandRecord], limits: Limits, cut: int, quarantined: Collection[bytes] = ()
+) -> list[Output]:
+    """Decide a log in both ways, in batches of `cut` records; return the outputs.
+
+    The aggregates of the keys `quarantined` are so from the beginning.
+    """
     log = [
         one._replace(source=replace(one.source, offset=n, partition=0)) for n, one in enumerate(log)
     ]
     state, plain, outputs, expected = DictState(), DictState(), list[Output](), list[Output]()
+    for key in quarantined:
+        for of in current().aggregate_types:
+            entry = Entry(snapshot_codec(of).encode(Snapshot(3, quarantined=True)))
+            plain.entries[snapshot_key(of, key.decode())] = entry
+    state.entries |= plain.entries
     for begin in range(0, len(log), cut):
         some = sorted(log[begin : begin + cut], key=lambda one: one.place)
         expected += outputs_of(some, plain, limits)
@@ -123,6 +136,15 @@ def careless(state: Any, command: Any) -> Any:
     if type(command) not in answers:
         return order.order.decide(state, command)
     return answers[type(command)]
+
+
+@pytest.mark.proves("C-17")
+@given(st.lists(records(), min_size=1, max_size=12), st.data())
+def test_commands_to_quarantined_aggregates_are_rejected_as_in_the_plain_way(
+    log: list[CommandRecord], data: st.DataObject
+) -> None:
+    keys = sorted({one.key for one in log if one.key})
+    assert_same(log, Limits(), 5, data.draw(st.sets(st.sampled_from(keys))) if keys else ())
 
 
 @given(st.lists(records(), min_size=1, max_size=12), LIMITS)

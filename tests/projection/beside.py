@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
+from verdict.projection.amendments import in_force
 
 from tests.projection.read_side import ReadSide, Rows
 from verdict.projection import creation, filling
 from verdict.projection.amended import amended
-from verdict.projection.amendments import in_force
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
 from verdict.projection.comparison import Content, content

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from verdict.projection.amendments import Changed
 
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
 from tests.projection.event_log import EventLog
 from tests.projection.event_log import opened as position
-from verdict.projection.amendments import Changed
 from verdict.projection.builder import Rebuildable
 from verdict.read_models.batches import final_rows
 from verdict.read_models.batches.final_rows import (

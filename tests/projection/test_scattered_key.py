@@ -15,7 +15,7 @@ from verdict.projection.creation import create
 from verdict.projection.outcome import outcome
 from verdict.projection.scattered_key import note
 from verdict.standing.read_side import SCATTERED as COMPLAINT
-from verdict.wire.decision import Decision
+from verdict.wire.decision import Decision, Kind
 from verdict.wire.response import Response
 
 SCATTERED = "SELECT aggregate_type, aggregate_id, partitions FROM scattered_key ORDER BY 1, 2"
@@ -58,7 +58,9 @@ def test_where_a_person_has_accepted_more_partitions_nobody_complains_of_keys_th
     assert read_side.select(COMPLAINT) == [(2, "order", "a", 2)]
 
     place = Source("order.commands", 4, 0)
-    word = Decision(source=place, until=0, who="ada", why="more load", decided_at=5)
+    word = Decision(
+        source=place, until=0, who="ada", why="more load", decided_at=5, kind=Kind.ACCEPTED
+    )
     with read_side.engine.begin() as connection:
         decision.copy(connection, [word])
 
