@@ -3,7 +3,8 @@
 The order of steps lets a repetition finish what an interrupted run began. What is appended follows
 from what the archive and the topic hold, so no event is appended twice.
 
-1. Fence the command processor.
+1. Fence the command processor, and let its progress record cover all commands whose outcomes the
+   database has: it may have lost its end, too.
 2. Use up the offsets that anybody has read, on each topic that ends below them. So no offset stands
    for two records, and no reader anywhere misses what is appended. A transaction of the command
    processor whose end was lost is aborted by that.
@@ -14,7 +15,7 @@ from what the archive and the topic hold, so no event is appended twice.
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 
@@ -40,6 +41,7 @@ from verdict.foundation.restored_progress import Restorations, correct_progress,
 from verdict.kafka.access import Kafka
 from verdict.kafka.appending import Appender, Record
 from verdict.kafka.log import KafkaLog
+from verdict.kafka.offsets import Offsets, by_topic
 from verdict.model.source import Source
 from verdict.projection import position
 from verdict.projection.database import failing_in_words, snapshot
@@ -52,7 +54,6 @@ from verdict.wire.topics import Topics
 LOG = logging.getLogger("verdict.recovery")
 SHOWN = 12  # conflicts
 
-# the progress record may be of an earlier time than the database
 COMMANDS = 'SELECT topic, "partition", max("offset") + 1 FROM outcome GROUP BY topic, "partition"'
 
 
@@ -114,7 +115,8 @@ class _Restoring:
 
     def run(self, wish: Wish) -> Restored:
         for former in (one for query, one in self._positions.markers if query.name == DECIDER):
-            own(self._decider, self._kafka, partial(unchanged, former)).close()
+            claim = replace(former, offsets=_raised(former.offsets, self._commands()))
+            own(self._decider, self._kafka, partial(unchanged, claim)).close()
         self._report_lost_beyond_archive()
         appender = Appender(self._kafka, self._decider.transactional_id)
         appender.use_up(self._unread())
@@ -240,3 +242,10 @@ def _record(place: Partition, event: StoredEvent) -> Record:
         "value": event.value,
         "headers": [*headers.items()],
     }
+
+
+def _raised(offsets: Offsets, decided: Mapping[Partition, int]) -> Offsets:
+    """Return a position in topics of commands that is not below what is known to be decided."""
+    known = {Partition(topic, n): at for topic, of in offsets.items() for n, at in enumerate(of)}
+    raised = {place: max(at, decided.get(place, 0)) for place, at in known.items()}
+    return offsets | by_topic(raised)
