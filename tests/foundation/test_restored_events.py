@@ -2,16 +2,19 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from tests.audit.books import PLACE, Books
+from tests.audit.books import PLACE, Books, Written
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import read_decisions
 from verdict.event_log.followed_log import follow_this_log, refuse_another_database
 from verdict.event_log.passing import Wish
+from verdict.exactly_once.decider_query import NAME, decider_query
+from verdict.exactly_once.markers import settled_marker
 from verdict.foundation import restored_events
 from verdict.foundation.restored_events import Restored, restore_events
 from verdict.kafka.access import Kafka
@@ -20,7 +23,8 @@ from verdict.kafka.identity import AnotherLog
 from verdict.kafka.log import KafkaLog
 from verdict.local.broker import EmbeddedBroker
 from verdict.wire.decision import Kind
-from verdict.wire.records import decode_event, encode_event
+from verdict.wire.marker import Marker
+from verdict.wire.records import decode_event, encode, encode_event
 
 pytestmark = [pytest.mark.kafka, pytest.mark.long, pytest.mark.timeout(300)]
 WISH = Wish(who="ann", why="the power failed", at=1_700_000_000_000)
@@ -83,6 +87,15 @@ class PowerFailure:
                 for event in [decode_event("order", bytes(one.value() or b""))]
             ]  # fmt: skip
 
+    def progress(self) -> Marker:
+        """Return the progress record of the command processor."""
+        marker = settled_marker(self.kafka, decider_query(self.books.topics, 1))
+        assert marker is not None
+        return marker
+
+    def record_of(self, marker: Marker) -> Written:
+        return self.books.topics.markers, NAME.encode(), encode(marker), 0
+
     def rows(self, view: str) -> list[tuple[object, ...]]:
         with self.books.read_side.engine.connect() as connection:
             return sorted(map(tuple, connection.execute(text(f"SELECT * FROM {view}"))), key=repr)
@@ -96,6 +109,16 @@ def power(tmp_path: Path) -> Iterator[PowerFailure]:
     found.broker.stop()
 
 
+def places(power: PowerFailure) -> set[tuple[str, int]]:
+    """Return name and offset of all events of orders in Kafka."""
+    topic = power.books.topics.events("order")
+    return {(name, at) for name in NAMES for at, _ in power.books.records(topic, name)}
+
+
+def archived_places(power: PowerFailure) -> set[tuple[object, object]]:
+    return {(row[0], row[3]) for row in power.rows(ARCHIVED)}
+
+
 ARCHIVED = '(SELECT aggregate_id, version, value, "offset", "partition" FROM event_archive)'
 
 
@@ -103,6 +126,9 @@ ARCHIVED = '(SELECT aggregate_id, version, value, "offset", "partition" FROM eve
 def test_lost_events_come_back_once_and_every_projection_goes_on(power: PowerFailure) -> None:
     events, shown = power.events(), power.rows("client_recent_order")
     archived = [row[:3] for row in power.rows(ARCHIVED)]
+    progress = power.progress()
+    older = {topic: [0] * len(of) for topic, of in progress.offsets.items()}
+    power.books.transact([power.record_of(replace(progress, offsets=older))])
     power.fail()
     assert len(power.events()) < len(events)
     with pytest.raises(AnotherLog, match=r"recover --restore-events --why"):
@@ -111,15 +137,12 @@ def test_lost_events_come_back_once_and_every_projection_goes_on(power: PowerFai
     done = power.restore()
 
     refuse_another_database(power.books.settings, power.kafka)
+    assert power.progress().offsets == progress.offsets
     assert sum(done.lost.values()) == done.appended == 9
     assert {(*one[:3],) for one in power.events()} == {(*one[:3],) for one in events}
     assert len(power.events()) == len(events)
     assert [row[:3] for row in power.rows(ARCHIVED)] == archived
-    in_kafka = {
-        (key, offset) for key in NAMES for offset, _ in
-        power.books.records(power.books.topics.events("order"), key)
-    }  # fmt: skip
-    assert {(row[0], row[3]) for row in power.rows(ARCHIVED)} == in_kafka
+    assert archived_places(power) == places(power)
     decided = read_decisions(power.books.options, power.books.topics)
     assert {(one.kind, one.who, one.why) for one in decided} == {
         (Kind.RESTORED, "ann", "the power failed")
