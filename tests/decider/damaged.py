@@ -132,14 +132,20 @@ class World:
         return all(self._is_harmless(one) for one in self.log if one.skipped)
 
     @property
+    def known(self) -> int:
+        """The last version that a response or the quarantine on record tells of."""
+        aggregate = self.quarantine.aggregate if self.quarantine else None
+        return max(self.answered, aggregate.last_version if aggregate else 0)
+
+    @property
     def answered(self) -> int:
         """The last version that a response tells of."""
         told = (decode(Response, value).to_version or 0 for _, value in self.responses)
         return max(told, default=0)
 
     def damage(self) -> None:
-        """Damage the log in one way; no version that only its event tells of gets lost."""
-        told = [one for one in self.log if 0 < one.version <= self.answered]
+        """Damage the log in one way; no version gets lost that nothing else tells of."""
+        told = [one for one in self.log if 0 < one.version <= self.known]
         ways = [self._forge, self._add_garbage, self._repeat]
         if told:
             ways += [self._remove, self._alter, self._garble, self._cut] * 2
@@ -148,11 +154,11 @@ class World:
         self.random.choice(ways)()
 
     def skip(self) -> None:
-        """Let an operator skip a record, as far as responses tell of it."""
+        """Let an operator skip a record, as far as something else tells of it."""
         candidates = [
             one
             for one in self.log
-            if one.version <= self.answered or one.kind is not Is.GOOD
+            if one.version <= self.known or one.kind is not Is.GOOD
         ]  # fmt: skip
         bad = [one for one in candidates if one.kind is not Is.GOOD]
         if candidates:
@@ -182,14 +188,14 @@ class World:
         self.end += 1
 
     def _pick(self) -> Event:
-        return self.random.choice([one for one in self.log if 0 < one.version <= self.answered])
+        return self.random.choice([one for one in self.log if 0 < one.version <= self.known])
 
     def _remove(self) -> None:
         self.log.remove(self._pick())
 
     def _cut(self) -> None:
         first = self._pick().version
-        self.log = [one for one in self.log if not first <= one.version <= self.answered]
+        self.log = [one for one in self.log if not first <= one.version <= self.known]
 
     def _garble(self) -> None:
         one = self._pick()
@@ -197,7 +203,7 @@ class World:
 
     def _alter(self) -> None:
         one = self._pick()
-        if one.kind is not Is.GARBAGE:
+        if one.kind is not Is.GARBAGE and one.version <= self.answered:
             event = decode_event("position", one.value)
             one.kind, one.value = Is.FORGED, encode_event(event._replace(actor="mallory"))
 
@@ -229,8 +235,10 @@ class World:
 
     @property
     def _can_lose_responses(self) -> bool:
-        """Whether the events behind the last responses are there, and tell of themselves."""
-        return len(self.responses) > 1 and self.is_whole and self.quarantine is None
+        """Whether something else tells of the versions, as their events or a quarantine."""
+        is_told = self.is_whole if self.quarantine is None else self.known == len(self.truth)
+        is_forged = any(one.kind is Is.FORGED for one in self.log)  # hashes tell of the last one
+        return len(self.responses) > 1 and is_told and not is_forged
 
     def _lose_responses(self) -> None:
         del self.responses[-self.random.randint(1, len(self.responses) - 1) :]

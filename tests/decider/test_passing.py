@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from tests.topics import create, drop
 from verdict.errors import VerdictError
 from verdict.event_log.decisions import passed_over
-from verdict.event_log.passing import NO_WISH, Log, Wish, planned, refuse_dropped
+from verdict.event_log.passing import NO_WISH, Log, Wish, planned, require_undecided
 from verdict.kafka.access import Kafka
 from verdict.local.broker import EmbeddedBroker
 from verdict.model.source import Source
@@ -152,6 +152,6 @@ def test_a_start_that_lacks_undecided_commands_is_refused(broker: EmbeddedBroker
     drop(servers, other, {0: 1})
     kafka = Kafka(settings={"bootstrap.servers": servers})
 
-    refuse_dropped(kafka, [topic, other], {topic: [2]})
+    require_undecided(kafka, [topic, other], {topic: [2]})
     with pytest.raises(VerdictError, match=r"lost-order.commands:0 from offset 1 to 1; their"):
-        refuse_dropped(kafka, [topic, other], {topic: [1]})
+        require_undecided(kafka, [topic, other], {topic: [1]})

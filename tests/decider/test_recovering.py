@@ -178,8 +178,7 @@ def test_an_aggregate_without_its_events_is_quarantined_until_they_are_back(
     ground, settings = new_ground(books.settings), books.settings
     before = recover(ground, settings)
     books.drop(books.topics.events("order"), books.partition("o-1"), 1)
-    elsewhere = SecretStr(f"sqlite:///{tmp_path / 'away.db'}")
-    away = settings.model_copy(update={"database_url": elsewhere})
+    away = without_archive(settings, tmp_path)
 
     with pytest.raises(DamagedHistoriesError, match=r"1 aggregates .*: order 'o-1' from version 1"):
         recover(ground, away)
@@ -263,8 +262,7 @@ def test_a_quarantine_that_comes_to_no_end_leaves_nothing_behind(
     before = recover(ground, settings)
     for number, (_, end) in enumerate(books.bounds(books.topics.events("order"))):
         books.drop(books.topics.events("order"), number, end)
-    elsewhere = SecretStr(f"sqlite:///{tmp_path / 'away.db'}")
-    away = settings.model_copy(update={"database_url": elsewhere})
+    away = without_archive(settings, tmp_path)
 
     def killed(step: RecoveryStep) -> None:
         if step is RecoveryStep.SEEDED:
@@ -334,6 +332,12 @@ def compact(books: Books, topic: str, name: str) -> None:
     while len(books.records(topic, name)) > 1:
         assert time.monotonic() < deadline, "nothing is compacted"
         time.sleep(0.1)
+
+
+def without_archive(settings: Settings, folder: Path) -> Settings:
+    """Return settings with a database that is not there."""
+    elsewhere = SecretStr(f"sqlite:///{folder / 'away.db'}")
+    return settings.model_copy(update={"database_url": elsewhere})
 
 
 def wish(skip: Source | None = None, *, quarantine: bool = False) -> Wish:

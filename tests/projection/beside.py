@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, create_engine
-from verdict.projection.amendments import in_force
 
 from tests.projection.read_side import ReadSide, Rows
-from verdict.projection import creation, filling
+from verdict.projection import creation, filling, intervention
 from verdict.projection.amended import amended
 from verdict.projection.batch import Carried, Delivery, Unreadable
 from verdict.projection.builder import Rebuildable
@@ -42,11 +41,8 @@ def compared(read_side: ReadSide, name: str, deliveries: Iterable[Delivery]) -> 
     assert isinstance(built, Rebuildable)
     engine = read_side.open() if read_side.is_postgresql else create_engine("sqlite://")
     with engine.begin() as connection, read_side.engine.connect() as reading:
-        topics = {one.topic for one in deliveries}
-        decided = in_force(reading, name, topics)
+        decided = intervention.in_force(reading, name)
         _build(connection, built, amended(sorted(deliveries, key=_order), decided))
-        if decided.lost:
-            built.unannounced().apply(connection, [*decided.lost.values()])
         pairs = zip(live.tables, built.tables, strict=True)
         found = [Both(content(reading, one), content(connection, two)) for one, two in pairs]
         creation.drop(connection, built)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from verdict.projection.amendments import Changed
 
 from projections.us_holder import us_holder
 from projections.us_holder_from_state import us_holder_from_state
@@ -46,7 +45,7 @@ def chunks(log: EventLog, damaged: str = "") -> Iterator[pa.RecordBatch]:
 def made_of(columns: list[pa.Array], projection: Rebuildable) -> Iterator[pa.RecordBatch]:
     """Yield what a task makes of `KAFKA_COLUMNS`."""
     table = projection.tables[0]
-    task = FinalRows(Decoder(Topics()), projection.builder, schema_of(table), Changed({}, {}))
+    task = FinalRows(Decoder(Topics()), projection.builder, schema_of(table), {})
     for made in task(iter([pa.RecordBatch.from_arrays(columns, names=list(KAFKA_COLUMNS))])):
         assert made.num_rows == 1
         yield opened(made.column(CHUNK)[0].as_buffer())

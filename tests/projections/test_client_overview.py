@@ -36,7 +36,6 @@ from verdict.model.recorded_event import RecordedEvent
 from verdict.projection.batch import Delivery
 from verdict.projection.described import query_of
 from verdict.read_models.as_of.filling import Records, fold
-from verdict.wire.decision import Decision
 from verdict.wire.spans import Partition
 from verdict.wire.topics import Topics
 
@@ -284,9 +283,6 @@ class Said:
 
     def in_force(self, projection: object) -> dict[Any, Any]:
         return {}
-
-    def lost(self) -> list[Decision]:
-        return []
 
 
 def history(random: Random, count: int) -> EventLog:

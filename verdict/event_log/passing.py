@@ -130,7 +130,7 @@ def planned(decided: Offsets, log: Log, wish: Wish, before: Iterable[Decision]) 
     return Plan(decisions, jumped, offsets)
 
 
-def refuse_dropped(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
+def require_undecided(kafka: Kafka, commands: Iterable[str], decided: Offsets) -> None:
     """Return if Kafka still has each command that is not decided.
 
     Args:

@@ -17,7 +17,7 @@ from verdict.decider.recovery.progress import Tell
 from verdict.decider.recovery.recovering import recover_outdated
 from verdict.decider.running import Deciding
 from verdict.errors import TimedOut, VerdictError
-from verdict.event_log.passing import refuse_dropped
+from verdict.event_log.passing import require_undecided
 from verdict.exactly_once.steps import OnStep
 from verdict.foundation.foundation import Foundation, WithoutSpark
 from verdict.kafka.reach import Reach
@@ -155,7 +155,7 @@ class DeciderPart:
     def start(self) -> None:
         """Become the owner, begin to decide, and send an empty batch through the operator."""
         stage = self._stage
-        _refuse_dropped(stage.ground, stage.settings)
+        _require_undecided(stage.ground, stage.settings)
         recover_outdated(stage.ground, stage.settings, stage.tell)
         self._held.callback(self._deciding.stop)
         self._deciding.start()
@@ -200,10 +200,10 @@ def await_rehearsal(rehearsal: Future[None], check: Callable[[], None], limit_s:
     rehearsal.result()
 
 
-def _refuse_dropped(ground: Foundation, settings: Settings) -> None:
+def _require_undecided(ground: Foundation, settings: Settings) -> None:
     """Raise a VerdictError when undecided commands are gone: Spark would find out after `ready`."""
     if ground.marker is not None:
-        refuse_dropped(ground.kafka, settings.topics.every_commands(), ground.marker.offsets)
+        require_undecided(ground.kafka, settings.topics.every_commands(), ground.marker.offsets)
 
 
 class LettersPart(Retrying):

@@ -5,7 +5,7 @@ it in its partition; so the last one that is answered is where the marker was. A
 letters of their own on `dead-letters`: those with our headers count, about commands that are there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -86,12 +86,22 @@ def unanswered(ground: Ground, topics: Topics, decided: Offsets) -> Unanswered:
         for topic in commands
         for number, end in enumerate(decided.get(topic, ()))
     }
+    found = _answers(ground, topics, {place: Span(0, end) for place, end in ends.items()})
+    return gaps(found, ends)
+
+
+def gaps(found: DataFrame, ends: Mapping[Partition, int]) -> Unanswered:
+    """Return the offsets before `ends` that are not among those found, by partition.
+
+    Args:
+        found: Topic, partition and offset, in any order, some perhaps twice.
+        ends: Of the partitions.
+    """
     order = Window.partitionBy("topic", "partition").orderBy("offset")
     before = F.lag("offset", 1, -1).over(order)
-    found = _answers(ground, topics, {place: Span(0, end) for place, end in ends.items()})
-    gaps = found.withColumn("before", before).where("offset > before + 1")
+    after_gaps = found.withColumn("before", before).where("offset > before + 1")
     lacking: dict[Partition, list[Span]] = {place: [] for place in ends}
-    for row in gaps.sort("topic", "partition", "offset").collect():
+    for row in after_gaps.sort("topic", "partition", "offset").collect():
         lacking[Partition(row.topic, row.partition)].append(Span(row.before + 1, row.offset))
     last = found.groupBy("topic", "partition").agg(F.max("offset")).collect()
     reached = {Partition(topic, partition): offset + 1 for topic, partition, offset in last}
