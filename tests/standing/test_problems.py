@@ -13,6 +13,8 @@ from verdict.standing.facts import (
     PolicyRejections,
     ProcessorStanding,
     ProjectionStanding,
+    QuarantinedAggregate,
+    QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
     Standing,
@@ -89,6 +91,7 @@ def test_who_is_stopped_is_named_with_why() -> None:
             projection("c", 2, held=(held("odd"),)),
             projection("d", 3, role="built", stopped_by="nobody reads it"),
         ),
+        quarantines=QuarantinedAggregates(3, QuarantinedAggregate("order", "o-4", 2, "a gap")),
         scattered=ScatteredKeys(2, ScatteredAggregate("order", "o-2", 3)),
         letters=LettersStanding(5, 1, 0),
     )
@@ -99,6 +102,7 @@ def test_who_is_stopped_is_named_with_why() -> None:
         "missing",
         "projection c v2 holds 1 aggregates, the first: order 'o-1' needs version 3, which cannot "
         "be applied: odd",
+        "3 aggregates are quarantined, the first: order 'o-4', damaged from version 2 on: a gap",
         "2 aggregates have commands on several partitions, the first: order 'o-2' on 3",
         "1 letters are parked, nobody tries them again: see why with `verdict letters list`",
     ]

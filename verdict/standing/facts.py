@@ -140,7 +140,7 @@ class QuarantinedAggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantines:
+class QuarantinedAggregates:
     """How many aggregates are quarantined, and one of them."""
 
     aggregates: int
@@ -215,7 +215,7 @@ class Standing:
     commands: tuple[CommandsStanding, ...] | None = None
     processors: tuple[ProcessorStanding, ...] | None = None
     projections: tuple[ProjectionStanding, ...] | None = None
-    quarantines: Quarantines | None = None
+    quarantines: QuarantinedAggregates | None = None
     scattered: ScatteredKeys | None = None
     letters: LettersStanding | None = None
     problems: tuple[Problem, ...] = ()

@@ -9,7 +9,7 @@ from verdict.standing.facts import (
     PolicyRejections,
     Problem,
     ProjectionStanding,
-    Quarantines,
+    QuarantinedAggregates,
     ScatteredKeys,
     Standing,
 )
@@ -85,7 +85,7 @@ def _why(held: HeldAggregate) -> str:
     return f"which cannot be applied: {held.error}" if held.error else "which is missing"
 
 
-def _quarantined(quarantines: Quarantines) -> Iterator[str]:
+def _quarantined(quarantines: QuarantinedAggregates) -> Iterator[str]:
     if first := quarantines.first:
         yield (
             f"{quarantines.aggregates} aggregates are quarantined, the first: "

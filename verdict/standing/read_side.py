@@ -21,7 +21,7 @@ from verdict.standing.facts import (
     PositionStanding,
     ProjectionStanding,
     QuarantinedAggregate,
-    Quarantines,
+    QuarantinedAggregates,
     ScatteredAggregate,
     ScatteredKeys,
     VerificationStanding,
@@ -71,7 +71,7 @@ class ReadSideStanding:
     events, how the commands of the last minute were answered, and rejected commands of policies."""
 
     projections: tuple[ProjectionStanding, ...]
-    quarantines: Quarantines
+    quarantines: QuarantinedAggregates
     scattered: ScatteredKeys
     letters: LettersStanding
     events: int
@@ -206,9 +206,9 @@ def _scattered(first: Row = (0,)) -> ScatteredKeys:
     return ScatteredKeys(aggregates, ScatteredAggregate(*about) if about else None)
 
 
-def _quarantines(first: Row = (0,)) -> Quarantines:
+def _quarantines(first: Row = (0,)) -> QuarantinedAggregates:
     aggregates, *about = first
-    return Quarantines(aggregates, QuarantinedAggregate(*about) if about else None)
+    return QuarantinedAggregates(aggregates, QuarantinedAggregate(*about) if about else None)
 
 
 def _verified(reader: Reader) -> VerificationStanding | None:
