@@ -235,7 +235,11 @@ def _record(place: Partition, event: StoredEvent) -> Record:
             f"event_archive was altered: its value has the SHA-256 {found[:16]}…, its hash says "
             f"{event.hash[:16]}…; restore the row from a backup of the database"
         )
-    headers = event_headers(decode_event(event.aggregate_type, event.value))
+    try:
+        headers = event_headers(decode_event(event.aggregate_type, event.value))
+    except ValueError as error:  # of rules that its class states today, perhaps
+        LOG.warning("%s:%s is appended without headers: %s", place, event.offset, error)
+        headers = {}
     return {
         **place._asdict(),
         "key": event.aggregate_id.encode(),
